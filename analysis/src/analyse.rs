@@ -1,7 +1,7 @@
 //! A whole capture at once: counts and communication in one pass over the accesses.
 
 use crate::communication::{Communication, Engine, Matching, MemoryLimit, Options};
-use crate::counts::{CountTables, GroupSource, LaunchCounts};
+use crate::counts::{CountTables, Counts, GroupSource, LaunchCounts};
 use crate::error::{AnalysisError, Result};
 use crate::in_situ::{self, InSitu};
 use crate::metrics::opaque::{self, OpaqueRow};
@@ -11,7 +11,7 @@ use crate::sites::SiteOps;
 use std::collections::BTreeMap;
 use superstep_trace::{
     AccessGroup, AllocationId, AllocationKind, Capture, ChunkRef, CopyDirection, Gap, GroupBuffer,
-    ModuleTable, Recorded, Step,
+    HostCopy, LaunchRecord, ModuleTable, Recorded, Step,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,26 +69,76 @@ pub fn analyse_within(
     if in_situ::has_sums(capture)? {
         return of_sums(capture, options, limit);
     }
-    let ops = SiteOps::new(capture.sites());
     let mut engine = Engine::watched(options, limit, capture.watch.clone());
-    let mut launches = Vec::new();
-    // The host writes to other memory as it likes, or has ways that are not seen.
-    let is_device = |id| (capture.allocation(id)).is_some_and(|a| a.kind == AllocationKind::Device);
-    let mut copies: BTreeMap<AllocationId, UnwrittenCopy> = BTreeMap::new();
-    let (mut gaps, mut is_partial) = (Vec::new(), capture.header.selection.is_some());
+    let walk = walk(capture, &mut engine, &mut OfCapture(capture))?;
+    Ok(walk.into_analysis(capture, options, engine.finish()?))
+}
+
+/// Where the accesses of launches come from. Everything else about an analysis is the same on one machine and on many.
+pub(crate) trait Accesses {
+    /// Hands those of the next launch to the engine; returns what they count as.
+    fn launch(
+        &mut self,
+        engine: &mut Engine,
+        ops: &SiteOps,
+        record: &LaunchRecord<'_>,
+    ) -> Result<Counts>;
+
+    /// Whether nothing has written any of the bytes that the host copies: copy number `copy` to the host.
+    fn nothing_wrote(&mut self, engine: &mut Engine, copy: u32, from: &HostCopy) -> Result<bool>;
+}
+
+struct OfCapture<'a>(&'a Capture);
+
+impl Accesses for OfCapture<'_> {
+    fn launch(
+        &mut self,
+        engine: &mut Engine,
+        ops: &SiteOps,
+        record: &LaunchRecord<'_>,
+    ) -> Result<Counts> {
+        engine.launch(
+            record.launch,
+            ops,
+            &LaunchChunks::new(self.0, record.chunks),
+        )
+    }
+
+    fn nothing_wrote(&mut self, engine: &mut Engine, _: u32, from: &HostCopy) -> Result<bool> {
+        engine.nothing_wrote(from.source, from.bytes)
+    }
+}
+
+/// What is found of a program beside its communication.
+#[derive(Default)]
+pub(crate) struct Walk<'a> {
+    launches: Vec<LaunchCounts>,
+    copies: BTreeMap<AllocationId, UnwrittenCopy>,
+    gaps: Vec<&'a Gap>,
+    is_partial: bool,
+}
+
+/// Tells `engine` everything that happened in the program, in the order of the host's calls.
+pub(crate) fn walk<'a>(
+    capture: &'a Capture,
+    engine: &mut Engine,
+    accesses: &mut impl Accesses,
+) -> Result<Walk<'a>> {
+    let ops = SiteOps::new(capture.sites());
+    let mut walk = Walk {
+        is_partial: capture.header.selection.is_some(),
+        ..Walk::default()
+    };
+    let mut copies_to_host = 0;
     for moment in capture.replay() {
         match moment.step {
             Step::Launch(record) => {
-                let chunks = LaunchChunks {
-                    capture,
-                    chunks: record.chunks,
-                };
-                let counts = engine.launch(record.launch, &ops, &chunks)?;
-                launches.push(LaunchCounts {
+                let counts = accesses.launch(engine, &ops, &record)?;
+                walk.launches.push(LaunchCounts {
                     launch: record.launch.clone(),
                     counts,
                 });
-                is_partial |= record.recorded != Recorded::All;
+                walk.is_partial |= record.recorded != Recorded::All;
             }
             Step::Allocate(allocation) => {
                 let (address, bytes) = (allocation.address, allocation.bytes);
@@ -104,12 +154,13 @@ pub fn analyse_within(
                 engine.freed(allocation.address, allocation.bytes);
             }
             Step::Copy(copy) => {
+                copies_to_host += u32::from(copy.direction == CopyDirection::DeviceToHost);
                 if copy.direction == CopyDirection::DeviceToHost
                     && let Some(id) = engine.allocation_of(copy.source, copy.bytes)
-                    && is_device(id)
-                    && engine.nothing_wrote(copy.source, copy.bytes)?
+                    && is_device(capture, id)
+                    && accesses.nothing_wrote(engine, copies_to_host, copy)?
                 {
-                    let unwritten = copies.entry(id).or_insert(UnwrittenCopy {
+                    let unwritten = walk.copies.entry(id).or_insert(UnwrittenCopy {
                         allocation: id,
                         launches_before: engine.launches(),
                         ..UnwrittenCopy::default()
@@ -128,29 +179,46 @@ pub fn analyse_within(
                     written.for_each(|(address, bytes)| engine.opaque_wrote(address, bytes));
                 }
             },
-            Step::Gap(gap) => gaps.push(gap),
+            Step::Gap(gap) => walk.gaps.push(gap),
             Step::LaunchEnd { .. }
             | Step::OpaqueEnd { .. }
             | Step::Transport(_)
             | Step::Note(_) => {}
         }
     }
-    let mut analysis = Analysis {
-        counts: CountTables::new(launches, capture.sites()),
-        communication: engine.finish()?,
-        timeline: timeline::rows(capture),
-        opaque: opaque::rows(capture),
-        allocations: allocations_of(capture),
-        unwritten_copies: copies.into_values().collect(),
-        initialisation_unknown: unseen_writes(capture, options, &gaps, is_partial),
-        in_situ: None,
-    };
-    (analysis.communication.unwritten).retain(|read| is_device(read.allocation));
-    if analysis.initialisation_unknown.is_some() {
-        analysis.communication.unwritten.clear();
-        analysis.unwritten_copies.clear();
+    Ok(walk)
+}
+
+impl Walk<'_> {
+    pub(crate) fn into_analysis(
+        self,
+        capture: &Capture,
+        options: Options,
+        communication: Communication,
+    ) -> Analysis {
+        let mut analysis = Analysis {
+            counts: CountTables::new(self.launches, capture.sites()),
+            communication,
+            timeline: timeline::rows(capture),
+            opaque: opaque::rows(capture),
+            allocations: allocations_of(capture),
+            unwritten_copies: self.copies.into_values().collect(),
+            initialisation_unknown: unseen_writes(capture, options, &self.gaps, self.is_partial),
+            in_situ: None,
+        };
+        let unwritten = &mut analysis.communication.unwritten;
+        unwritten.retain(|read| is_device(capture, read.allocation));
+        if analysis.initialisation_unknown.is_some() {
+            analysis.communication.unwritten.clear();
+            analysis.unwritten_copies.clear();
+        }
+        analysis
     }
-    Ok(analysis)
+}
+
+/// The host writes to other memory as it likes, or has ways that are not seen.
+fn is_device(capture: &Capture, id: AllocationId) -> bool {
+    (capture.allocation(id)).is_some_and(|a| a.kind == AllocationKind::Device)
 }
 
 /// The same of a capture whose launches have sums.
@@ -230,9 +298,16 @@ fn host_writes_unseen(kind: &AllocationKind) -> bool {
     }
 }
 
-struct LaunchChunks<'a> {
+/// The chunks of one launch.
+pub(crate) struct LaunchChunks<'a> {
     capture: &'a Capture,
     chunks: &'a [ChunkRef],
+}
+
+impl<'a> LaunchChunks<'a> {
+    pub(crate) fn new(capture: &'a Capture, chunks: &'a [ChunkRef]) -> Self {
+        Self { capture, chunks }
+    }
 }
 
 impl GroupSource for LaunchChunks<'_> {

@@ -3,6 +3,7 @@
 use crate::columns;
 use crate::error::Result;
 use crate::widths::Widths;
+use serde::{Deserialize, Serialize};
 use superstep_table::table;
 use superstep_trace::{AccessGroup, Launch, Op, SiteTable};
 
@@ -28,7 +29,7 @@ impl GroupSource for Vec<Vec<AccessGroup>> {
 
 table! {
     /// Accesses by class. An atomic operation is an atomic here, neither a load nor a store.
-    pub struct Counts: Copy, Eq {
+    pub struct Counts: Copy, Eq, Serialize, Deserialize {
         thread_loads: u64 ["accesses"] = "loads, one for each thread";
         thread_stores: u64 ["accesses"] = "stores, one for each thread";
         thread_atomics: u64 ["accesses"] = "atomics, one for each thread; neither loads nor stores";

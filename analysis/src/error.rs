@@ -40,6 +40,11 @@ pub enum AnalysisError {
         path: PathBuf,
         source: std::io::Error,
     },
+    /// What one machine sent to another is not what a part of an analysis looks like.
+    #[error(
+        "failed to read a part of the analysis: {what}; remove the folder for its parts and run the analysis again, with one version of Superstep on all machines"
+    )]
+    Part { what: &'static str },
     #[error(transparent)]
     Table(#[from] FileError),
 }

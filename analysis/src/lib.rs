@@ -4,6 +4,7 @@
 mod added_up;
 mod analyse;
 pub mod bins;
+pub mod cluster;
 mod columns;
 pub mod communication;
 pub mod counts;

@@ -10,6 +10,7 @@ use crate::widths;
 use std::path::{Path, PathBuf};
 use superstep_table::{Format, Table, table};
 use superstep_trace::SiteTable;
+use xxhash_rust::xxh3::Xxh3;
 
 table! {
     /// One launch, in the order of the host's calls.
@@ -132,6 +133,28 @@ pub fn tables(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Re
         tables.extend(Metrics::new(analysis, sites, settings)?.tables());
     }
     Ok(tables)
+}
+
+/// A hash of what the tables hold, in 16 hexadecimal digits: equal where they are, in whatever order they are given.
+pub fn digest(tables: &[Table]) -> String {
+    let mut tables: Vec<&Table> = tables.iter().collect();
+    tables.sort_by_key(|table| table.name());
+    let mut hash = Xxh3::new();
+    let mut cell = |text: Option<&str>| {
+        // An empty cell is not one without characters.
+        let length = text.map_or(u64::MAX, |text| text.len() as u64);
+        hash.update(&length.to_le_bytes());
+        hash.update(text.unwrap_or_default().as_bytes());
+    };
+    for table in tables {
+        cell(Some(table.name()));
+        table.columns().for_each(|column| cell(Some(column.name)));
+        for row in 0..table.rows() {
+            let texts = table.texts(row);
+            texts.iter().for_each(|text| cell(text.as_deref()));
+        }
+    }
+    format!("{:016x}", hash.digest())
 }
 
 /// Writes every table of an analysis as CSV and JSON into `folder`, which is created. Returns the files.

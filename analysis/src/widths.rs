@@ -3,6 +3,7 @@
 use crate::columns;
 use crate::counts::KernelCounts;
 use crate::metrics::share;
+use serde::{Deserialize, Serialize};
 use superstep_table::arrow_array::ArrayRef;
 use superstep_table::arrow_schema::Field;
 use superstep_table::{Columns, Table, table};
@@ -22,7 +23,7 @@ table! {
 const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 0];
 
 /// Accesses of threads by width.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Widths {
     accesses: [u64; WIDTHS.len()],
 }

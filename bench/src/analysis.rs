@@ -33,6 +33,12 @@ pub struct Args {
     /// Folder for the capture and for temporary files [default: the system's folder for temporary files].
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
+    /// Only write the capture of --large, into this folder.
+    #[arg(long, value_name = "DIR", requires = "large")]
+    write: Option<PathBuf>,
+    /// With --large: what its launches do, in place of one scattered launch in 16.
+    #[arg(long, value_name = "WHAT", value_parser = pattern)]
+    pattern: Option<Pattern>,
     /// Repeat each measurement N times; the best one counts.
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeat: u32,
@@ -50,6 +56,14 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         (Some(capture), _) => whole(args, capture, scratch.path()),
         (None, Some(accesses)) => large(args, accesses, scratch.path()),
         (None, None) => compared(args, scratch.path()),
+    }
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    match text {
+        "regular" => Ok(Pattern::Regular),
+        "scattered" => Ok(Pattern::Scattered),
+        _ => Err("expected regular or scattered".to_owned()),
     }
 }
 
@@ -108,10 +122,11 @@ fn compared(args: &Args, scratch: &Path) -> Result<i32, Failure> {
 fn large(args: &Args, accesses: f64, scratch: &Path) -> Result<i32, Failure> {
     let of_a_launch = LARGE_WORDS * ACCESSES_PER_THREAD;
     let launches = (accesses / of_a_launch as f64).ceil().clamp(1.0, 1e6) as u32;
-    let folder = scratch.join("capture");
-    let pattern = |launch| match launch % SCATTERED_EVERY {
-        7 => Pattern::Scattered,
-        _ => Pattern::Regular,
+    let folder = (args.write.clone()).unwrap_or_else(|| scratch.join("capture"));
+    let pattern = |launch| match args.pattern {
+        Some(pattern) => pattern,
+        None if launch % SCATTERED_EVERY == 7 => Pattern::Scattered,
+        None => Pattern::Regular,
     };
     let started = Instant::now();
     synthetic::write(&folder, launches, LARGE_WORDS, pattern).map_err(capture_failure)?;
@@ -119,7 +134,10 @@ fn large(args: &Args, accesses: f64, scratch: &Path) -> Result<i32, Failure> {
         "capture: written in {:.1} s",
         started.elapsed().as_secs_f64()
     );
-    whole(args, &folder, scratch)
+    match args.write {
+        Some(_) => Ok(exit_code::OK),
+        None => whole(args, &folder, scratch),
+    }
 }
 
 /// All tables of a capture.

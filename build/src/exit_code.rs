@@ -28,6 +28,8 @@ codes! {
     CAPTURE_INCOMPLETE = 9, "a capture is incomplete";
     /// It failed, crashed, or ran out of time or memory.
     RUN = 10, "the program failed, crashed or timed out (`superstep run`)";
+    /// What it had finished is kept.
+    CLUSTER = 11, "a cluster did not finish an analysis (`superstep analyse --spark`)";
     /// Superstep itself is at fault.
     INTERNAL = 70, "an internal error";
     /// Ctrl-C, as shells report it.

@@ -73,7 +73,7 @@ impl Installation {
         Err(BuildError::Installation {
             what: name.to_owned(),
             reason: format!(
-                "it is not next to the executable in {}; run `cargo xtask build`",
+                "it is not next to the executable in {}; unpack the archive anew (in the repository, run `cargo xtask build`)",
                 self.binaries.display()
             ),
         })

@@ -164,9 +164,10 @@ impl Session {
         if let Some(tools) = self.tools.get() {
             return Ok(tools);
         }
-        let toolchain = match Toolchain::locate() {
+        let mut progress = |step: &str| self.reporter.line(step);
+        let toolchain = match Toolchain::locate_or_fetch(&mut progress) {
             Ok(toolchain) => toolchain,
-            Err(missing) => bail!(Tool, "{missing}"),
+            Err(error) => bail!(Tool, "{error}"),
         };
         let builder = self.new_builder(&toolchain, self.build.clone())?;
         Ok(self.tools.get_or_init(|| (toolchain, builder)))

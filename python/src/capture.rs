@@ -30,7 +30,7 @@ pub fn open(py: Python<'_>, path: PathBuf) -> PyResult<Capture> {
 /// An open capture.
 #[pyclass(frozen, module = "superstep")]
 pub struct Capture {
-    capture: Arc<superstep_trace::Capture>,
+    pub capture: Arc<superstep_trace::Capture>,
 }
 
 impl Capture {
@@ -53,6 +53,11 @@ impl Capture {
     }
 
     #[getter]
+    fn damaged(&self) -> bool {
+        self.capture.damaged
+    }
+
+    #[getter]
     fn problems(&self) -> Vec<String> {
         self.capture.problems.clone()
     }
@@ -67,6 +72,11 @@ impl Capture {
         let folder = self.capture.folder().display();
         let launches = self.capture.launches().count();
         format!("<superstep.Capture {folder}: {launches} launches>")
+    }
+
+    #[getter]
+    fn in_situ(&self) -> bool {
+        self.capture.is_in_situ()
     }
 
     fn launches(&self, py: Python<'_>) -> PyResult<Table> {
@@ -144,7 +154,7 @@ impl Accesses {
 /// The tables of an analysis.
 #[pyclass(frozen, module = "superstep", mapping)]
 pub struct Analysis {
-    tables: Vec<superstep_table::Table>,
+    pub tables: Vec<superstep_table::Table>,
 }
 
 #[pymethods]
@@ -152,6 +162,16 @@ impl Analysis {
     fn keys(&self) -> Vec<String> {
         let names = self.tables.iter().map(|table| table.name().to_owned());
         names.collect()
+    }
+
+    #[getter]
+    fn digest(&self, py: Python<'_>) -> String {
+        py.detach(|| tables::digest(&self.tables))
+    }
+
+    fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
+        let files = py.detach(|| tables::write(&folder, &self.tables));
+        files.map_err(of_analysis)
     }
 
     fn __len__(&self) -> usize {

@@ -1,7 +1,8 @@
-//! The Python module `superstep`: captures and their analysis as Arrow tables. `superstep.pyi` has every signature.
+//! The Python module `superstep`: captures and their analysis as Arrow tables. `superstep/__init__.pyi` has every signature.
 
 mod capture;
 mod choice;
+mod cluster;
 mod stream;
 
 use pyo3::create_exception;
@@ -12,11 +13,16 @@ use superstep_export::ExportError;
 use superstep_trace::TraceError;
 
 create_exception!(superstep, SuperstepError, PyException);
+create_exception!(superstep, CaptureError, SuperstepError);
 
-/// A failure as Python knows it: a wrong argument is a `ValueError`, all else a `SuperstepError`.
+/// A failure as Python knows it: a wrong argument is a `ValueError`, all else a `SuperstepError`, what lies in a capture a
+/// `CaptureError`.
 fn failure(error: impl Into<ExportError>) -> PyErr {
     match error.into() {
         error @ ExportError::Choice { .. } => PyValueError::new_err(error.to_string()),
+        error @ (ExportError::Trace(_) | ExportError::Analysis(AnalysisError::Trace(_))) => {
+            CaptureError::new_err(error.to_string())
+        }
         error => SuperstepError::new_err(error.to_string()),
     }
 }
@@ -31,13 +37,15 @@ fn of_analysis(error: AnalysisError) -> PyErr {
 
 /// Captures of CUDA programs and their analysis, as Arrow tables.
 #[pymodule]
-mod superstep {
-    #[pymodule_export]
-    use crate::SuperstepError;
+mod _native {
     #[pymodule_export]
     use crate::capture::{Accesses, Analysis, Capture, open};
     #[pymodule_export]
+    use crate::cluster::{RowIterator, combine_ctas, map_chunks, merge, reduce_pages, tasks};
+    #[pymodule_export]
     use crate::stream::Table;
+    #[pymodule_export]
+    use crate::{CaptureError, SuperstepError};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)]

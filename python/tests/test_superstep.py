@@ -81,7 +81,7 @@ class Captures(unittest.TestCase):
         self.assertEqual(stream(capture.accesses()).num_rows, capture.thread_accesses)
 
     def test_what_the_module_has_stands_in_its_stub(self):
-        stub = (ROOT / "python" / "superstep.pyi").read_text()
+        stub = (ROOT / "python" / "superstep" / "__init__.pyi").read_text()
         for kind in ("Capture", "Accesses", "Analysis", "Table"):
             body = re.search(rf"^class {kind}:\n((?:    .*\n|\n)+)", stub, re.M).group(1)
             typed = set(re.findall(r"^    def (\w+)", body, re.M))

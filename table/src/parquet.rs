@@ -18,7 +18,7 @@ type BoxedError = Box<dyn Error + Send + Sync>;
 /// Why the program could not be started.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
-    #[error("{PROGRAM} writes Parquet and is not in {}; `cargo xtask build` builds it", folder.display())]
+    #[error("{PROGRAM} writes Parquet and is not in {}; unpack the archive anew (in the repository, run `cargo xtask build`)", folder.display())]
     NotBuilt { folder: PathBuf },
     #[error("failed to start {}: {source}", program.display())]
     NotStarted {

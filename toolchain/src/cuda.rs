@@ -86,7 +86,8 @@ pub(crate) fn locate(
     }
     from_wheels(search).map_err(|why| {
         let why = [&left_aside[..], &[why]].concat().join("; ");
-        missing("CUDA compiler and runtime", why, "run `cargo xtask setup`")
+        let mend = "`superstep setup` fetches them (in the repository, `cargo xtask setup`)";
+        missing("CUDA compiler and runtime", why, mend)
     })
 }
 
@@ -165,6 +166,6 @@ mod tests {
         let search = Search::nowhere().with_variable("SUPERSTEP_CACHE", cache.path());
         let missing = locate(&search, None, &mut Vec::new()).unwrap_err();
         assert_eq!(missing.len(), 1);
-        assert!(missing[0].mend.contains("cargo xtask setup"));
+        assert!(missing[0].mend.contains("superstep setup"));
     }
 }

@@ -3,12 +3,12 @@
 use thiserror::Error;
 
 use crate::cuda;
-use crate::llvm;
+use crate::llvm::{self, Llvm};
 use crate::missing::{Missing, MissingTool};
 use crate::packages::{self, PackageError};
 use crate::search::Search;
 use crate::wheels::{self, WheelError};
-use crate::{Toolchain, check};
+use crate::{Survey, Toolchain, check};
 
 /// Why the installation did not end with a working toolchain.
 #[derive(Debug, Error)]
@@ -32,10 +32,30 @@ pub(crate) fn install(
         Ok(llvm) => llvm,
         Err(tools) => {
             refuse_if_named(search, "SUPERSTEP_LLVM", tools)?;
-            packages::install(progress)?;
+            packages::install(search.purpose, progress)?;
             llvm::locate(search).map_err(|tools| Missing { tools })?
         }
     };
+    with_cuda(search, llvm, progress)
+}
+
+/// Installs no packages, which takes somebody who may.
+pub(crate) fn fetch(
+    search: &Search,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Toolchain, InstallError> {
+    let survey = Survey::of(search);
+    if let (Ok(llvm), Err(_)) = (&survey.llvm, &survey.cuda) {
+        return with_cuda(search, llvm.clone(), progress);
+    }
+    Ok(survey.toolchain()?)
+}
+
+fn with_cuda(
+    search: &Search,
+    llvm: Llvm,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Toolchain, InstallError> {
     let locate_cuda = || cuda::locate(search, Some(&llvm), &mut Vec::new());
     let cuda = match locate_cuda() {
         Ok(cuda) => cuda,
@@ -68,11 +88,13 @@ mod tests {
     #[test]
     fn a_named_folder_that_does_not_serve_is_an_error_and_nothing_is_installed() {
         let search = Search::nowhere().with_variable("SUPERSTEP_LLVM", "/nonexistent");
-        let error = install(&search, &mut |step| panic!("must not start: {step}")).unwrap_err();
-        assert!(matches!(&error, InstallError::Missing(_)), "{error}");
-        assert!(
-            error.to_string().contains("/nonexistent/bin/clang++"),
-            "{error}"
-        );
+        for act in [install, fetch] {
+            let error = act(&search, &mut |step| panic!("must not start: {step}")).unwrap_err();
+            assert!(matches!(&error, InstallError::Missing(_)), "{error}");
+            assert!(
+                error.to_string().contains("/nonexistent/bin/clang++"),
+                "{error}"
+            );
+        }
     }
 }

@@ -2,7 +2,8 @@
 //! CUDA compiler pieces from an installed toolkit or from pinned wheels in a per-user cache.
 //!
 //! - [`Toolchain::locate`] looks and changes nothing; what is absent comes back as [`Missing`], each item with its mend.
-//! - [`Toolchain::install`] fetches what is absent (packages as root or with passwordless sudo, wheels with pip).
+//! - [`Toolchain::locate_or_fetch`] also fetches the wheels, for which a user needs nobody else.
+//! - [`Toolchain::install`] fetches all that is absent (packages as root or with passwordless sudo, wheels with pip).
 //! - [`gpu::detect`] asks the driver, loaded at run time, so that nothing here needs a GPU to build or to start.
 //! - [`check::compile`] proves a found toolchain on a small CUDA program, device and host, up to the linked executable.
 
@@ -27,8 +28,10 @@ pub use cuda::{Cuda, CudaOrigin};
 pub use install::InstallError;
 pub use llvm::{LLVM_MAJOR, LLVM_PREFIX_VARIABLE, Llvm};
 pub use missing::{Missing, MissingTool};
-pub use packages::{PackageError, install_line as package_install_line};
-pub use search::Search;
+pub use packages::{
+    PackageError, all_to_run as all_packages_to_run, install_line as package_install_line,
+};
+pub use search::{Purpose, Search};
 pub use version::Version;
 pub use wheels::{PINS, Wheel, WheelError};
 
@@ -46,17 +49,28 @@ impl Toolchain {
     /// # Errors
     /// [`Missing`] lists everything that was not found, not only the first, each with a mend.
     pub fn locate() -> Result<Toolchain, Missing> {
-        Survey::here().toolchain()
+        Survey::here(Purpose::Run).toolchain()
     }
 
-    /// Installs what [`Toolchain::locate`] misses and returns the complete toolchain; does nothing when nothing is
-    /// missing. `progress` receives one line for each long step.
+    /// The same, but where only the CUDA pieces are missing and the user named none, their wheels are fetched into the cache.
+    ///
+    /// # Errors
+    /// [`InstallError`]: something else is missing, or the wheels cannot be had.
+    pub fn locate_or_fetch(progress: &mut dyn FnMut(&str)) -> Result<Toolchain, InstallError> {
+        install::fetch(&Search::from_environment(Purpose::Run), progress)
+    }
+
+    /// Installs what is missing for `purpose` and returns the complete toolchain; does nothing when nothing is missing.
+    /// `progress` receives one line for each long step.
     ///
     /// # Errors
     /// [`InstallError`] says which step failed, why, and what to do, including the exact package line to run when this
     /// process may not install packages itself.
-    pub fn install(progress: &mut dyn FnMut(&str)) -> Result<Toolchain, InstallError> {
-        install::install(&Search::from_environment(), progress)
+    pub fn install(
+        purpose: Purpose,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Toolchain, InstallError> {
+        install::install(&Search::from_environment(purpose), progress)
     }
 
     /// The environment variable and value with which `cargo build` finds LLVM for the `instrument` package.
@@ -79,8 +93,8 @@ pub struct Survey {
 
 impl Survey {
     /// Looks where the process's environment and the usual folders point.
-    pub fn here() -> Survey {
-        Self::of(&Search::from_environment())
+    pub fn here(purpose: Purpose) -> Survey {
+        Self::of(&Search::from_environment(purpose))
     }
 
     /// Looks only where `search` says.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::missing::MissingTool;
 use crate::packages;
-use crate::search::Search;
+use crate::search::{Purpose, Search};
 use crate::version::{self, Version};
 
 /// The major version everything here is written for: inkwell's bindings and the IR on disk are tied to it.
@@ -53,11 +53,11 @@ pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
     if let Some(prefix) = search.path("SUPERSTEP_LLVM") {
         let mend =
             "point SUPERSTEP_LLVM at an LLVM 22 prefix (a folder with bin/clang++), or unset it";
-        return examine(&prefix).map_err(|tools| mended(tools, mend));
+        return examine(&prefix, search.purpose).map_err(|tools| mended(tools, mend));
     }
     let mut failures = Vec::new();
     for prefix in candidates(search) {
-        match examine(&prefix) {
+        match examine(&prefix, search.purpose) {
             Ok(llvm) => return Ok(llvm),
             Err(tools) => failures.push(tools),
         }
@@ -71,7 +71,7 @@ pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
     };
     Err(mended(
         nearest.unwrap_or_else(none),
-        &packages::install_line(),
+        &packages::install_line(search.purpose),
     ))
 }
 
@@ -111,7 +111,7 @@ fn missing(name: &str, why: impl Into<String>) -> MissingTool {
 
 /// Checks one prefix. Only `clang++` and `llc` are asked for their version: they come from two packages, and asking
 /// all of them at every start would take longer than some compilations.
-fn examine(prefix: &Path) -> Result<Llvm, Vec<MissingTool>> {
+fn examine(prefix: &Path, purpose: Purpose) -> Result<Llvm, Vec<MissingTool>> {
     let mut problems = Vec::new();
     let mut tool = |name: &str| {
         let path = prefix.join("bin").join(name);
@@ -124,7 +124,7 @@ fn examine(prefix: &Path) -> Result<Llvm, Vec<MissingTool>> {
     let (llvm_link, opt, llvm_dis) = (tool("llvm-link"), tool("opt"), tool("llvm-dis"));
     tool("llvm-config");
     let header = prefix.join("include/llvm-c/Core.h");
-    if !header.is_file() {
+    if purpose == Purpose::Build && !header.is_file() {
         let header = header.display();
         let why = format!("not at {header} (needed to build the instrumenter)");
         problems.push(missing("llvm-c headers", why));
@@ -190,6 +190,16 @@ mod tests {
         assert_eq!(missing.len(), 1);
         assert!(missing[0].why.contains("14.0.6") && missing[0].why.contains("but 22 is needed"));
         assert!(missing[0].mend.contains("SUPERSTEP_LLVM"));
+    }
+
+    #[test]
+    fn headers_are_for_building_only() {
+        let dir = fake_prefix("22.1.8");
+        std::fs::remove_file(dir.path().join("include/llvm-c/Core.h")).unwrap();
+        let mut search = Search::nowhere().with_variable("SUPERSTEP_LLVM", dir.path());
+        assert_eq!(locate(&search).unwrap_err()[0].name, "llvm-c headers");
+        search.purpose = Purpose::Run;
+        locate(&search).unwrap();
     }
 
     #[test]

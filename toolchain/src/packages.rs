@@ -4,28 +4,38 @@ use std::process::Command;
 
 use thiserror::Error;
 
-/// Clang, LLVM's libraries and headers (Polly is named by `llvm-config`), the linker, and OpenMP for the host code of projects. The
-/// shared libLLVM needs no further development packages: `llvm-config --system-libs --link-shared` prints nothing.
-const PACKAGES: [&str; 5] = [
-    "clang-22",
-    "llvm-22-dev",
-    "libpolly-22-dev",
-    "lld-22",
-    "libomp-22-dev",
+use crate::search::Purpose;
+
+/// Clang, LLVM's tools, the linker, and OpenMP for the host code of projects.
+const TO_RUN: [&str; 4] = ["clang-22", "llvm-22", "lld-22", "libomp-22-dev"];
+
+/// LLVM's headers and libraries (Polly is named by `llvm-config`). The shared libLLVM needs no further development packages:
+/// `llvm-config --system-libs --link-shared` prints nothing.
+const TO_BUILD: [&str; 2] = ["llvm-22-dev", "libpolly-22-dev"];
+
+/// What compiling for the host and downloads take: packages, and the commands that are there where they are not needed.
+const COMMANDS: [(&str, &[&str]); 3] = [
+    ("g++", &["g++", "--version"]),
+    ("curl", &["curl", "--version"]),
+    ("python3-pip", &["python3", "-m", "pip", "--version"]),
 ];
 
-/// [`PACKAGES`], and what compiling for the host and downloads take where that is not there by other means.
-fn needed() -> Vec<&'static str> {
-    let mut packages = PACKAGES.to_vec();
-    if !runs("g++", &["--version"]) {
-        packages.push("g++");
+/// All packages with which Superstep runs, where nothing is there by other means.
+pub fn all_to_run() -> Vec<&'static str> {
+    let others = COMMANDS.map(|(package, _)| package);
+    TO_RUN.into_iter().chain(others).collect()
+}
+
+/// The packages for `purpose` that are not there by other means.
+fn needed(purpose: Purpose) -> Vec<&'static str> {
+    let mut packages = TO_RUN.to_vec();
+    if purpose == Purpose::Build {
+        packages.extend(TO_BUILD);
     }
-    if !runs("curl", &["--version"]) {
-        packages.push("curl");
-    }
-    if !runs("python3", &["-m", "pip", "--version"]) {
-        packages.push("python3-pip");
-    }
+    let absent = COMMANDS
+        .iter()
+        .filter(|(_, command)| !runs(command[0], &command[1..]));
+    packages.extend(absent.map(|(package, _)| package));
     packages
 }
 
@@ -38,10 +48,10 @@ fn runs(program: &str, arguments: &[&str]) -> bool {
 pub enum PackageError {
     #[error(
         "failed to install packages: that takes root, and sudo without a password is not available; \
-         run this line and then `cargo xtask setup` again:\n  {line}"
+         run this and then the same command again:\n  {line}"
     )]
     NeedsRoot {
-        /// The exact line to run.
+        /// What exactly to run.
         line: String,
     },
     #[error(
@@ -50,12 +60,14 @@ pub enum PackageError {
     )]
     NoApt,
     #[error(
-        "failed to install packages: this distribution's package sources have no `{package}`; add the LLVM project's \
-         own package source for this release (its version 22), or set SUPERSTEP_LLVM to the prefix of an LLVM 22"
+        "failed to install packages: this distribution's package sources have no `{package}`; set SUPERSTEP_LLVM to the \
+         prefix of an LLVM 22, or add the LLVM project's own package source and install from there:\n  {line}"
     )]
     NotOffered {
         /// The package that apt-get did not find.
         package: String,
+        /// What exactly to run.
+        line: String,
     },
     #[error("failed to install packages: `{line}` ended with {status}:\n{output}")]
     Failed {
@@ -67,16 +79,63 @@ pub enum PackageError {
     },
 }
 
-/// The exact line that installs every package, for a person to run.
-pub fn install_line() -> String {
+/// What installs every package for `purpose`, for a person to run: a line, after others that add LLVM's own package source where
+/// it is known that the distribution's sources have no Clang 22.
+pub fn install_line(purpose: Purpose) -> String {
+    let install = format!("{INSTALL} {}", needed(purpose).join(" "));
+    if lacks("clang-22") {
+        format!("{}\n  {install}", add_llvms_source())
+    } else {
+        install
+    }
+}
+
+const INSTALL: &str = "sudo apt-get update && sudo apt-get install -y --no-install-recommends";
+
+/// The lines with which the LLVM project says its packages are added (apt.llvm.org), for this release of the distribution.
+fn add_llvms_source() -> String {
+    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let name = codename(&release).unwrap_or("RELEASE");
     format!(
-        "sudo apt-get update && sudo apt-get install -y --no-install-recommends {}",
-        needed().join(" ")
+        "{INSTALL} ca-certificates curl\n  \
+         curl -fsSL https://apt.llvm.org/llvm-snapshot.gpg.key | sudo tee /etc/apt/trusted.gpg.d/apt.llvm.org.asc > /dev/null\n  \
+         echo 'deb https://apt.llvm.org/{name}/ llvm-toolchain-{name}-22 main' | sudo tee /etc/apt/sources.list.d/llvm-22.list"
     )
 }
 
+/// The release's name in os-release; that of Ubuntu where the distribution is made of Ubuntu's packages.
+fn codename(os_release: &str) -> Option<&str> {
+    let value = |key: &str| {
+        let mut lines = os_release.lines();
+        let value = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        value.map(|value| value.trim_matches('"'))
+    };
+    value("UBUNTU_CODENAME").or_else(|| value("VERSION_CODENAME"))
+}
+
+/// Whether apt has read its sources' lists, which before the first `apt-get update` it has not, and `package` is in none of them.
+fn lacks(package: &str) -> bool {
+    // libc6 is in every release.
+    let offers = Command::new("apt-cache")
+        .args(["madison", package, "libc6"])
+        .output();
+    offers.is_ok_and(|offers| {
+        let offers = String::from_utf8_lossy(&offers.stdout).into_owned();
+        let has = |package| offers.lines().any(|line| name_offered(line) == package);
+        has("libc6") && !has(package)
+    })
+}
+
+/// The package's name in a line of `apt-cache madison`: name, version and source.
+fn name_offered(line: &str) -> &str {
+    line.split('|').next().unwrap_or_default().trim()
+}
+
 /// Installs the packages, with `apt-get update` first.
-pub(crate) fn install(progress: &mut dyn FnMut(&str)) -> Result<(), PackageError> {
+pub(crate) fn install(
+    purpose: Purpose,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), PackageError> {
     if Command::new("apt-get").arg("--version").output().is_err() {
         return Err(PackageError::NoApt);
     }
@@ -85,7 +144,7 @@ pub(crate) fn install(progress: &mut dyn FnMut(&str)) -> Result<(), PackageError
     } else if runs("sudo", &["-n", "true"]) {
         &["sudo", "-n"]
     } else {
-        let line = install_line();
+        let line = install_line(purpose);
         return Err(PackageError::NeedsRoot { line });
     };
     progress("reading the package lists (apt-get update)");
@@ -95,7 +154,7 @@ pub(crate) fn install(progress: &mut dyn FnMut(&str)) -> Result<(), PackageError
             "apt-get update failed, continuing with the lists that are there: {problem}"
         ));
     }
-    let packages = needed();
+    let packages = needed(purpose);
     progress(&format!("installing {}", packages.join(" ")));
     let arguments = [&["install", "-y", "--no-install-recommends"], &packages[..]].concat();
     apt_get(prefix, &arguments)
@@ -132,7 +191,8 @@ fn classify(line: String, status: String, text: &str) -> PackageError {
     });
     if let Some(package) = absent {
         let package = package.trim().to_owned();
-        return PackageError::NotOffered { package };
+        let line = add_llvms_source();
+        return PackageError::NotOffered { package, line };
     }
     let lines: Vec<&str> = text.lines().collect();
     let output = lines[lines.len().saturating_sub(8)..].join("\n");
@@ -155,6 +215,29 @@ mod tests {
         assert!(text.contains("have no `clang-22`"), "{text}");
         let text = of("E: Package 'lld-22' has no installation candidate");
         assert!(text.contains("have no `lld-22`"), "{text}");
+    }
+
+    #[test]
+    fn llvms_source_is_named_for_the_release_of_the_distribution() {
+        let debian =
+            "PRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\nVERSION_CODENAME=trixie\nID=debian\n";
+        assert_eq!(codename(debian), Some("trixie"));
+        let mint = "VERSION_CODENAME=wilma\nUBUNTU_CODENAME=noble\n";
+        assert_eq!(codename(mint), Some("noble"));
+        assert_eq!(
+            codename("VERSION_CODENAME=\"bookworm\"\n"),
+            Some("bookworm")
+        );
+        assert_eq!(codename("ID=arch\n"), None);
+    }
+
+    #[test]
+    fn headers_are_for_building_only() {
+        let (run, build) = (needed(Purpose::Run), needed(Purpose::Build));
+        assert!(run.contains(&"llvm-22") && !run.contains(&"llvm-22-dev"));
+        assert!(
+            run.iter().all(|package| build.contains(package)) && build.contains(&"llvm-22-dev")
+        );
     }
 
     #[test]

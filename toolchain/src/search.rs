@@ -6,9 +6,19 @@ use std::path::PathBuf;
 
 use crate::cache::cache_dir_from;
 
+/// What the tools are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Compiling, tracing and running CUDA programs.
+    Run,
+    /// And building Superstep itself, which takes LLVM's headers.
+    Build,
+}
+
 /// The places a search for tools may use.
 #[derive(Debug, Clone)]
 pub struct Search {
+    pub(crate) purpose: Purpose,
     variables: BTreeMap<String, OsString>,
     pub(crate) llvm_prefixes: Vec<PathBuf>,
     pub(crate) cuda_roots: Vec<PathBuf>,
@@ -16,10 +26,11 @@ pub struct Search {
 
 impl Search {
     /// The process's environment, `/usr/lib/llvm-22` and `/usr/local/cuda`.
-    pub fn from_environment() -> Search {
+    pub fn from_environment(purpose: Purpose) -> Search {
         // A variable whose name is no text is none that is asked for.
         let variables = std::env::vars_os();
         Search {
+            purpose,
             variables: variables
                 .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
                 .collect(),
@@ -34,6 +45,7 @@ impl Search {
     /// A search that looks nowhere; for tests, which then add single places.
     pub fn nowhere() -> Search {
         Search {
+            purpose: Purpose::Build,
             variables: BTreeMap::new(),
             llvm_prefixes: Vec::new(),
             cuda_roots: Vec::new(),

@@ -6,7 +6,9 @@ use std::process::Command;
 
 use anyhow::Result;
 use serde_json::json;
-use superstep_toolchain::{CudaOrigin, MissingTool, Survey, check, gpu, package_install_line};
+use superstep_toolchain::{
+    CudaOrigin, MissingTool, Purpose, Survey, check, gpu, package_install_line,
+};
 
 use crate::context::{tool_missing, usage};
 
@@ -91,9 +93,14 @@ fn examine() -> Vec<Row> {
     const VERSION: &[&str] = &["--version"];
     let mut rows = vec![
         asked("cargo", VERSION, State::Missing, "install Rust"),
-        asked("g++", VERSION, State::Missing, &package_install_line()),
+        asked(
+            "g++",
+            VERSION,
+            State::Missing,
+            &package_install_line(Purpose::Build),
+        ),
     ];
-    let survey = Survey::here();
+    let survey = Survey::here(Purpose::Build);
     let wheels_needed = !matches!(&survey.cuda, Ok(cuda) if cuda.origin == CudaOrigin::Toolkit);
     match &survey.llvm {
         Ok(llvm) => {

@@ -7,6 +7,7 @@ mod build;
 mod ci;
 mod context;
 mod deny;
+mod dist;
 mod doctor;
 mod fuzz;
 mod miri;
@@ -41,6 +42,7 @@ For developers
   build               build everything, optimised
   test [--fast] [-- …]  formatting, lints, tidy, all tests (--fast: tests only; after --: arguments for the test runner)
   wheel               build the Python module as a wheel, and print where it is
+  dist                build what a release consists of: archive, Debian package, wheel, sums (docs/install.md)
   ci                  test, then the thesis suite at size small
   bench [-- …]        run the benchmarks
   mutants [-- …]      change the code in small ways and run the tests on each (after --: arguments for cargo-mutants)
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         "bless" => bless::run(&context, rest),
         "tidy" => tidy::run(&context),
         "wheel" => wheel::run(&context),
+        "dist" => dist::run(&context),
         "deny" => deny::run(&context, rest),
         "actionlint" => actionlint::run(&context),
         "miri" => miri::run(&context, rest),

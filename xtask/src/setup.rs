@@ -1,7 +1,7 @@
 //! `cargo xtask setup`: finds or installs everything, and the same for every command that finds something missing.
 
 use anyhow::{Context as _, Result};
-use superstep_toolchain::{CudaOrigin, Toolchain};
+use superstep_toolchain::{CudaOrigin, Purpose, Survey, Toolchain};
 
 pub fn run() -> Result<()> {
     let toolchain = install()?;
@@ -19,7 +19,7 @@ pub fn run() -> Result<()> {
 
 /// The toolchain as it is, or set up first.
 pub fn ensure() -> Result<Toolchain> {
-    match Toolchain::locate() {
+    match Survey::here(Purpose::Build).toolchain() {
         Ok(toolchain) => Ok(toolchain),
         Err(missing) => {
             eprintln!("xtask: setting this machine up, since something is missing:");
@@ -32,6 +32,6 @@ pub fn ensure() -> Result<Toolchain> {
 }
 
 fn install() -> Result<Toolchain> {
-    Toolchain::install(&mut |step| eprintln!("xtask: {step}"))
+    Toolchain::install(Purpose::Build, &mut |step| eprintln!("xtask: {step}"))
         .context("failed to set this machine up")
 }

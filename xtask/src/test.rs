@@ -76,11 +76,13 @@ pub fn all_tests(
         .args(["test", "--release", "--workspace", "--doc", "--quiet"])
         .run()
         .context("failed: a documentation test did not pass, see above")?;
-    let packages = tools
-        .iter()
-        .find(|(name, _)| *name == test_tools::PYTHONPATH);
-    // Where it could not be had, a warning has said that its tests are skipped.
-    packages.map_or(Ok(()), |(_, packages)| wheel::test(context, packages))
+    // Where they could not be had, a warning has said that their tests are skipped.
+    let of = |wanted: &str| tools.iter().find(|(name, _)| *name == wanted);
+    let spark = of(test_tools::SPARK_PYTHONPATH).map(|(_, packages)| packages.as_str());
+    match of(test_tools::PYTHONPATH) {
+        Some((_, packages)) => wheel::test(context, packages, spark),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! What only the tests need: DuckDB, Polars and pyarrow for the documented queries, two versions of CMake, and a browser for the report.
+//! What only the tests need: DuckDB, Polars and pyarrow for the documented queries, Spark, two versions of CMake, and a browser for
+//! the report.
 
 use std::fs;
 use std::process::Command;
@@ -12,8 +13,13 @@ use crate::context::Context;
 /// Where the Python packages are.
 pub const PYTHONPATH: &str = "SUPERSTEP_TEST_PYTHONPATH";
 
+/// Where Spark's are, as `PYTHONPATH` would list them.
+pub const SPARK_PYTHONPATH: &str = "SUPERSTEP_TEST_SPARK_PYTHONPATH";
+
 /// The Python packages, pinned by version and hash; pip takes them from whatever index it is configured for.
 const REQUIREMENTS: &str = include_str!("../test-requirements.txt");
+const SPARK: &str = include_str!("../test-spark-requirements.txt");
+const PYSPARK: &str = include_str!("../test-pyspark-requirements.txt");
 const CMAKE: [&str; 2] = [
     include_str!("../test-cmake-oldest.txt"),
     include_str!("../test-cmake-newest.txt"),
@@ -35,6 +41,7 @@ pub fn variables(context: &Context) -> Result<Vec<(&'static str, String)>> {
     let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let tools = [
         (PYTHONPATH, python_packages(context, REQUIREMENTS)),
+        (SPARK_PYTHONPATH, spark(context)),
         ("SUPERSTEP_TEST_CMAKE", cmake(context)),
         ("SUPERSTEP_TEST_NINJA", ninja(context)),
         ("SUPERSTEP_TEST_BROWSER", browser(context)),
@@ -67,8 +74,23 @@ fn ninja(context: &Context) -> Result<String> {
     python_packages(context, CMAKE[1]).map(|folder| format!("{folder}/bin/ninja"))
 }
 
-/// Folder with the packages, in the cache under a name that changes with the pins.
+/// Spark, and Java to run it.
+fn spark(context: &Context) -> Result<String> {
+    if Command::new("java").arg("-version").output().is_err() {
+        install_on_debian(context, "openjdk-17-jre-headless", "java")?;
+    }
+    let others = python_packages(context, SPARK)?;
+    let spark = packages(context, PYSPARK, Some(&others))?;
+    Ok(format!("{others}:{spark}"))
+}
+
+/// Folder with wheels of the packages, in the cache under a name that changes with the pins.
 pub fn python_packages(context: &Context, requirements: &str) -> Result<String> {
+    packages(context, requirements, None)
+}
+
+/// The same; with `build`, a folder of what builds them, of packages that have no wheels.
+fn packages(context: &Context, requirements: &str, build: Option<&str>) -> Result<String> {
     let cache = cache_dir().context("failed to choose a cache folder: set SUPERSTEP_CACHE")?;
     let pins: String = (requirements.lines())
         .filter_map(|line| line.split_once("==")?.1.split_ascii_whitespace().next())
@@ -82,10 +104,15 @@ pub fn python_packages(context: &Context, requirements: &str) -> Result<String> 
         let list = staging.join("requirements.txt");
         fs::write(&list, requirements)
             .with_context(|| format!("failed to write {}", list.display()))?;
+        let kind: &[&str] = match build {
+            None => &["--only-binary=:all:"],
+            Some(_) => &["--no-binary=:all:", "--no-build-isolation"],
+        };
         let installed = cmd!(
             context.shell,
-            "python3 -m pip install --quiet --no-deps --only-binary=:all: --require-hashes --target {staging} -r {list}"
+            "python3 -m pip install --quiet --no-deps {kind...} --require-hashes --target {staging} -r {list}"
         )
+        .env("PYTHONPATH", build.unwrap_or_default())
         .run()
         .context("failed to install the packages of the tests with pip");
         let renamed = installed.and_then(|()| {
@@ -110,11 +137,16 @@ fn browser(context: &Context) -> Result<String> {
         return Ok(found);
     }
     // On Ubuntu the package of this name is only a door to a snap, which finds no use in containers.
+    install_on_debian(context, "chromium", &BROWSERS.join(", "))?;
+    installed_browser().context("the package chromium was installed but does not run")
+}
+
+/// Installs a package of Debian where there is none of `wanted`.
+fn install_on_debian(context: &Context, package: &str, wanted: &str) -> Result<()> {
     let os = fs::read_to_string("/etc/os-release").unwrap_or_default();
     anyhow::ensure!(
         os.lines().any(|line| line == "ID=debian"),
-        "found none of {}: install one of them",
-        BROWSERS.join(", ")
+        "found none of {wanted}: install one of them"
     );
     let sudo: &[&str] = match Command::new("id").arg("-u").output() {
         Ok(output) if output.stdout.starts_with(b"0\n") => &[],
@@ -122,18 +154,18 @@ fn browser(context: &Context) -> Result<String> {
     };
     for step in [
         &["update"][..],
-        &["install", "-y", "--no-install-recommends", "chromium"],
+        &["install", "-y", "--no-install-recommends", package],
     ] {
         // `env` runs what is behind it: with sudo or without, it is a command of its own.
         cmd!(
             context.shell,
             "env {sudo...} env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -q {step...}"
         )
-            .ignore_stdout()
-            .run()
-            .context("failed to install the package chromium")?;
+        .ignore_stdout()
+        .run()
+        .with_context(|| format!("failed to install the package {package}"))?;
     }
-    installed_browser().context("the package chromium was installed but does not run")
+    Ok(())
 }
 
 fn installed_browser() -> Option<String> {

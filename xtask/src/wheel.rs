@@ -1,10 +1,10 @@
 //! `cargo xtask wheel`: the Python module as a wheel. Its tests install the wheel in an empty folder.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
-use xshell::cmd;
+use xshell::{Cmd, cmd};
 
 use crate::context::Context;
 use crate::test_tools::python_packages;
@@ -18,8 +18,16 @@ pub fn run(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Builds the wheel and returns it.
+/// Builds the wheel for this machine and returns it.
 pub fn build(context: &Context) -> Result<PathBuf> {
+    build_with(context, |maturin| maturin.arg("--release"))
+}
+
+/// Builds the wheel and returns it. `settings` adds the options that say for whom.
+pub fn build_with<'a>(
+    context: &'a Context,
+    settings: impl FnOnce(Cmd<'a>) -> Cmd<'a>,
+) -> Result<PathBuf> {
     let maturin = python_packages(context, REQUIREMENTS)?;
     let folder = context.release_dir()?.join("wheel");
     // A wheel of another version would be found as well.
@@ -27,12 +35,13 @@ pub fn build(context: &Context) -> Result<PathBuf> {
         fs::remove_dir_all(&folder)
             .with_context(|| format!("failed to remove {}", folder.display()))?;
     }
-    cmd!(
+    let build = cmd!(
         context.shell,
-        "{maturin}/bin/maturin build --quiet --release --locked --manifest-path python/Cargo.toml --out {folder}"
-    )
-    .run()
-    .context("failed to build the wheel; the messages are above")?;
+        "{maturin}/bin/maturin build --quiet --locked --manifest-path python/Cargo.toml --out {folder}"
+    );
+    settings(build)
+        .run()
+        .context("failed to build the wheel; the messages are above")?;
     let wheels = fs::read_dir(&folder)
         .and_then(|entries| {
             let paths = entries.map(|entry| entry.map(|entry| entry.path()));
@@ -48,8 +57,8 @@ pub fn build(context: &Context) -> Result<PathBuf> {
     Ok(wheels.into_iter().next().unwrap_or_default())
 }
 
-/// Installs the wheel in an empty folder and runs `python/tests`, with `packages` in Python's path.
-pub fn test(context: &Context, packages: &str) -> Result<()> {
+/// Installs the wheel in an empty folder and runs `python/tests`, with `packages` in Python's path, and Spark's where they are known.
+pub fn test(context: &Context, packages: &str, spark: Option<&str>) -> Result<()> {
     let wheel = build(context)?;
     let installed = wheel.with_file_name("installed");
     cmd!(
@@ -58,7 +67,11 @@ pub fn test(context: &Context, packages: &str) -> Result<()> {
     )
     .run()
     .context("failed to install the wheel")?;
-    let path = [Path::new(packages), &installed].map(|part| part.display().to_string());
+    let installed = installed.display().to_string();
+    let path: Vec<&str> = [Some(packages), Some(&installed), spark]
+        .into_iter()
+        .flatten()
+        .collect();
     cmd!(
         context.shell,
         "python3 -m unittest discover --start-directory python/tests"

@@ -2,12 +2,14 @@
 
 use super::record::{Record, Survey, WideAccesses, cut, starts};
 use super::shadow::Tag;
+use super::shard::Records;
 use super::spill::{Piece, SpillFile, pack};
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
 use crate::sites::SiteOps;
 use rayon::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use superstep_trace::{AccessGroup, Op};
 
 /// Number of shards: many more than cores, so that uneven shards even out and one shard's part of a launch is small; a power
 /// of two.
@@ -21,7 +23,7 @@ const BUCKET_BITS: u32 = BUCKETS.trailing_zeros();
 
 /// A page's number in an order in which neighbours are far apart: the highest bits are the shard, the next ones the bucket.
 #[inline]
-fn spread(page: u64) -> u64 {
+pub(crate) fn spread(page: u64) -> u64 {
     page.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
@@ -103,6 +105,15 @@ impl Block {
         Self::Memory(records, ends)
     }
 
+    /// Takes `records`, whose shards are not counted yet.
+    pub(crate) fn of(records: &mut Vec<Record>, spare: &Spare) -> Self {
+        let mut counts = vec![0; SHARDS];
+        for record in records.iter() {
+            counts[shard_of(record.page())] += 1;
+        }
+        Self::new(records, &mut counts, spare)
+    }
+
     fn records(&self, shard: usize) -> &[Record] {
         let Self::Memory(records, ends) = self else {
             return &[];
@@ -152,7 +163,20 @@ pub(crate) fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare
 }
 
 /// Records of a block at which it ends: those of a thread at work fit into its core's cache.
-const BLOCK_RECORDS: usize = 1 << 16;
+pub(crate) const BLOCK_RECORDS: usize = 1 << 16;
+
+/// The operation of `group`, which can be analysed.
+#[inline]
+pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
+    if group.cta >= Tag::SEVERAL {
+        return Err(AnalysisError::TooLarge {
+            what: "a CTA number",
+            value: u64::from(group.cta),
+            limit: u64::from(Tag::SEVERAL) - 1,
+        });
+    }
+    Ok(ops.op(group.site)?)
+}
 
 /// Reads a chunk and cuts its groups, or with `exact` takes the first bytes of their accesses; `flat` is scratch memory.
 pub(crate) fn collect(
@@ -168,14 +192,7 @@ pub(crate) fn collect(
     let mut blocks = Vec::new();
     let mut ends = vec![0u32; SHARDS];
     source.read(chunk, &mut |group| {
-        let op = ops.op(group.site)?;
-        if group.cta >= Tag::SEVERAL {
-            return Err(AnalysisError::TooLarge {
-                what: "a CTA number",
-                value: u64::from(group.cta),
-                limit: u64::from(Tag::SEVERAL) - 1,
-            });
-        }
+        let op = checked(group, ops)?;
         counts.group(group, op);
         let sink = |record: Record| {
             ends[shard_of(record.page())] += 1;
@@ -234,12 +251,27 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
+    /// Takes a shard's records out of one block.
+    pub(crate) fn load(block: &Block, of: &Records<'_>, into: &mut Vec<Record>) -> Result<()> {
+        into.clear();
+        match (block, of.file) {
+            (Block::Disk(pieces), Some(file)) => file.read(pieces[of.shard], into),
+            _ => {
+                into.extend_from_slice(block.records(of.shard));
+                Ok(())
+            }
+        }
+    }
+
     /// Takes a shard's records out of `blocks` and hands those of each page to `sink`, in the order of the blocks.
     pub(crate) fn pages(
         &mut self,
-        blocks: &[Block],
-        shard: usize,
-        file: Option<&SpillFile>,
+        &Records {
+            blocks,
+            shard,
+            file,
+            ..
+        }: &Records<'_>,
         mut sink: impl FnMut(&mut [Record], &Survey),
     ) -> Result<()> {
         self.loaded.clear();

@@ -5,11 +5,12 @@ use super::record::Record;
 use super::sums::Sums;
 use super::unwritten;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, SiteId};
 
 /// What the loads of one instruction communicated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteVolume {
     pub site: SiteId,
     /// Bytes that it loaded and that another entity had last written in an earlier launch; each access counts.
@@ -18,7 +19,7 @@ pub struct SiteVolume {
 
 /// What the launches of one kernel did with one allocation. An access belongs to the allocation in which it begins (in
 /// which its part begins, where it crosses a border of 4096 bytes).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayVolume {
     /// The allocation; none for accesses outside of all.
     pub allocation: Option<AllocationId>,
@@ -63,7 +64,7 @@ impl ArrayVolume {
 }
 
 /// Distinct bytes that one launch accessed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footprint {
     pub read_bytes: u64,
     pub written_bytes: u64,
@@ -225,13 +226,6 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// At the end of a launch: adds the footprint of one shard.
-    pub(crate) fn footprint(&mut self, details: &mut Details) {
-        if let Some(last) = self.footprints.last_mut() {
-            *last += std::mem::take(&mut details.footprint);
-        }
-    }
-
     /// At the end of the run: adds the rest of one shard.
     pub(crate) fn add(&mut self, details: Details) {
         for (module, sums) in details.sites.iter().enumerate() {
@@ -240,10 +234,24 @@ impl Found {
                 *self.sites.entry(site).or_default() += bytes;
             }
         }
-        for (key, more) in details.arrays {
-            let array = self.arrays.entry(key);
-            *array.or_insert(ArrayVolume::new(key.0, key.1)) += more;
+        details
+            .arrays
+            .into_values()
+            .for_each(|more| self.add_array(more));
+    }
+
+    fn add_array(&mut self, more: ArrayVolume) {
+        let (allocation, kernel) = (more.allocation, more.kernel);
+        let array = self.arrays.entry((allocation, kernel));
+        *array.or_insert(ArrayVolume::new(allocation, kernel)) += more;
+    }
+
+    /// Adds rows of another part of the pages.
+    pub(crate) fn add_rows(&mut self, sites: &[SiteVolume], arrays: &[ArrayVolume]) {
+        for of in sites {
+            *self.sites.entry(of.site).or_default() += of.communicated_loaded_bytes;
         }
+        arrays.iter().for_each(|more| self.add_array(*more));
     }
 
     /// By site; by allocation and kernel.
@@ -288,15 +296,9 @@ impl Touched {
         });
     }
 
-    /// All records of launch `launch` in the page.
-    pub(crate) fn launch(&mut self, launch: u32, records: &[Record], footprint: &mut Footprint) {
-        let (mut reads, mut writes) = ([0; WORDS], [0; WORDS]);
-        for record in records {
-            for_each_word(record.offset(), record.extent(), |word, mask| {
-                reads[word] |= if record.reads() { mask } else { 0 };
-                writes[word] |= if record.writes() { mask } else { 0 };
-            });
-        }
+    /// All that launch `launch` touches in the page.
+    pub(crate) fn launch(&mut self, launch: u32, by: &Touches, footprint: &mut Footprint) {
+        let Touches { reads, writes } = by;
         let follows = self.launch.wrapping_add(1) == launch;
         let bits = |word: u64| u64::from(word.count_ones());
         for word in 0..WORDS {
@@ -312,5 +314,34 @@ impl Touched {
             self.ever[word] |= touched;
         }
         self.launch = launch;
+    }
+}
+
+/// Which bytes of a page one launch reads and writes.
+pub(crate) struct Touches {
+    reads: [u64; WORDS],
+    writes: [u64; WORDS],
+}
+
+impl Default for Touches {
+    fn default() -> Self {
+        Self {
+            reads: [0; WORDS],
+            writes: [0; WORDS],
+        }
+    }
+}
+
+impl Touches {
+    #[inline]
+    pub(crate) fn add(&mut self, record: &Record) {
+        for_each_word(record.offset(), record.extent(), |word, mask| {
+            self.reads[word] |= if record.reads() { mask } else { 0 };
+            self.writes[word] |= if record.writes() { mask } else { 0 };
+        });
+    }
+
+    pub(crate) fn writes(&self) -> bool {
+        self.writes.iter().any(|word| *word != 0)
     }
 }

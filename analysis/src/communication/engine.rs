@@ -1,17 +1,18 @@
 //! The engine: launches and host writes in, tables out.
 
 use super::block::{Block, Pool, SHARDS, Spare, collect, recycle, shard_of, spill};
-use super::detail::{Footprint, Found, Regions};
+use super::detail::{Found, Regions};
 use super::exact::{self, Matching};
 use super::host::Untraced;
 use super::limit::{Budget, MemoryLimit};
+use super::part::{LaunchPart, WideSource};
 use super::record::{Record, WideAccess, WideAccesses};
 use super::shadow::{Tag, page_of};
-use super::shard::{Scratch, Shard};
-use super::sorted::Sorter;
+use super::shard::{Records, Scratch, Shard};
+use super::sorted::{Sorted, Sorter};
 use super::spill::{SpillFile, SpillFolder};
 use super::strides::{LaunchStrides, Run, add, distances};
-use super::sums::{Amount, View};
+use super::sums::View;
 use super::transfers::Transfers;
 use super::unwritten::Unwritten;
 use super::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
@@ -20,7 +21,6 @@ use crate::error::{AnalysisError, Result};
 use crate::sites::SiteOps;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use superstep_trace::{AllocationId, Launch, Watch};
@@ -52,6 +52,16 @@ impl Options {
     }
 }
 
+/// What an engine knows at the end beside the sums of launches.
+pub(crate) struct EngineEnd {
+    /// Of each launch the stored bytes that communicated.
+    pub(crate) stored: Vec<u64>,
+    pub(crate) found: Found,
+    pub(crate) transfers: Sorted<Transfer>,
+    pub(crate) loads: Sorted<Run>,
+    pub(crate) stores: Sorted<Run>,
+}
+
 /// Analyses communication launch by launch.
 ///
 /// Memory: two bytes for each byte that kernels have written (eight where they wrote parts of words), and 24 bytes for each
@@ -67,7 +77,7 @@ pub struct Engine {
     flat: Pool<Vec<Record>>,
     spare: Spare,
     /// Records of the current launch that memory had no room for.
-    records: Option<SpillFile>,
+    spilled: Option<SpillFile>,
     untraced: Untraced,
     /// Nothing has changed memory since the last opaque launch that may have written all of it.
     is_unknown: bool,
@@ -104,7 +114,7 @@ impl Engine {
             scratch: Pool::new(),
             flat: Pool::new(),
             spare: Spare::new(),
-            records: None,
+            spilled: None,
             untraced: Untraced::default(),
             is_unknown: false,
             regions: Regions::default(),
@@ -221,6 +231,29 @@ impl Engine {
         ops: &SiteOps,
         source: &impl GroupSource,
     ) -> Result<Counts> {
+        let position = self.begin(launch)?;
+        let (counts, blocks, wide) = self.blocks(ops, source)?;
+        let (mut part, mut sources) = self.records(position, ops, blocks, &wide)?;
+        // An access across a page border counts once for a source, however many of its pages hold that source's bytes.
+        for (_, number, _) in &mut sources {
+            *number = wide[*number as usize].first;
+        }
+        sources.sort_unstable();
+        sources.dedup();
+        let mut transfers = Vec::new();
+        for (receiver_cta, _, source) in sources {
+            transfers.extend(part.wide(position, receiver_cta, source));
+        }
+        if self.options.transfers {
+            self.transfers.append(transfers)?;
+        }
+        part.counted(&counts);
+        self.settle(position, part);
+        Ok(counts)
+    }
+
+    /// Numbers the next launch, of which nothing is known yet.
+    pub(crate) fn begin(&mut self, launch: &Launch) -> Result<u32> {
         let limit = u32::MAX - 1;
         let position = u32::try_from(self.launches.len()).unwrap_or(limit);
         if position >= limit {
@@ -231,7 +264,6 @@ impl Engine {
             });
         }
         self.is_unknown = false;
-        let (counts, blocks, wide) = self.blocks(ops, source)?;
         let kernel = self.kernel_numbers.entry(launch.kernel.clone());
         let kernel = *kernel.or_insert_with_key(|name| {
             self.kernels.push(KernelVolume {
@@ -243,24 +275,30 @@ impl Engine {
         });
         self.kernels[kernel as usize].launches += 1;
         self.kernel_of.push(kernel);
-        self.shards_of((position, kernel), ops, &blocks, &wide)?;
-        recycle(blocks, &self.spare);
-        if let Some(file) = &mut self.records {
-            file.clear()?;
-        }
-
         self.launches.push(LaunchVolume {
             stream: launch.stream,
             superstep: launch.launch,
             kernel: launch.kernel.clone(),
-            volume: Volume {
-                loaded_bytes: counts.loaded_bytes + counts.atomic_bytes,
-                stored_bytes: counts.stored_bytes + counts.atomic_bytes,
-                ..Volume::default()
-            },
+            volume: Volume::default(),
         });
-        self.gather(position, &wide)?;
-        Ok(counts)
+        Ok(position)
+    }
+
+    /// Lets the shards work on all records of the launch at `position`: what they add up to, and what of it belongs to accesses
+    /// across page borders, of which others may have a part.
+    pub(crate) fn records(
+        &mut self,
+        position: u32,
+        ops: &SiteOps,
+        blocks: Vec<Block>,
+        wide: &[WideAccess],
+    ) -> Result<(LaunchPart, Vec<WideSource>)> {
+        self.shards_of(position, ops, &blocks, wide)?;
+        recycle(blocks, &self.spare);
+        if let Some(file) = &mut self.spilled {
+            file.clear()?;
+        }
+        Ok(self.gather())
     }
 
     /// Reads all chunks, several at a time, and cuts their groups into records.
@@ -289,37 +327,48 @@ impl Engine {
                 in_memory += read.iter().map(Block::bytes).sum::<usize>();
                 blocks.extend(read);
             }
-            if in_memory > self.budget.record_bytes {
-                if self.records.is_none() {
-                    self.records = Some(SpillFile::create(&self.folder, "records")?);
-                }
-                if let Some(file) = &mut self.records {
-                    spill(&mut blocks, file, &self.spare)?;
-                }
-                in_memory = 0;
-            }
+            self.make_room(&mut blocks, &mut in_memory)?;
         }
         Ok((counts, blocks, wide.into_accesses()))
+    }
+
+    /// Moves `blocks` to disk where they are too many bytes.
+    pub(crate) fn make_room(&mut self, blocks: &mut Vec<Block>, bytes: &mut usize) -> Result<()> {
+        if *bytes > self.budget.record_bytes {
+            if self.spilled.is_none() {
+                self.spilled = Some(SpillFile::create(&self.folder, "records")?);
+            }
+            if let Some(file) = &mut self.spilled {
+                spill(blocks, file, &self.spare)?;
+            }
+            *bytes = 0;
+        }
+        Ok(())
+    }
+
+    /// Takes `records`, which are of one launch.
+    pub(crate) fn block(&self, records: &mut Vec<Record>) -> Block {
+        Block::of(records, &self.spare)
     }
 
     /// Lets each shard work on its records of the launch at `position`.
     fn shards_of(
         &mut self,
-        (position, kernel): (u32, u32),
+        position: u32,
         ops: &SiteOps,
         blocks: &[Block],
         wide: &[WideAccess],
     ) -> Result<()> {
         let view = View {
             launch: position,
-            kernel,
+            kernel: self.kernel_of[position as usize],
             kernels: &self.kernel_of,
             wide,
             regions: &self.regions,
             ops,
             watch: &self.watch,
         };
-        let (untraced, folder, file) = (&self.untraced, &*self.folder, self.records.as_ref());
+        let (untraced, folder, file) = (&self.untraced, &*self.folder, self.spilled.as_ref());
         let pages_bytes = AtomicUsize::new(self.shards.iter().map(Shard::bytes).sum());
         let (transfers, loads, stores) = (&self.transfers, &self.loads, &self.stores);
         (self.shards.par_iter_mut().enumerate())
@@ -329,7 +378,14 @@ impl Engine {
                 let before = shard.bytes();
                 shard.swap_in(folder, &name)?;
                 self.scratch.with(Scratch::new, |scratch| {
-                    shard.launch(&view, untraced, scratch, (blocks, number, file))
+                    let of = Records {
+                        blocks,
+                        shard: number,
+                        file,
+                        most: self.budget.shard_records,
+                        folder,
+                    };
+                    shard.launch(&view, untraced, scratch, &of)
                 })?;
                 let after = shard.bytes();
                 pages_bytes.fetch_add(after, Ordering::Relaxed);
@@ -345,61 +401,26 @@ impl Engine {
             })
     }
 
-    /// Takes what the shards found in the launch at `position`.
-    fn gather(&mut self, position: u32, accesses: &[WideAccess]) -> Result<()> {
-        if self.options.details {
-            self.found.footprints.push(Footprint::default());
-        }
-        let unwritten = (self.shards.iter_mut()).map(|shard| &mut shard.out.details.unwritten);
-        let kernel = self.kernel_of[position as usize];
-        self.unwritten.launch(position, kernel, unwritten);
-        let volume = &mut self.launches[position as usize].volume;
-        let mut flows: BTreeMap<u32, Amount> = BTreeMap::new();
-        let mut wide: Vec<(u32, u32, Tag)> = Vec::new();
+    /// Takes what the shards found in the latest launch.
+    fn gather(&mut self) -> (LaunchPart, Vec<WideSource>) {
+        let (mut part, mut wide) = (LaunchPart::default(), Vec::new());
         for shard in &mut self.shards {
-            let sums = std::mem::take(&mut shard.out.sums);
-            volume.communicated_loaded_bytes += sums.communicated;
-            volume.self_loaded_bytes += sums.own;
-            volume.input_loaded_bytes += sums.input;
-            volume.uninitialised_loaded_bytes += sums.uninitialised;
-            volume.unknown_loaded_bytes += sums.unknown;
-            volume.local_loaded_bytes += sums.local;
-            volume.several_writers_bytes += sums.several_writers;
-            volume.racing_bytes += sums.racing;
-            for (launch, amount) in shard.out.flows.drain() {
-                let sum = flows.entry(launch).or_default();
-                sum.add(amount.bytes, amount.count);
-            }
-            wide.extend(
-                shard
-                    .out
-                    .wide
-                    .drain()
-                    .map(|(cta, number, source)| (cta, accesses[number as usize].first, source)),
-            );
-            self.found.footprint(&mut shard.out.details);
+            part.shard(&mut shard.out);
+            wide.extend(shard.out.wide.drain());
         }
-        // An access across a page border counts once for a source, however many of its pages hold that source's bytes.
-        wide.sort_unstable();
-        wide.dedup();
-        let mut transfers = Vec::new();
-        for (receiver_cta, _, source) in wide {
-            if let Some(source_launch) = source.launch() {
-                flows.entry(source_launch).or_default().add(0, 1);
-                transfers.push(Transfer {
-                    source_launch,
-                    source_cta: source.cta_number(),
-                    receiver_launch: position,
-                    receiver_cta,
-                    bytes: 0,
-                    count: 1,
-                });
-            }
+        (part, wide)
+    }
+
+    /// Adds all that was found in the launch at `position`.
+    pub(crate) fn settle(&mut self, position: u32, part: LaunchPart) {
+        if self.options.details {
+            self.found.footprints.push(part.footprint);
         }
-        if self.options.transfers {
-            self.transfers.append(transfers)?;
-        }
-        for (&source_launch, amount) in &flows {
+        let kernel = self.kernel_of[position as usize];
+        self.unwritten.launch(position, kernel, part.unwritten);
+        let volume = &mut self.launches[position as usize].volume;
+        *volume += part.volume;
+        for (source_launch, amount) in part.flows {
             volume.received_bytes += amount.bytes;
             volume.received_count += amount.count;
             self.flows.push(Flow {
@@ -409,11 +430,15 @@ impl Engine {
                 count: amount.count,
             });
         }
-        Ok(())
     }
 
-    /// The tables over everything that was analysed.
-    pub fn finish(mut self) -> Result<Communication> {
+    /// Adds what parts of the pages found over the whole run.
+    pub(crate) fn found(&mut self) -> &mut Found {
+        &mut self.found
+    }
+
+    /// Takes what the shards found over the whole run.
+    fn end_shards(&mut self) {
         for mut shard in self.shards.drain(..) {
             self.found.add(std::mem::take(&mut shard.out.details));
             let stored = &shard.out.communicated_stored;
@@ -421,6 +446,24 @@ impl Engine {
                 launch.volume.communicated_stored_bytes += bytes;
             }
         }
+    }
+
+    /// What is known at the end of a run of which this engine has seen a part, and whose launches are not settled.
+    pub(crate) fn finish_part(mut self) -> Result<EngineEnd> {
+        self.end_shards();
+        let launches = self.launches.iter();
+        Ok(EngineEnd {
+            stored: (launches.map(|launch| launch.volume.communicated_stored_bytes)).collect(),
+            found: self.found,
+            transfers: self.transfers.finish()?,
+            loads: self.loads.finish()?,
+            stores: self.stores.finish()?,
+        })
+    }
+
+    /// The tables over everything that was analysed.
+    pub fn finish(mut self) -> Result<Communication> {
+        self.end_shards();
         let mut strides = Vec::new();
         if self.options.strides {
             strides.resize(self.launches.len(), LaunchStrides::default());

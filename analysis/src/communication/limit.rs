@@ -5,8 +5,7 @@ use std::path::PathBuf;
 /// A limit to the memory of an analysis.
 ///
 /// It bounds what grows with the program: the records of a launch, the shadow memory, and what is kept of transfers and
-/// strides. The rest goes to temporary files and is read back in parts. A launch whose accesses all lie in a few pages still
-/// needs its records of these pages at once.
+/// strides. The rest goes to temporary files and is read back in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     /// Bytes of memory of the whole process.
@@ -15,12 +14,20 @@ pub struct MemoryLimit {
     pub spill_into: PathBuf,
 }
 
+/// Records of a shard that are always taken together; few, so that small tests take all ways.
+const LEAST_RECORDS: usize = 8;
+
 impl MemoryLimit {
     pub fn none() -> Self {
         Self {
             bytes: u64::MAX,
             spill_into: std::env::temp_dir(),
         }
+    }
+
+    /// Bytes for transfers, loads, stores and the like: each of them.
+    pub(crate) fn sorter_bytes(&self) -> usize {
+        self.budget().sorter_bytes
     }
 
     pub(crate) fn budget(&self) -> Budget {
@@ -32,6 +39,8 @@ impl MemoryLimit {
             record_bytes: percent(35),
             page_bytes: percent(30),
             sorter_bytes: percent(5),
+            // Twice 24 bytes for each, in half of the memory for records.
+            shard_records: (percent(35) / 96 / rayon::current_num_threads()).max(LEAST_RECORDS),
         }
     }
 }
@@ -43,4 +52,6 @@ pub(crate) struct Budget {
     pub(crate) page_bytes: usize,
     /// Transfers, loads and stores: each of the three.
     pub(crate) sorter_bytes: usize,
+    /// Records of a shard that a thread takes together.
+    pub(crate) shard_records: usize,
 }

@@ -13,12 +13,15 @@ mod exact;
 mod host;
 #[cfg(test)]
 mod in_situ_tests;
+mod large;
 mod limit;
 mod local;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod oracle_tests;
+mod packets;
+mod part;
 mod reader;
 mod record;
 mod shadow;
@@ -33,11 +36,18 @@ mod transfers;
 mod unwritten;
 mod volume;
 
+pub(crate) use block::{BLOCK_RECORDS, Block};
 pub use detail::{ArrayVolume, Footprint, SiteVolume};
 pub use engine::{Engine, Options};
 pub use exact::Matching;
 pub use limit::MemoryLimit;
+pub(crate) use packets::{Cutter, OfLaunch, Packet, unpacked};
+pub(crate) use part::{Sums, WidePart};
+pub(crate) use record::{Record, WideAccesses};
+pub(crate) use sorted::{Item, Sorted, Sorter};
+pub(crate) use spill::{SpillFolder, pack, unpack};
 pub use strides::{LaunchStrides, StrideCounts};
+pub(crate) use strides::{Run, add, distances};
 pub(crate) use transfers::TransferSorter;
 pub use transfers::Transfers;
 pub use unwritten::UnwrittenRead;

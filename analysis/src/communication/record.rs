@@ -23,7 +23,7 @@ const PIECE: u16 = 1 << 15;
 const WIDTH: u16 = READS - 1;
 
 /// Accesses of consecutive active lanes of one warp at one site, wholly inside one page.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Record {
     pub(crate) address: u64,
     pub(crate) cta: u32,
@@ -185,28 +185,41 @@ pub(crate) struct WideAccesses(Mutex<Wide>);
 
 #[derive(Default)]
 struct Wide {
-    numbers: FxHashMap<(u64, u64, SiteId), u32>,
-    firsts: FxHashMap<(u64, u64), u32>,
+    numbers: FxHashMap<(u64, u32, SiteId), u32>,
+    firsts: FxHashMap<(u64, u32), u32>,
     accesses: Vec<WideAccess>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct WideAccess {
+    pub(crate) address: u64,
+    pub(crate) width: u32,
     pub(crate) site: SiteId,
     /// Number of the first access with this address and width: those of several sites are one to count.
     pub(crate) first: u32,
 }
 
 impl WideAccesses {
-    fn number(&self, address: u64, width: u64, site: SiteId) -> u32 {
+    pub(crate) fn number(&self, address: u64, width: u32, site: SiteId) -> u32 {
         let wide = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let next = wide.accesses.len() as u32;
         let number = wide.numbers.entry((address, width, site));
         *number.or_insert_with(|| {
             let first = *wide.firsts.entry((address, width)).or_insert(next);
-            wide.accesses.push(WideAccess { site, first });
+            wide.accesses.push(WideAccess {
+                address,
+                width,
+                site,
+                first,
+            });
             next
         })
+    }
+
+    /// What has this number.
+    pub(crate) fn get(&self, number: u32) -> Option<WideAccess> {
+        let wide = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        wide.accesses.get(number as usize).copied()
     }
 
     pub(crate) fn into_accesses(self) -> Vec<WideAccess> {
@@ -329,7 +342,7 @@ fn pieces(
     sink: &mut impl FnMut(Record),
 ) {
     let width = u64::from(group.width_bytes);
-    let number = wide.number(address, width, group.site);
+    let number = wide.number(address, group.width_bytes, group.site);
     // An address at the very top of memory is a fault of the program; what lies beyond is left out.
     let end = address.saturating_add(width);
     let mut at = address;

@@ -2,7 +2,7 @@
 
 use super::bitmap::Bitmap;
 use super::block::{Block, Gathered};
-use super::detail::Touched;
+use super::detail::{Touched, Touches};
 use super::engine::Options;
 use super::exact::{self, ExactPage};
 use super::host::Untraced;
@@ -17,21 +17,40 @@ use super::unwritten::{Search, but_for, never_in};
 use crate::error::{AnalysisError, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use superstep_trace::AllocationId;
 
 /// Pages of one shard, in memory or on disk.
 pub(crate) struct Shard {
-    pages: FxHashMap<u64, Page>,
+    pub(super) pages: FxHashMap<u64, Page>,
     /// Instead of `pages`, where addresses are matched.
     exact: FxHashMap<u64, ExactPage>,
     /// Which bytes were touched, if that is asked for.
     touched: FxHashMap<u64, Touched>,
     /// About the bytes of `pages` and `touched`.
-    bytes: usize,
+    pub(super) bytes: usize,
     /// Number of pages, written and touched ones, that are on disk; then none are in memory.
     on_disk: (usize, usize),
     /// What others than kernels did since the pages went to disk: start, end, last writer.
     pending: Vec<(u64, u64, Tag)>,
     pub(crate) out: ShardOut,
+}
+
+/// The records of a shard in one launch, as part of all.
+pub(crate) struct Records<'a> {
+    pub(crate) blocks: &'a [Block],
+    pub(crate) shard: usize,
+    pub(crate) file: Option<&'a SpillFile>,
+    /// How many are taken together in memory.
+    pub(crate) most: usize,
+    pub(crate) folder: &'a SpillFolder,
+}
+
+impl Records<'_> {
+    /// A folder for files of their own.
+    pub(crate) fn spill_folder(&self) -> Arc<SpillFolder> {
+        Arc::new(self.folder.another())
+    }
 }
 
 /// Memory that a shard needs while it works.
@@ -41,7 +60,7 @@ pub(crate) struct Scratch {
     local: Local,
     /// Bytes that a plain store of the current launch wrote.
     plain: Bitmap,
-    search: Search,
+    pub(super) search: Search,
 }
 
 /// What a [`Reader`] keeps.
@@ -187,16 +206,22 @@ impl Shard {
         }
     }
 
-    /// All records of one launch that lie in this shard's pages: shard number `shard` of `blocks`.
+    /// All records of one launch that lie in this shard's pages.
     pub(crate) fn launch(
         &mut self,
         view: &View,
         untraced: &Untraced,
         scratch: &mut Scratch,
-        (blocks, shard, file): (&[Block], usize, Option<&SpillFile>),
+        of: &Records<'_>,
     ) -> Result<()> {
+        let count: usize = of.blocks.iter().map(|block| block.count(of.shard)).sum();
+        if count > of.most && !exact::asked(self.out.options) {
+            self.large_launch(view, untraced, scratch, of)?;
+            self.out.end_launch();
+            return Ok(());
+        }
         let mut gathered = std::mem::take(&mut scratch.gathered);
-        gathered.pages(blocks, shard, file, |records, survey| {
+        gathered.pages(of, |records, survey| {
             if view.watch.is_stopped() {
                 return;
             }
@@ -212,7 +237,7 @@ impl Shard {
         Ok(())
     }
 
-    fn page(
+    pub(super) fn page(
         &mut self,
         view: &View,
         untraced: &Untraced,
@@ -229,11 +254,9 @@ impl Shard {
         if !self.out.options.details {
             return self.accesses(view, untraced, scratch, (records, survey), false);
         }
-        let touched = self.touched.entry(number).or_insert_with(|| {
-            self.bytes += Touched::BYTES;
-            Touched::new()
-        });
-        touched.launch(view.launch, records, &mut self.out.details.footprint);
+        let mut touches = Touches::default();
+        records.iter().for_each(|record| touches.add(record));
+        self.touches(number, view.launch, &touches);
         let only = (view.regions).only(base, base.saturating_add(PAGE_BYTES as u64));
         let mark = self.out.details.mark(&self.out.sums);
         self.accesses(view, untraced, scratch, (records, survey), only.is_none());
@@ -242,13 +265,33 @@ impl Shard {
             details.in_array(allocation, view.kernel, &mark, &self.out.sums);
         }
         if survey.writes {
-            for record in records.iter().filter(|record| record.writes()) {
-                match only {
-                    Some(allocation) => details.stores(allocation, view.kernel, record),
-                    None => by_allocation(view.regions, record, |allocation, part| {
-                        details.stores(allocation, view.kernel, part);
-                    }),
-                }
+            self.stores(view, records, only);
+        }
+    }
+
+    /// Launch `launch` touches page `number`.
+    pub(super) fn touches(&mut self, number: u64, launch: u32, by: &Touches) {
+        let touched = self.touched.entry(number).or_insert_with(|| {
+            self.bytes += Touched::BYTES;
+            Touched::new()
+        });
+        touched.launch(launch, by, &mut self.out.details.footprint);
+    }
+
+    /// Counts what is stored in each allocation; `only`: all of the page is one's.
+    pub(super) fn stores(
+        &mut self,
+        view: &View,
+        records: &[Record],
+        only: Option<Option<AllocationId>>,
+    ) {
+        let details = &mut self.out.details;
+        for record in records.iter().filter(|record| record.writes()) {
+            match only {
+                Some(allocation) => details.stores(allocation, view.kernel, record),
+                None => by_allocation(view.regions, record, |allocation, part| {
+                    details.stores(allocation, view.kernel, part);
+                }),
             }
         }
     }
@@ -268,18 +311,7 @@ impl Shard {
         let uninitialised = self.out.sums.uninitialised;
         if !writes && !self.pages.contains_key(&number) {
             let parts = parts_of(untraced, base);
-            for record in records {
-                if is_shared {
-                    by_allocation(view.regions, record, |allocation, part| {
-                        let mark = self.out.details.mark(&self.out.sums);
-                        unwritten(&parts, part, &mut self.out);
-                        let (details, sums) = (&mut self.out.details, &self.out.sums);
-                        details.in_array(allocation, view.kernel, &mark, sums);
-                    });
-                } else {
-                    unwritten(&parts, record, &mut self.out);
-                }
-            }
+            never_read(view, &parts, records, is_shared, &mut self.out);
             if self.out.options.details && self.out.sums.uninitialised > uninitialised {
                 let found = &mut self.out.details.unwritten;
                 (scratch.search).page(view, records, &but_for(&parts), found);
@@ -342,7 +374,7 @@ impl Marks {
 }
 
 impl Scratch {
-    fn read(
+    pub(super) fn read(
         &mut self,
         view: &View,
         page: &mut Page,
@@ -386,10 +418,7 @@ impl Scratch {
         for store in stores.filter(|record| !record.reads()) {
             (self.plain).insert(store.offset(), store.extent(), |_, _| {});
         }
-        for (offset, len) in page.written_by_several(view.launch) {
-            out.sums.several_writers += len as u64;
-            out.sums.racing += self.plain.count(offset, len);
-        }
+        out.several_writers(view.launch, page, &self.plain);
         self.plain.clear();
     }
 }
@@ -406,7 +435,7 @@ fn part(number: u64, start: u64, end: u64) -> (usize, usize) {
 pub(crate) type Part = (usize, usize, Tag);
 
 /// A page with what others than kernels wrote, before `records` write to it.
-fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], starts: bool) -> Page {
+pub(super) fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], starts: bool) -> Page {
     let parts = parts_of(untraced, base);
     let aligned = |offset: usize, len: usize| (offset | len).is_multiple_of(4);
     let words = parts.iter().all(|&(offset, len, _)| aligned(offset, len))
@@ -422,10 +451,31 @@ fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], starts: bool) 
 }
 
 /// Who wrote which parts of a page that no kernel has written: offset, length, writer.
-fn parts_of(untraced: &Untraced, base: u64) -> Vec<Part> {
+pub(super) fn parts_of(untraced: &Untraced, base: u64) -> Vec<Part> {
     (untraced.parts(base, base.saturating_add(PAGE_BYTES as u64)))
         .map(|(start, end, tag)| ((start - base) as usize, (end - start) as usize, tag))
         .collect()
+}
+
+/// The same for many; `is_shared`: each says in which allocation it is.
+pub(super) fn never_read(
+    view: &View,
+    parts: &[Part],
+    records: &[Record],
+    is_shared: bool,
+    out: &mut ShardOut,
+) {
+    for record in records {
+        if !is_shared {
+            unwritten(parts, record, out);
+            continue;
+        }
+        by_allocation(view.regions, record, |allocation, part| {
+            let mark = out.details.mark(&out.sums);
+            unwritten(parts, part, out);
+            (out.details).in_array(allocation, view.kernel, &mark, &out.sums);
+        });
+    }
 }
 
 /// Reads of a page that no kernel has written; `parts`: what of it others have written.

@@ -5,6 +5,7 @@ use crate::error::Result;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use superstep_trace::Watch;
 
@@ -208,7 +209,7 @@ fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>, watch: &Watch) -> Vec<Vec<T>> {
 }
 
 fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
-    let mut readers: Vec<RunReader<'_, T>> = runs.iter().map(Run::read).collect::<Result<_>>()?;
+    let mut readers: Vec<RunReader<T>> = runs.iter().map(Run::read).collect::<Result<_>>()?;
     let mut heads = BinaryHeap::new();
     for (index, reader) in readers.iter_mut().enumerate() {
         if let Some(item) = reader.next()? {
@@ -287,6 +288,39 @@ impl<T: Item> Sorted<T> {
             sink(&item)?;
         }
         Ok(())
+    }
+
+    /// Hands the items of these numbers to `sink`, in order.
+    pub(crate) fn part(&self, numbers: Range<u64>, mut sink: impl FnMut(&T)) -> Result<()> {
+        let (first, count) = (numbers.start, numbers.end.saturating_sub(numbers.start));
+        let Some(run) = &self.run else {
+            let items = self.memory.iter().flatten();
+            items
+                .skip(first as usize)
+                .take(count as usize)
+                .for_each(sink);
+            return Ok(());
+        };
+        let (mut reader, mut step) = (run.read_from(first)?, paced(&self.watch));
+        for _ in 0..count {
+            step()?;
+            reader.next()?.iter().for_each(&mut sink);
+        }
+        Ok(())
+    }
+
+    /// Hands out one item after the other.
+    pub(crate) fn into_items(self) -> Result<impl Iterator<Item = Result<T>>> {
+        let mut reader = self.run.as_ref().map(Run::read).transpose()?;
+        let mut memory = self.memory.into_iter().flatten();
+        let kept = (self.run, self._folder);
+        Ok(std::iter::from_fn(move || {
+            let _keeps_the_file = &kept;
+            match &mut reader {
+                Some(reader) => reader.next().transpose(),
+                None => memory.next().map(Ok),
+            }
+        }))
     }
 
     /// Hands neighbours of the same key to `sink`.

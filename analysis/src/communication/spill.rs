@@ -3,7 +3,7 @@
 use crate::error::{AnalysisError, Result};
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::marker::PhantomData;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,11 @@ impl SpillFolder {
             parent,
             made: Mutex::new(None),
         }
+    }
+
+    /// Another one at the same place.
+    pub(crate) fn another(&self) -> Self {
+        Self::new(self.parent.clone())
     }
 
     pub(crate) fn file(&self, name: &str) -> Result<PathBuf> {
@@ -128,7 +133,11 @@ pub(crate) fn pack<T: Fixed>(parts: &[&[T]]) -> Vec<u8> {
 }
 
 /// Appends the `count` items of which `packed` was made to `out`.
-fn unpack<T: Fixed>(packed: &[u8], count: usize, out: &mut Vec<T>) -> std::io::Result<()> {
+pub(crate) fn unpack<T: Fixed>(
+    packed: &[u8],
+    count: usize,
+    out: &mut Vec<T>,
+) -> std::io::Result<()> {
     // As many bytes are the items themselves.
     let columns = if packed.len() == count * T::BYTES {
         Cow::Borrowed(packed)
@@ -257,12 +266,19 @@ impl<T: Fixed> RunWriter<T> {
 
 impl Run {
     /// Reads from the first item on.
-    pub(crate) fn read<T: Fixed>(&self) -> Result<RunReader<'_, T>> {
-        let file = File::open(&self.path).map_err(failed(&self.path))?;
+    pub(crate) fn read<T: Fixed>(&self) -> Result<RunReader<T>> {
+        self.read_from(0)
+    }
+
+    /// Reads from item number `first` on.
+    pub(crate) fn read_from<T: Fixed>(&self, first: u64) -> Result<RunReader<T>> {
+        let mut file = File::open(&self.path).map_err(failed(&self.path))?;
+        let at = SeekFrom::Start(first * T::BYTES as u64);
+        file.seek(at).map_err(failed(&self.path))?;
         Ok(RunReader {
             file: BufReader::with_capacity(BUFFER_BYTES, file),
-            run: self,
-            left: self.items,
+            path: self.path.clone(),
+            left: self.items.saturating_sub(first),
             items: PhantomData,
         })
     }
@@ -275,15 +291,16 @@ impl Drop for Run {
     }
 }
 
-/// Reads the items of a [`Run`].
-pub(crate) struct RunReader<'a, T> {
+/// Reads the items of a [`Run`], which has to stay.
+#[derive(Debug)]
+pub(crate) struct RunReader<T> {
     file: BufReader<File>,
-    run: &'a Run,
+    path: PathBuf,
     left: u64,
     items: PhantomData<T>,
 }
 
-impl<T: Fixed> RunReader<'_, T> {
+impl<T: Fixed> RunReader<T> {
     pub(crate) fn next(&mut self) -> Result<Option<T>> {
         if self.left == 0 {
             return Ok(None);
@@ -291,7 +308,7 @@ impl<T: Fixed> RunReader<'_, T> {
         self.left -= 1;
         let mut bytes = [0; 64];
         let read = self.file.read_exact(&mut bytes[..T::BYTES]);
-        read.map_err(failed(&self.run.path))?;
+        read.map_err(failed(&self.path))?;
         Ok(Some(T::get(&bytes)))
     }
 }

@@ -37,6 +37,13 @@ pub(crate) struct Run {
     count: u16,
 }
 
+impl Run {
+    /// Launch and CTA as one number.
+    pub(crate) fn owner_key(&self) -> u64 {
+        u64::from(self.owner.launch) << 32 | u64::from(self.owner.cta)
+    }
+}
+
 /// Runs in the order of their discovery; the same address may stand in several.
 #[derive(Debug, Default)]
 pub(crate) struct Runs(Vec<Run>);

@@ -1,13 +1,15 @@
 //! What the passes over pages add up.
 
+use super::bitmap::Bitmap;
 use super::detail::{Details, Regions};
 use super::engine::Options;
 use super::record::{Pattern, Record, WideAccess};
-use super::shadow::{Tag, Writer};
+use super::shadow::{Page, Tag, Writer};
 use super::strides::Runs;
 use super::volume::Transfer;
 use crate::sites::SiteOps;
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 use superstep_trace::{SiteId, Watch};
 
 /// What a page pass knows about the current launch and the earlier ones.
@@ -64,7 +66,7 @@ pub(crate) struct Sums {
 }
 
 /// Distinct bytes and distinct accesses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Amount {
     pub(crate) bytes: u64,
     pub(crate) count: u64,
@@ -324,6 +326,14 @@ impl ShardOut {
                 })
             })
             .collect()
+    }
+
+    /// Counts what several CTAs wrote in `page` in launch `launch`; `plain`: bytes that a plain store wrote.
+    pub(crate) fn several_writers(&mut self, launch: u32, page: &Page, plain: &Bitmap) {
+        for (offset, len) in page.written_by_several(launch) {
+            self.sums.several_writers += len as u64;
+            self.sums.racing += plain.count(offset, len);
+        }
     }
 
     /// After the last page of a launch.

@@ -12,6 +12,7 @@ use super::shadow::{PAGE_BYTES, Page, Tag};
 use super::shard::Part;
 use super::sums::View;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, Op, SiteId};
 
@@ -32,7 +33,7 @@ pub struct UnwrittenRead {
     pub loaded_bytes: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Amount {
     bytes: u64,
     loaded_bytes: u64,
@@ -46,15 +47,15 @@ pub(crate) type OfLaunch = FxHashMap<(SiteId, AllocationId), Amount>;
 pub(crate) struct Unwritten(BTreeMap<(u32, SiteId, AllocationId), UnwrittenRead>);
 
 impl Unwritten {
-    /// Adds what the shards found in the launch at `position`; none are left.
-    pub(crate) fn launch<'a>(
+    /// Adds what was found in the launch at `position`, in parts.
+    pub(crate) fn launch(
         &mut self,
         position: u32,
         kernel: u32,
-        shards: impl Iterator<Item = &'a mut OfLaunch>,
+        parts: Vec<((SiteId, AllocationId), Amount)>,
     ) {
         let mut all = OfLaunch::default();
-        for (key, amount) in shards.flat_map(|shard| shard.drain()) {
+        for (key, amount) in parts {
             let sum = all.entry(key).or_default();
             sum.bytes += amount.bytes;
             sum.loaded_bytes += amount.loaded_bytes;
@@ -154,16 +155,26 @@ impl Search {
     ) {
         let is_written = self.stores(view, records);
         for records in records.chunk_by(|a, b| a.cta == b.cta) {
-            for record in records {
-                if record.reads() && !is_exchange(view, record) {
-                    self.read(view, record, never, is_written);
-                }
-                if record.writes() {
-                    self.local.write(record);
-                }
-            }
-            self.local.clear();
+            self.cta(view, records, never, is_written);
         }
+        self.end(is_written, out);
+    }
+
+    /// After [`Search::stores`] of all records: those of one CTA.
+    pub(crate) fn cta(&mut self, view: &View, records: &[Record], never: &Bits, is_written: bool) {
+        for record in records {
+            if record.reads() && !is_exchange(view, record) {
+                self.read(view, record, never, is_written);
+            }
+            if record.writes() {
+                self.local.write(record);
+            }
+        }
+        self.local.clear();
+    }
+
+    /// After the last CTA.
+    pub(crate) fn end(&mut self, is_written: bool, out: &mut OfLaunch) {
         if is_written {
             self.stored_by.fill(NOBODY);
         }
@@ -176,7 +187,7 @@ impl Search {
     }
 
     /// Notes who overwrites what; returns whether anything is written at all.
-    fn stores(&mut self, view: &View, records: &[Record]) -> bool {
+    pub(crate) fn stores(&mut self, view: &View, records: &[Record]) -> bool {
         let mut is_written = false;
         for record in records.iter().filter(|record| record.writes()) {
             is_written = true;

@@ -6,6 +6,7 @@ use super::transfers::Transfers;
 use super::unwritten::UnwrittenRead;
 use crate::columns;
 use crate::metrics::share;
+use serde::{Deserialize, Serialize};
 use superstep_table::table;
 use superstep_trace::{LaunchId, StreamId};
 
@@ -13,7 +14,7 @@ table! {
     /// Volumes in bytes. An atomic operation both loads and stores its bytes here.
     ///
     /// The six classes of loaded bytes add up to `loaded_bytes`; each access counts its whole width.
-    pub struct Volume: Copy, Eq {
+    pub struct Volume: Copy, Eq, Serialize, Deserialize {
         loaded_bytes: u64 ["bytes"] = "loaded, atomics included; the next six columns add up to it";
         communicated_loaded_bytes: u64 ["bytes"] = columns::COMMUNICATED_LOADED_BYTES;
         self_loaded_bytes: u64 ["bytes"] = columns::SELF_LOADED_BYTES;

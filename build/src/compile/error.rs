@@ -19,7 +19,7 @@ pub enum BuildError {
         command: String,
         output: String,
     },
-    #[error("failed to start {}: {source}; run `superstep doctor` (or `cargo xtask setup`) to find or install it", tool.display())]
+    #[error("failed to start {}: {source}; `superstep doctor` says what is missing and how to install it", tool.display())]
     Tool {
         tool: PathBuf,
         source: std::io::Error,

@@ -305,7 +305,7 @@ fn not_ours(path: &Path, why: &str) -> BuildError {
     BuildError::Installation {
         what: format!("an answer of superstep-instrument in {}", path.display()),
         reason: format!(
-            "{why}; the harness and the instrumenter have different versions; run `cargo xtask build`"
+            "{why}; the harness and the instrumenter have different versions; unpack the archive anew (in the repository, run `cargo xtask build`)"
         ),
     }
 }

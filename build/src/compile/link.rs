@@ -88,7 +88,9 @@ fn functions_of(library: &Path) -> Result<BTreeSet<String>, BuildError> {
     let bytes = fs::read(library).map_err(BuildError::io("read", library))?;
     let file = object::File::parse(bytes.as_slice()).map_err(|error| BuildError::Installation {
         what: format!("the functions of {}", library.display()),
-        reason: format!("{error}; run `cargo xtask setup` and `cargo xtask build`"),
+        reason: format!(
+            "{error}; unpack the archive anew (in the repository, run `cargo xtask build`)"
+        ),
     })?;
     let symbols = file.dynamic_symbols().filter(ObjectSymbol::is_definition);
     let names = symbols.filter_map(|symbol| symbol.name().ok().map(str::to_owned));

@@ -1,5 +1,6 @@
 //! One file for each command; what several of them share is in `common` and `view`.
 
+mod analyse;
 mod bundle;
 mod cache;
 mod common;
@@ -21,6 +22,7 @@ mod record;
 mod report;
 mod run_bundle;
 mod running;
+mod setup;
 mod source;
 mod suite;
 mod trends;
@@ -83,6 +85,8 @@ enum Command {
     Dump(dump::Args),
     /// Explains which memory each memory operation of a CUDA file accesses and why, or summarises that for a suite.
     Explain(explain::Args),
+    /// Writes the tables of captures: on this machine, or on a Spark cluster.
+    Analyse(analyse::Args),
     /// Writes a capture in another format.
     Export(export::Args),
     /// Makes a capture from files in another format.
@@ -99,6 +103,8 @@ enum Command {
     RunBundle(run_bundle::Args),
     /// Checks a capture, or compares it with hardware counters.
     Verify(Box<verify::Args>),
+    /// Installs what programs are compiled with: packages where this user may, and the CUDA pieces in the user's cache.
+    Setup(setup::Args),
     /// Lists tools, libraries and devices, and how to fix what is missing.
     Doctor(doctor::Args),
     /// Shows what the user's cache contains, and prunes it.
@@ -131,6 +137,7 @@ pub fn main() -> ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Explain(args) => explain::run(&args, color),
+        Command::Analyse(args) => analyse::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),
@@ -139,6 +146,7 @@ pub fn main() -> ExitCode {
         Command::Bundle(args) => bundle::run(&args),
         Command::RunBundle(args) => run_bundle::run(args, color),
         Command::Verify(args) => verify::run(&args),
+        Command::Setup(args) => setup::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => completions::run::<Cli>(&args),

@@ -80,8 +80,8 @@ impl Tools {
     fn find() -> Result<Self, Failure> {
         Ok(Self {
             installation: Installation::find(),
-            toolchain: Toolchain::locate()
-                .map_err(|missing| Failure::new(FailureKind::Tool, missing.to_string()))?,
+            toolchain: Toolchain::locate_or_fetch(&mut |step| eprintln!("superstep: {step}"))
+                .map_err(|error| Failure::new(FailureKind::Tool, error.to_string()))?,
             cache: default_cache_dir()?,
         })
     }

@@ -9,6 +9,9 @@ __version__: str
 class SuperstepError(Exception):
     """A capture cannot be read or analysed; the message names the file and what to do."""
 
+class CaptureError(SuperstepError):
+    """What is wrong lies in the capture: it is damaged, or cannot be read."""
+
 def open(path: str | PathLike[str]) -> Capture:
     """Opens a capture: its folder, any file in it, or the folder of a program's run, which holds `capture`.
 
@@ -25,11 +28,17 @@ class Capture:
     def complete(self) -> bool:
         """Whether every file was ended properly and nothing is missing."""
     @property
+    def damaged(self) -> bool:
+        """Whether bytes were changed or files are missing, as opposed to a program that was killed."""
+    @property
     def problems(self) -> list[str]:
         """What is missing or damaged, one sentence each."""
     @property
     def thread_accesses(self) -> int:
         """Accesses in the capture, each lane counted."""
+    @property
+    def in_situ(self) -> bool:
+        """Whether accesses were added up while kernels ran, so that it holds none."""
     def launches(self) -> Table: ...
     def sites(self) -> Table: ...
     def allocations(self) -> Table: ...
@@ -78,6 +87,11 @@ class Accesses:
 class Analysis:
     """The tables of an analysis, by name."""
 
+    @property
+    def digest(self) -> str:
+        """Hash of all tables: equal where they are, whatever made them."""
+    def write(self, folder: str | PathLike[str]) -> list[PathLike[str]]:
+        """Writes every table as CSV and JSON into `folder`; returns the files."""
     def keys(self) -> list[str]: ...
     def __getitem__(self, name: str, /) -> Table: ...
     def __contains__(self, name: str, /) -> bool: ...

@@ -1,0 +1,369 @@
+//! An analysis that many machines share, in three steps with a shuffle between each two.
+//!
+//! 1. [`Map`] decodes chunks and packs their accesses by bucket of pages.
+//! 2. [`reduce`] analyses the pages of one bucket, as one machine analyses all pages.
+//! 3. [`combine`] joins what all buckets say of the same CTAs: transfers, strides, and accesses across page borders.
+//!
+//! [`Merged`] adds up what the last step leaves. Rows are few and large; none is an access.
+
+mod rows;
+
+pub use rows::{Kind, NextRow, Row, Rows};
+
+use crate::analyse::{Accesses, Analysis, LaunchChunks, walk};
+use crate::communication::{
+    BLOCK_RECORDS, Block, Cutter, Engine, Item, LaunchStrides, MemoryLimit, OfLaunch, Options,
+    Packet, Record, Run, Sorter, SpillFolder, Sums, Transfer, TransferSorter, WideAccesses,
+    WidePart, add, distances, unpacked,
+};
+use crate::counts::Counts;
+use crate::error::Result;
+use crate::sites::SiteOps;
+use rows::{items_of, packed, sums_of, sums_row, unexpected};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use superstep_trace::{Capture, ChunkRef, HostCopy, LaunchRecord};
+
+/// Cuts the chunks of a capture into tasks of about `accesses` thread accesses, each a range of chunk numbers.
+pub fn tasks(capture: &Capture, accesses: u64) -> Vec<Range<u64>> {
+    let mut tasks: Vec<Range<u64>> = Vec::new();
+    let mut sum = 0;
+    let launches = capture.launches();
+    for (number, chunk) in (0..).zip(launches.flat_map(|launch| launch.chunks)) {
+        match tasks.last_mut() {
+            Some(task) if sum < accesses => task.end = number + 1,
+            _ => {
+                tasks.push(number..number + 1);
+                sum = 0;
+            }
+        }
+        sum += chunk.thread_accesses;
+    }
+    tasks
+}
+
+/// The first step: packs the accesses of a range of chunks.
+pub struct Map {
+    capture: Arc<Capture>,
+    ops: SiteOps,
+    /// Position of the launch, chunk, number in the program.
+    chunks: std::vec::IntoIter<(u32, ChunkRef, u64)>,
+    /// Gone at the end.
+    cutter: Option<Cutter>,
+    sums: Sums,
+    bucket_of_sums: u32,
+    ready: VecDeque<Row>,
+}
+
+impl Map {
+    /// `buckets`: at least one.
+    pub fn new(capture: Arc<Capture>, chunks: &Range<u64>, buckets: u32) -> Self {
+        let launches = capture.launches();
+        let all =
+            launches.flat_map(|launch| launch.chunks.iter().map(move |&c| (launch.number, c)));
+        let chunks: Vec<_> = (0..chunks.end)
+            .zip(all)
+            .skip(usize::try_from(chunks.start).unwrap_or(usize::MAX))
+            .map(|(number, (launch, chunk))| (launch, chunk, number))
+            .collect();
+        Self {
+            ops: SiteOps::new(capture.sites()),
+            bucket_of_sums: chunks
+                .first()
+                .map_or(0, |(.., number)| (number % u64::from(buckets)) as u32),
+            chunks: chunks.into_iter(),
+            cutter: Some(Cutter::new(buckets)),
+            sums: Sums::default(),
+            ready: VecDeque::new(),
+            capture,
+        }
+    }
+
+    /// Reads one more chunk; false at the end.
+    fn step(&mut self) -> Result<bool> {
+        let Some(cutter) = &mut self.cutter else {
+            return Ok(false);
+        };
+        let ready = &mut self.ready;
+        let mut sink = |packet: Packet| {
+            ready.push_back(Row {
+                bucket: packet.bucket,
+                kind: Kind::Accesses,
+                chunk: packet.chunk,
+                number: packet.number,
+                bytes: packet.bytes,
+            });
+        };
+        if let Some((launch, chunk, number)) = self.chunks.next() {
+            let source = LaunchChunks::new(&self.capture, std::slice::from_ref(&chunk));
+            let counts = cutter.chunk((launch, number), &source, &self.ops, &mut sink)?;
+            self.sums.launch(launch).counts += counts;
+        } else {
+            cutter.flush(&mut sink);
+            self.cutter = None;
+            self.ready
+                .push_back(sums_row(self.bucket_of_sums, &self.sums)?);
+        }
+        Ok(true)
+    }
+}
+
+impl Iterator for Map {
+    type Item = Result<Row>;
+
+    fn next(&mut self) -> Option<Result<Row>> {
+        while self.ready.is_empty() {
+            match self.step() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        self.ready.pop_front().map(Ok)
+    }
+}
+
+/// The second step: analyses the pages of one bucket. `next` hands out its rows.
+pub fn reduce(
+    capture: &Capture,
+    (bucket, buckets): (u32, u32),
+    limit: &MemoryLimit,
+    next: NextRow<'_>,
+) -> Result<Rows> {
+    let options = Options::everything();
+    let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
+    let mut engine = Engine::watched(options, limit, capture.watch.clone());
+    let mut pages = OfBucket {
+        next,
+        waiting: VecDeque::new(),
+        sums: Sums::default(),
+        wide: Sorter::new("wide", limit.sorter_bytes(), folder, capture.watch.clone()),
+    };
+    walk(capture, &mut engine, &mut pages)?;
+    if pages.ahead()?.is_some() {
+        return Err(unexpected(
+            "accesses are of launches that the capture does not have, or out of order",
+        ));
+    }
+    let OfBucket { mut sums, wide, .. } = pages;
+    let end = engine.finish_part()?;
+    for (position, bytes) in (0..).zip(end.stored).filter(|(_, bytes)| *bytes > 0) {
+        sums.launch(position).part.volume.communicated_stored_bytes += bytes;
+    }
+    (sums.sites, sums.arrays, _) = end.found.into_rows();
+    let sums = sums_row(bucket, &sums)?;
+    let rows = packed(Kind::Loads, end.loads, buckets, Run::owner_key)?
+        .chain(packed(Kind::Stores, end.stores, buckets, Run::owner_key)?)
+        .chain(packed(Kind::Transfers, end.transfers, buckets, |one| {
+            u64::from(one.source_launch) << 32 | u64::from(one.source_cta)
+        })?)
+        .chain(packed(Kind::Wide, wide.finish()?, buckets, |one| {
+            u64::from(one.launch) << 32 | u64::from(one.cta)
+        })?)
+        .chain([Ok(sums)]);
+    Ok(Box::new(rows))
+}
+
+/// The accesses of one bucket, from rows.
+struct OfBucket<'a> {
+    next: NextRow<'a>,
+    waiting: VecDeque<OfLaunch>,
+    sums: Sums,
+    wide: Sorter<WidePart>,
+}
+
+impl OfBucket<'_> {
+    /// The launch of the next accesses, if there are more.
+    fn ahead(&mut self) -> Result<Option<u32>> {
+        while self.waiting.is_empty() {
+            let Some(row) = (self.next)()? else {
+                return Ok(None);
+            };
+            match row.kind {
+                Kind::Sums => self.sums.add(sums_of(&row)?),
+                Kind::Accesses => self.waiting.extend(unpacked(&row.bytes)?),
+                _ => return Err(unexpected("a row is of a later step")),
+            }
+        }
+        Ok(self.waiting.front().map(|of| of.launch))
+    }
+}
+
+impl Accesses for OfBucket<'_> {
+    fn launch(
+        &mut self,
+        engine: &mut Engine,
+        ops: &SiteOps,
+        record: &LaunchRecord<'_>,
+    ) -> Result<Counts> {
+        let position = engine.begin(record.launch)?;
+        let wide = WideAccesses::default();
+        let (mut blocks, mut bytes): (Vec<Block>, usize) = (Vec::new(), 0);
+        let mut flat: Vec<Record> = Vec::new();
+        while self.ahead()? == Some(position) {
+            let Some(of) = self.waiting.pop_front() else {
+                break;
+            };
+            flat.extend(of.numbered(&wide)?);
+            if flat.len() >= BLOCK_RECORDS {
+                let block = engine.block(&mut flat);
+                bytes += block.bytes();
+                blocks.push(block);
+                engine.make_room(&mut blocks, &mut bytes)?;
+            }
+        }
+        if !flat.is_empty() {
+            blocks.push(engine.block(&mut flat));
+        }
+        if !blocks.is_empty() {
+            let wide = wide.into_accesses();
+            let (part, sources) = engine.records(position, ops, blocks, &wide)?;
+            self.sums.launch(position).part.add(part);
+            let parts = sources.iter().filter_map(|&(cta, number, source)| {
+                let access = wide.get(number as usize)?;
+                let access = (access.address, access.width);
+                Some(WidePart::new(position, cta, access, source))
+            });
+            self.wide.append(parts.collect())?;
+        }
+        Ok(Counts::default())
+    }
+
+    fn nothing_wrote(&mut self, engine: &mut Engine, copy: u32, from: &HostCopy) -> Result<bool> {
+        let nothing = engine.nothing_wrote(from.source, from.bytes)?;
+        if !nothing {
+            self.sums.written_copies.insert(copy);
+        }
+        Ok(nothing)
+    }
+}
+
+/// The third step: joins what all buckets of pages say of the same CTAs.
+pub fn combine(
+    capture: &Capture,
+    bucket: u32,
+    limit: &MemoryLimit,
+    next: NextRow<'_>,
+) -> Result<Rows> {
+    let (folder, bytes) = (
+        Arc::new(SpillFolder::new(limit.spill_into.clone())),
+        limit.sorter_bytes(),
+    );
+    let runs = |name| Sorter::<Run>::new(name, bytes, folder.clone(), capture.watch.clone());
+    let (loads, stores) = (runs("loads"), runs("stores"));
+    let wide = Sorter::<WidePart>::new("wide", bytes, folder.clone(), capture.watch.clone());
+    let transfers =
+        Sorter::<Transfer>::new("transfers", bytes, folder.clone(), capture.watch.clone());
+    let mut sums = Sums::default();
+    while let Some(row) = next()? {
+        match row.kind {
+            Kind::Sums => sums.add(sums_of(&row)?),
+            Kind::Loads => loads.append(items_of(&row)?)?,
+            Kind::Stores => stores.append(items_of(&row)?)?,
+            Kind::Transfers => transfers.append(items_of(&row)?)?,
+            Kind::Wide => wide.append(items_of(&row)?)?,
+            Kind::Accesses => return Err(unexpected("a row is of an earlier step")),
+        }
+    }
+    distances(&loads.finish()?, |launch, counts| {
+        add(&mut sums.launch(launch).loads, counts);
+    })?;
+    distances(&stores.finish()?, |launch, counts| {
+        add(&mut sums.launch(launch).stores, counts);
+    })?;
+    // What several pages say of one access at one address is one read.
+    let mut parts = Vec::new();
+    wide.finish()?.groups(Item::key, |same| {
+        let mut same = same.to_vec();
+        same.sort_unstable();
+        same.dedup();
+        for one in same {
+            let part = &mut sums.launch(one.launch).part;
+            parts.extend(part.wide(one.launch, one.cta, one.source()));
+        }
+    })?;
+    transfers.append(parts)?;
+    let sums = sums_row(bucket, &sums)?;
+    let rows = packed(Kind::Transfers, transfers.finish()?, 1, |_| 0)?;
+    Ok(Box::new(rows.chain([Ok(sums)])))
+}
+
+/// The sum of all parts.
+pub struct Merged {
+    sums: Sums,
+    transfers: TransferSorter,
+}
+
+impl Merged {
+    pub fn new(capture: &Capture, limit: &MemoryLimit) -> Self {
+        Self {
+            sums: Sums::default(),
+            transfers: TransferSorter::new(limit, capture.watch.clone()),
+        }
+    }
+
+    /// Adds a row that [`combine`] made.
+    pub fn add(&mut self, row: &Row) -> Result<()> {
+        match row.kind {
+            Kind::Sums => self.sums.add(sums_of(row)?),
+            Kind::Transfers => self.transfers.append(items_of(row)?)?,
+            _ => return Err(unexpected("a row is of an earlier step")),
+        }
+        Ok(())
+    }
+
+    /// The same as [`crate::analyse`] gives with [`Options::everything`].
+    pub fn finish(mut self, capture: &Capture) -> Result<Analysis> {
+        let options = Options::everything();
+        let mut engine = Engine::watched(options, &MemoryLimit::none(), capture.watch.clone());
+        let mut strides = Vec::new();
+        let (sites, arrays) = (&self.sums.sites, &self.sums.arrays);
+        engine.found().add_rows(sites, arrays);
+        let mut settled = Settled {
+            sums: &mut self.sums,
+            strides: &mut strides,
+        };
+        let walk = walk(capture, &mut engine, &mut settled)?;
+        if !self.sums.launches.is_empty() {
+            return Err(unexpected(
+                "sums are of launches that the capture does not have",
+            ));
+        }
+        let mut communication = engine.finish()?;
+        communication.strides = strides;
+        communication.transfers = self.transfers.finish()?;
+        Ok(walk.into_analysis(capture, options, communication))
+    }
+}
+
+/// Launches of which everything is known.
+struct Settled<'a> {
+    sums: &'a mut Sums,
+    strides: &'a mut Vec<LaunchStrides>,
+}
+
+impl Accesses for Settled<'_> {
+    fn launch(
+        &mut self,
+        engine: &mut Engine,
+        _: &SiteOps,
+        record: &LaunchRecord<'_>,
+    ) -> Result<Counts> {
+        let position = engine.begin(record.launch)?;
+        let sums = self.sums.launches.remove(&position).unwrap_or_default();
+        let mut part = sums.part;
+        part.counted(&sums.counts);
+        engine.settle(position, part);
+        self.strides.push(LaunchStrides {
+            loads: sums.loads,
+            stores: sums.stores,
+        });
+        Ok(sums.counts)
+    }
+
+    fn nothing_wrote(&mut self, engine: &mut Engine, copy: u32, from: &HostCopy) -> Result<bool> {
+        let nothing = engine.nothing_wrote(from.source, from.bytes)?;
+        Ok(nothing && !self.sums.written_copies.contains(&copy))
+    }
+}

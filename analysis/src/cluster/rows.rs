@@ -1,0 +1,145 @@
+//! What machines send each other: few rows, packed.
+
+use crate::communication::{BLOCK_RECORDS, Item, Sorted, Sums, pack, unpack};
+use crate::error::{AnalysisError, Result};
+use crate::synthetic::mixed;
+use std::collections::VecDeque;
+
+/// What machines send each other. The rows of a bucket have to arrive in the order of `chunk` and `number`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Rows of one bucket meet on one machine.
+    pub bucket: u32,
+    pub kind: Kind,
+    pub chunk: u64,
+    pub number: u32,
+    pub bytes: Vec<u8>,
+}
+
+/// What is in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Numbers that are added up.
+    Sums,
+    /// Accesses of one bucket of pages.
+    Accesses,
+    /// Communicating loads.
+    Loads,
+    /// Communicating stores.
+    Stores,
+    Transfers,
+    /// Accesses across page borders.
+    Wide,
+}
+
+const KINDS: [Kind; 6] = [
+    Kind::Sums,
+    Kind::Accesses,
+    Kind::Loads,
+    Kind::Stores,
+    Kind::Transfers,
+    Kind::Wide,
+];
+
+impl Kind {
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    pub fn of_number(number: u8) -> Result<Self> {
+        let kind = KINDS.get(usize::from(number)).copied();
+        kind.ok_or(unexpected("a row has an unknown kind"))
+    }
+}
+
+/// Rows as they become ready.
+pub type Rows = Box<dyn Iterator<Item = Result<Row>> + Send>;
+
+/// Hands out the rows of one bucket, one by one.
+pub type NextRow<'a> = &'a mut dyn FnMut() -> Result<Option<Row>>;
+
+pub(super) fn unexpected(what: &'static str) -> AnalysisError {
+    AnalysisError::Part { what }
+}
+
+pub(super) fn sums_row(bucket: u32, sums: &Sums) -> Result<Row> {
+    let bytes = serde_json::to_vec(sums).map_err(|_| unexpected("sums cannot be written"))?;
+    let bytes = zstd::bulk::compress(&bytes, 1);
+    Ok(Row {
+        bucket,
+        kind: Kind::Sums,
+        chunk: 0,
+        number: 0,
+        bytes: bytes.map_err(|_| unexpected("sums cannot be packed"))?,
+    })
+}
+
+pub(super) fn sums_of(row: &Row) -> Result<Sums> {
+    let json = zstd::stream::decode_all(row.bytes.as_slice());
+    let json = json.map_err(|_| unexpected("sums are malformed"))?;
+    serde_json::from_slice(&json).map_err(|_| unexpected("sums are malformed"))
+}
+
+/// Items that are kept before the largest part of them is sent: 24 to 48 MiB.
+const HELD_ITEMS: usize = 1 << 20;
+
+/// Packs `items` by bucket of their owners.
+pub(super) fn packed<T: Item + 'static>(
+    kind: Kind,
+    items: Sorted<T>,
+    buckets: u32,
+    owner: impl Fn(&T) -> u64 + Send + 'static,
+) -> Result<impl Iterator<Item = Result<Row>> + Send> {
+    let mut items = items.into_items()?;
+    let mut held: Vec<Vec<T>> = (0..buckets).map(|_| Vec::new()).collect();
+    let (mut count, mut number) = (0, 0);
+    let mut ready: VecDeque<(u32, Vec<T>)> = VecDeque::new();
+    Ok(std::iter::from_fn(move || {
+        while ready.is_empty() {
+            let item = match items.next() {
+                Some(Ok(item)) => Some(item),
+                Some(Err(error)) => return Some(Err(error)),
+                None if count == 0 => return None,
+                None => None,
+            };
+            if let Some(item) = item {
+                let bucket = (mixed(owner(&item)) % u64::from(buckets)) as u32;
+                let of = &mut held[bucket as usize];
+                of.push(item);
+                count += 1;
+                if of.len() >= BLOCK_RECORDS {
+                    count -= of.len();
+                    ready.push_back((bucket, std::mem::take(of)));
+                }
+            }
+            if item.is_none() || count >= HELD_ITEMS {
+                let all = (0..).zip(&mut held).filter(|(_, of)| !of.is_empty());
+                ready.extend(all.map(|(bucket, of)| (bucket, std::mem::take(of))));
+                count = 0;
+            }
+        }
+        let (bucket, of) = ready.pop_front()?;
+        number += 1;
+        let mut bytes = (of.len() as u32).to_le_bytes().to_vec();
+        bytes.extend(pack(&[&of]));
+        Some(Ok(Row {
+            bucket,
+            kind,
+            chunk: 0,
+            number,
+            bytes,
+        }))
+    }))
+}
+
+pub(super) fn items_of<T: Item>(row: &Row) -> Result<Vec<T>> {
+    let malformed = || unexpected("packed items are malformed");
+    let (count, packed) = row.bytes.split_first_chunk().ok_or_else(malformed)?;
+    let count = u32::from_le_bytes(*count) as usize;
+    if count > HELD_ITEMS {
+        return Err(malformed());
+    }
+    let mut items = Vec::new();
+    unpack(packed, count, &mut items).map_err(|_| malformed())?;
+    Ok(items)
+}

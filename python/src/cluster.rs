@@ -1,0 +1,163 @@
+//! The steps of an analysis on a cluster, for `superstep.spark`. A row is a tuple: bucket, kind, chunk, number, bytes.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyIterator};
+use superstep_analysis::cluster::{self, Kind, Map, Row, Rows};
+use superstep_analysis::communication::MemoryLimit;
+use superstep_analysis::metrics::Settings;
+use superstep_analysis::{AnalysisError, Result as AnalysisResult, tables};
+
+use crate::capture::{Analysis, Capture};
+use crate::of_analysis;
+
+type RowTuple = (u32, u8, u64, u32, Vec<u8>);
+type Sent<'py> = (u32, u8, u64, u32, Bound<'py, PyBytes>);
+
+/// Rows as they become ready.
+#[pyclass(frozen, module = "superstep._native")]
+pub struct RowIterator(Mutex<Rows>);
+
+#[pymethods]
+impl RowIterator {
+    fn __iter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Sent<'py>>> {
+        let next = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).next());
+        let row = next.transpose().map_err(of_analysis)?;
+        Ok(row.map(|row| {
+            let bytes = PyBytes::new(py, &row.bytes);
+            (row.bucket, row.kind.number(), row.chunk, row.number, bytes)
+        }))
+    }
+}
+
+fn row((bucket, kind, chunk, number, bytes): RowTuple) -> AnalysisResult<Row> {
+    Ok(Row {
+        bucket,
+        kind: Kind::of_number(kind)?,
+        chunk,
+        number,
+        bytes,
+    })
+}
+
+fn limit(bytes: u64, spill_into: PathBuf) -> MemoryLimit {
+    MemoryLimit { bytes, spill_into }
+}
+
+/// Ranges of chunks that have about so many accesses each.
+#[pyfunction]
+pub fn tasks(capture: &Capture, accesses: u64) -> Vec<(u64, u64)> {
+    let tasks = cluster::tasks(&capture.capture, accesses);
+    tasks
+        .into_iter()
+        .map(|task| (task.start, task.end))
+        .collect()
+}
+
+/// The first step, of a range of chunks.
+#[pyfunction]
+pub fn map_chunks(
+    py: Python<'_>,
+    capture: &Capture,
+    chunks: (u64, u64),
+    buckets: u32,
+) -> PyResult<RowIterator> {
+    if buckets == 0 {
+        return Err(PyValueError::new_err(
+            "failed to read buckets: expected a number from 1 on, found 0",
+        ));
+    }
+    let map = py.detach(|| Map::new(capture.capture.clone(), &(chunks.0..chunks.1), buckets));
+    Ok(RowIterator(Mutex::new(Box::new(map))))
+}
+
+/// Runs a step on the rows that `rows` hands out; its own errors come back as they are.
+fn step(
+    rows: &Bound<'_, PyIterator>,
+    step: impl FnOnce(cluster::NextRow<'_>) -> AnalysisResult<Rows>,
+) -> PyResult<RowIterator> {
+    let mut failed = None;
+    let mut next = || {
+        let next = rows
+            .clone()
+            .next()
+            .map(|next| next.and_then(|next| next.extract::<RowTuple>()));
+        match next {
+            None => Ok(None),
+            Some(Ok(found)) => row(found).map(Some),
+            Some(Err(error)) => {
+                failed = Some(error);
+                Err(AnalysisError::Part {
+                    what: "a row could not be received",
+                })
+            }
+        }
+    };
+    let outcome = step(&mut next);
+    match (failed, outcome) {
+        (Some(error), _) => Err(error),
+        (None, outcome) => Ok(RowIterator(Mutex::new(outcome.map_err(of_analysis)?))),
+    }
+}
+
+/// The second step, of one bucket of several.
+#[pyfunction]
+pub fn reduce_pages(
+    capture: &Capture,
+    buckets: (u32, u32),
+    memory_bytes: u64,
+    spill_into: PathBuf,
+    rows: &Bound<'_, PyIterator>,
+) -> PyResult<RowIterator> {
+    let limit = limit(memory_bytes, spill_into);
+    step(rows, |next| {
+        cluster::reduce(&capture.capture, buckets, &limit, next)
+    })
+}
+
+/// The third step, of one bucket of several.
+#[pyfunction]
+pub fn combine_ctas(
+    capture: &Capture,
+    buckets: (u32, u32),
+    memory_bytes: u64,
+    spill_into: PathBuf,
+    rows: &Bound<'_, PyIterator>,
+) -> PyResult<RowIterator> {
+    let limit = limit(memory_bytes, spill_into);
+    step(rows, |next| {
+        cluster::combine(&capture.capture, buckets.0, &limit, next)
+    })
+}
+
+/// The sum of all rows of the third step.
+#[pyfunction]
+pub fn merge(
+    py: Python<'_>,
+    capture: &Capture,
+    memory_bytes: u64,
+    spill_into: PathBuf,
+    rows: &Bound<'_, PyIterator>,
+) -> PyResult<Analysis> {
+    let limit = limit(memory_bytes, spill_into);
+    let mut merged = cluster::Merged::new(&capture.capture, &limit);
+    for next in rows.clone() {
+        let found: RowTuple = next?.extract()?;
+        py.detach(|| merged.add(&row(found)?))
+            .map_err(of_analysis)?;
+    }
+    let tables = py.detach(|| {
+        let analysis = merged.finish(&capture.capture)?;
+        tables::tables(&analysis, capture.capture.sites(), &Settings::default())
+    });
+    Ok(Analysis {
+        tables: tables.map_err(of_analysis)?,
+    })
+}

@@ -1,0 +1,5 @@
+"""Captures of CUDA programs and their analysis, as Arrow tables. `superstep.spark` analyses on a cluster."""
+
+from superstep._native import Accesses, Analysis, Capture, CaptureError, SuperstepError, Table, __version__, open
+
+__all__ = ["Accesses", "Analysis", "Capture", "CaptureError", "SuperstepError", "Table", "__version__", "open"]

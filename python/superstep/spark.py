@@ -1,0 +1,424 @@
+"""The analysis on a Spark cluster: `analyse(session, captures, out)`, or `python3 -m superstep.spark`.
+
+docs/cluster.md says how to use it. The work is done by the module's native part, in three steps with a shuffle between
+each two: chunks are cut at borders of pages and packed by bucket of pages; the pages of each bucket are analysed; what
+buckets say of the same CTAs is joined. Rows are packets of some hundred kilobytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import uuid
+import zipfile
+from pathlib import Path
+
+import superstep
+from superstep import _native
+
+# Columns of a shuffle.
+SCHEMA = "capture int, bucket int, kind tinyint, chunk bigint, number int, blob binary"
+# Of a bucket, accesses have to arrive in the order of the program.
+ORDER = ["capture", "bucket", "chunk", "number"]
+MODULE = "superstep-module"
+BATCH_BYTES = 4 << 20
+BATCH_ROWS = 16
+# Spark's own batches are of thousands of rows, which are small elsewhere.
+SETTINGS = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": BATCH_ROWS,
+    "spark.sql.parquet.columnarReaderBatchSize": BATCH_ROWS,
+}
+# Those of docs/exit-codes.md.
+EXIT_TOOL, EXIT_CAPTURE, EXIT_INCOMPLETE, EXIT_CLUSTER, EXIT_INTERNAL = 5, 8, 9, 11, 70
+
+
+class ClusterError(superstep.SuperstepError):
+    """The cluster did not finish the analysis. What it had finished is kept; the same call goes on from there."""
+
+
+def analyse(session, captures, parts, *, buckets=None, task_memory=1 << 30, wait=120.0, report=lambda line: None):
+    """Analyses captures on the cluster of a Spark session; yields an `Analysis` for each, in their order.
+
+    The captures and the folder `parts` lie where all machines see them. `parts` keeps what is finished: called again
+    with the same arguments, the analysis goes on from there. The caller removes it. A task takes about `task_memory`
+    bytes outside of Java's heap. Without any executor for `wait` seconds the analysis ends. `report` is given lines about
+    the progress.
+    """
+    job = _Job(session, [str(Path(path).resolve()) for path in captures], Path(parts).resolve(), buckets, task_memory)
+    with _Settings(session), _Watch(session, wait, report) as watch:
+        job.run(watch)
+    spill = tempfile.gettempdir()
+    for number, capture in enumerate(job.opened):
+        if capture.in_situ:
+            yield capture.analyse(memory_bytes=task_memory)
+        else:
+            yield _native.merge(capture, task_memory, spill, iter(job.merged(number)))
+
+
+class _Job:
+    def __init__(self, session, paths, parts, buckets, task_memory):
+        self.session, self.paths, self.parts = session, paths, parts
+        self.opened = [superstep.open(path) for path in paths]
+        accesses = sum(capture.thread_accesses for capture in self.opened)
+        self.buckets = buckets or min(max(accesses >> 26, 64), 4096)
+        size = min(max(accesses // self.buckets, 1 << 20), 1 << 26)
+        self.tasks = [
+            (number, *task)
+            for number, capture in enumerate(self.opened)
+            if not capture.in_situ
+            for task in _native.tasks(capture, size)
+        ]
+        self.arguments = (paths, str(parts / "errors"), self.buckets, task_memory)
+        # A description of the parts: they serve only an analysis of the same.
+        files = [sorted((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in c.folder.iterdir()) for c in self.opened]
+        whole = {"version": superstep.__version__, "buckets": self.buckets, "captures": paths, "files": files}
+        self.description = json.dumps(whole)
+
+    def run(self, watch):
+        described = self.parts / "job.json"
+        if not described.is_file() or described.read_text() != self.description:
+            shutil.rmtree(self.parts, ignore_errors=True)
+            self.parts.mkdir(parents=True)
+            described.write_text(self.description)
+        shutil.rmtree(self.parts / "errors", ignore_errors=True)
+        (self.parts / "errors").mkdir()
+        if not self.tasks:
+            return
+        module = _ship(self.session, self.parts)
+
+        def step(rows, name, *more):
+            return rows.mapInArrow(_in_task(module, name, *self.arguments, *more), SCHEMA)
+
+        def joined(rows):
+            return rows.repartition(self.buckets, "bucket").sortWithinPartitions(*ORDER)
+
+        chunks = step(self.session.range(0, len(self.tasks), 1, len(self.tasks)), "map_chunks", self.tasks)
+        self.write("pages", lambda: step(joined(chunks), "reduce_pages"), watch)
+        pages = self.session.read.parquet(str(self.parts / "pages"))
+        self.write("ctas", lambda: step(joined(pages), "combine_ctas"), watch)
+
+    def write(self, name, rows, watch):
+        folder = self.parts / name
+        if (folder / "_SUCCESS").is_file():
+            watch.report(f"{name}: finished before")
+            return
+        writer = rows().write.mode("overwrite").option("compression", "none")
+        # Each task's rows wait in Java's heap for the end of a block.
+        writer = writer.option("parquet.block.size", 16 << 20).option("parquet.enable.dictionary", "false")
+        with watch.step(name):
+            try:
+                writer.parquet(str(folder))
+            except Exception as error:
+                raise self.failure(name, error, watch) from error
+
+    def failure(self, name, error, watch):
+        """Why a step failed: what a task has noted down comes before what Spark says of it."""
+        for path in sorted((self.parts / "errors").glob("*.json")):
+            noted = json.loads(path.read_text())
+            kind = superstep.CaptureError if noted["kind"] == "CaptureError" else ClusterError
+            return kind(noted["message"])
+        if watch.is_lost:
+            why = f"there was no executor for {watch.wait:.0f} seconds; start workers"
+        else:
+            why = f"Spark says: {_cause(error)}"
+        return ClusterError(
+            f"failed in the step {name}: {why}. Finished steps are kept in {self.parts}: the same command goes on from there"
+        )
+
+    def merged(self, number):
+        """The rows of the last step that belong to a capture."""
+        from pyarrow import parquet
+
+        for path in sorted((self.parts / "ctas").glob("*.parquet")):
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(batch_size=BATCH_ROWS):
+                    yield from (row[1:] for row in _rows([batch]) if row[0] == number)
+
+
+def _cause(error):
+    """The first line of what Java says of the innermost cause."""
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    while java is not None and java.getCause() is not None:
+        java = java.getCause()
+    text = str(error) if java is None else java.toString()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+class _Settings:
+    """Settings of the session, which is the caller's, while the analysis runs."""
+
+    def __init__(self, session):
+        self.conf, self.before = session.conf, {}
+
+    def __enter__(self):
+        for name, value in SETTINGS.items():
+            self.before[name] = self.conf.get(name, None)
+            self.conf.set(name, str(value))
+
+    def __exit__(self, *_):
+        for name, value in self.before.items():
+            self.conf.unset(name) if value is None else self.conf.set(name, value)
+
+
+class _Watch(threading.Thread):
+    """Reports progress, and ends a step that no executor works on."""
+
+    GROUP = "superstep"
+
+    def __init__(self, session, wait, report):
+        super().__init__(daemon=True)
+        self.context, self.wait, self.report = session.sparkContext, wait, report
+        self.is_local = self.context.master.startswith("local")
+        self.name_of_step, self.is_lost, self.ended = None, False, threading.Event()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.join()
+
+    def step(self, name):
+        self.context.setJobGroup(self.GROUP, f"superstep: {name}", True)
+        return _Step(self, name)
+
+    def executors(self):
+        # One of them is the driver.
+        return self.context._jsc.sc().getExecutorMemoryStatus().size() - 1
+
+    def run(self):
+        last, seen = None, time.monotonic()
+        while not self.ended.wait(1.0):
+            name = self.name_of_step
+            try:
+                if name is None or self.is_local or self.executors() > 0:
+                    seen = time.monotonic()
+                elif time.monotonic() - seen > self.wait:
+                    self.is_lost = True
+                    self.context.cancelJobGroup(self.GROUP)
+                    seen = time.monotonic()
+                line = self.progress(name)
+            except Exception:
+                # The session is ending: the step says why.
+                return
+            if line not in (None, last):
+                self.report(line)
+                last = line
+
+    def progress(self, name):
+        tracker = self.context.statusTracker()
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        counts = [f"{one.numCompletedTasks} of {one.numTasks} tasks" for one in stages if one is not None]
+        return f"{name}: {', '.join(counts)}" if name is not None and counts else None
+
+
+class _Step:
+    def __init__(self, watch, name):
+        self.watch, self.name = watch, name
+
+    def __enter__(self):
+        self.watch.name_of_step = self.name
+
+    def __exit__(self, *_):
+        self.watch.name_of_step = None
+
+
+def _ship(session, parts):
+    """Gives the executors this module, if they are other machines. Returns the name of the folder that they have it in."""
+    if session.sparkContext.master.startswith("local"):
+        return None
+    archive = parts / f"{MODULE}.zip"
+    folder = Path(superstep.__file__).parent
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+        for path in sorted(folder.iterdir()):
+            if path.is_file():
+                file.write(path, f"superstep/{path.name}")
+    session.sparkContext.addArchive(f"{archive.as_uri()}#{MODULE}")
+    return MODULE
+
+
+def _in_task(module, name, *arguments):
+    """A function for executors, which may not have this module before it runs."""
+
+    def call(batches):
+        import os
+        import sys
+
+        from pyspark import SparkFiles, TaskContext
+
+        # A task has as many threads as Spark gives it.
+        os.environ.setdefault("RAYON_NUM_THREADS", str(TaskContext.get().cpus()))
+        if module is not None:
+            folder = SparkFiles.get(module)
+            if folder not in sys.path:
+                sys.path.insert(0, folder)
+        from superstep import spark
+
+        return spark.in_task(name, batches, *arguments)
+
+    # Sent as it is, not as a name in a module that is not there.
+    call.__module__ = "__main__"
+    return call
+
+
+_opened: dict[str, superstep.Capture] = {}
+
+
+def _open(path):
+    """An open capture; a worker has many tasks of the same."""
+    if path not in _opened:
+        _opened.clear()
+        _opened[path] = superstep.open(path)
+    return _opened[path]
+
+
+def in_task(name, batches, paths, errors, buckets, memory, tasks=None):
+    """A step in an executor: Arrow batches in, Arrow batches out. A failure is noted down, since Spark only has text."""
+    try:
+        yield from _batches(_step(name, batches, paths, buckets, memory, tasks))
+    except (superstep.SuperstepError, OSError, MemoryError) as error:
+        noted = {"kind": type(error).__name__, "message": str(error)}
+        try:
+            path = Path(errors, f"{uuid.uuid4()}.json")
+            path.with_suffix(".part").write_text(json.dumps(noted))
+            path.with_suffix(".part").rename(path)
+        except OSError:
+            # The folder is full or gone; Spark has the message as well.
+            pass
+        raise
+
+
+def _step(name, batches, paths, buckets, memory, tasks):
+    if tasks is not None:
+        for task in itertools.chain.from_iterable(batch.column(0).to_pylist() for batch in batches):
+            number, *chunks = tasks[task]
+            for row in _native.map_chunks(_open(paths[number]), tuple(chunks), buckets):
+                yield (number, *row)
+        return
+    # Spark's own folders, which go with the application.
+    spill = os.environ.get("SPARK_LOCAL_DIRS") or os.environ.get("SPARK_EXECUTOR_DIRS") or tempfile.gettempdir()
+    spill = spill.split("," if "SPARK_LOCAL_DIRS" in os.environ else os.pathsep)[0]
+    run = getattr(_native, name)
+    for (number, bucket), rows in itertools.groupby(_rows(batches), key=lambda row: row[:2]):
+        for row in run(_open(paths[number]), (bucket, buckets), memory, spill, (row[1:] for row in rows)):
+            yield (number, *row)
+
+
+def _rows(batches):
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns))
+
+
+def _batches(rows):
+    import pyarrow
+
+    types = {"int": pyarrow.int32(), "tinyint": pyarrow.int8(), "bigint": pyarrow.int64(), "binary": pyarrow.binary()}
+    columns = [column.split() for column in SCHEMA.split(", ")]
+    schema = pyarrow.schema([(name, types[kind]) for name, kind in columns])
+    waiting, size = [], 0
+    for row in itertools.chain(rows, [None]):
+        if row is not None:
+            waiting.append(row)
+            size += len(row[-1])
+        if waiting and (row is None or size >= BATCH_BYTES):
+            arrays = [pyarrow.array(column, field.type) for column, field in zip(zip(*waiting), schema)]
+            yield pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+            waiting, size = [], 0
+
+
+def _bytes(text):
+    """A number of bytes: 512M, 2G."""
+    units = {"K": 10, "M": 20, "G": 30, "T": 40}
+    number, shift = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 0)
+    return int(number) << shift
+
+
+def names(paths):
+    """A folder for the tables of each capture: none for a single one."""
+    if len(paths) == 1:
+        return [Path()]
+    plain = [path.parent.name if path.name == "capture" else path.name for path in (Path(p).resolve() for p in paths)]
+    return [Path(f"{number}-{name}") for number, name in enumerate(plain)]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python3 -m superstep.spark", description="Analyses captures on a Spark cluster.")
+    parser.add_argument("captures", nargs="+", metavar="CAPTURE")
+    parser.add_argument("--spark", required=True, metavar="URL", help="master of the cluster, or local[2]")
+    parser.add_argument("-o", "--out", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--buckets", type=int, metavar="N")
+    parser.add_argument("--task-memory", type=_bytes, default=1 << 30, metavar="SIZE")
+    parser.add_argument("--executor-wait", type=float, default=120.0, metavar="SECONDS")
+    parser.add_argument("--spark-conf", action="append", default=[], metavar="KEY=VALUE")
+    arguments = parser.parse_args()
+    try:
+        import pandas  # noqa: F401
+        import pyarrow  # noqa: F401
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        print(f"error: failed to find Spark for Python: {error}; install pyspark, pandas and pyarrow", file=sys.stderr)
+        return EXIT_TOOL
+    # Executors of this machine have the same Python.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = None
+    try:
+        builder = SparkSession.builder.master(arguments.spark).appName("superstep analyse")
+        builder = builder.config("spark.ui.showConsoleProgress", "false")
+        for setting in arguments.spark_conf:
+            builder = builder.config(*setting.partition("=")[::2])
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+        return _write(session, arguments)
+    except superstep.CaptureError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return EXIT_CAPTURE
+    except ClusterError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return EXIT_CLUSTER
+    except (superstep.SuperstepError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return EXIT_INTERNAL
+    except Exception as error:
+        if session is not None:
+            raise
+        print(f"error: failed to start Spark at {arguments.spark}: {error}", file=sys.stderr)
+        return EXIT_CLUSTER
+    finally:
+        if session is not None:
+            session.stop()
+
+
+def _write(session, arguments):
+    parts = arguments.out / "parts"
+    found = analyse(
+        session,
+        arguments.captures,
+        parts,
+        buckets=arguments.buckets,
+        task_memory=arguments.task_memory,
+        wait=arguments.executor_wait,
+        report=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    for name, analysis in zip(names(arguments.captures), found):
+        analysis.write(arguments.out / name)
+        print(f"{arguments.out / name}: {len(analysis)} tables, digest {analysis.digest}", flush=True)
+    shutil.rmtree(parts)
+    opened = [superstep.open(path) for path in arguments.captures]
+    for problem in itertools.chain.from_iterable(capture.problems for capture in opened):
+        print(f"warning: {problem}", file=sys.stderr)
+    if any(capture.damaged for capture in opened):
+        return EXIT_CAPTURE
+    return 0 if all(capture.complete for capture in opened) else EXIT_INCOMPLETE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

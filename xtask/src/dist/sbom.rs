@@ -1,0 +1,76 @@
+//! Which libraries each packed binary is made of, with their versions, hashes and licences, in CycloneDX's format.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use xshell::cmd;
+
+use super::commit_time;
+use crate::context::Context;
+use crate::nightly::TARGET;
+
+/// The version of cargo-cyclonedx that is installed where there is none.
+const VERSION: &str = "0.5.9";
+
+/// What cargo-cyclonedx writes beside each member's manifest, for the members that are packed, and its name in the archive.
+const PACKED: [(&str, &str); 6] = [
+    ("harness/superstep_bin", "superstep"),
+    (
+        "instrument/superstep-instrument_bin",
+        "superstep-instrument",
+    ),
+    ("parquet/superstep-parquet_bin", "superstep-parquet"),
+    (
+        "runtime/cpu/superstep_cudart_cpu_cdylib-rlib",
+        "libsuperstep_cudart_cpu",
+    ),
+    (
+        "runtime/cuda/superstep_cuda_cdylib-rlib",
+        "libsuperstep_cuda",
+    ),
+    ("python/superstep_cdylib", "superstep-python"),
+];
+
+/// How all their names end.
+const EXTENSION: &str = "cdx.json";
+
+/// Writes a list for each packed binary, and for the Python module, into `folder`.
+pub fn write(context: &Context, folder: &Path) -> Result<()> {
+    let shell = &context.shell;
+    if !context.has_cargo("cyclonedx") {
+        let package = format!("cargo-cyclonedx@{VERSION}");
+        cmd!(shell, "cargo install --locked {package}")
+            .run()
+            .context("failed to install cargo-cyclonedx")?;
+    }
+    let what = ["--format", "json", "--spec-version", "1.5"];
+    let which = ["--describe", "binaries", "--no-build-deps"];
+    cmd!(
+        shell,
+        "cargo cyclonedx --quiet {what...} {which...} --target {TARGET}"
+    )
+    .env("SOURCE_DATE_EPOCH", commit_time(context)?)
+    .run()
+    .context("failed to list what the binaries are made of")?;
+    // Members are named by their folders on this machine.
+    let here = format!("path+file://{}/", context.root.display());
+    let mut lists = Vec::new();
+    for (written, name) in PACKED {
+        let from = context.root.join(format!("{written}.{EXTENSION}"));
+        let text = fs::read_to_string(&from)
+            .with_context(|| format!("failed to read {}", from.display()))?;
+        lists.push((name, text.replace(&here, "")));
+    }
+    // Git looks into ignored folders too, and `folder` is in one: first this.
+    let pattern = format!("*.{EXTENSION}");
+    cmd!(shell, "git clean --quiet --force -x -- {pattern}")
+        .run()
+        .context("failed to remove what cargo-cyclonedx wrote")?;
+    fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
+    for (name, text) in lists {
+        let to = folder.join(format!("{name}.{EXTENSION}"));
+        fs::write(&to, text).with_context(|| format!("failed to write {}", to.display()))?;
+    }
+    Ok(())
+}
