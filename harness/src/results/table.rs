@@ -67,7 +67,7 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
         count(threads.map(|threads| threads.loads)),
         count(threads.map(|threads| threads.stores)),
         count(threads.map(|threads| threads.atomics)),
-        size(bytes.map(|bytes| bytes.loaded + bytes.stored + bytes.atomic)),
+        size(bytes.map(|bytes| bytes.with_atomics()[0].saturating_add(bytes.stored))),
         unless_known(share),
         seconds(times.native, repeats.native),
         seconds(times.traced, repeats.traced),

@@ -25,7 +25,7 @@ pub fn data_volume(run: &RunSummary) -> Multiples {
         let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
         Some(DataVolumeRow {
             application: benchmark.name.clone(),
-            loaded_bytes: bytes.loaded + bytes.atomic,
+            loaded_bytes: bytes.with_atomics()[0],
             stored_bytes: communication.stored_bytes,
             communicated_stored_bytes: communication.communicated_bytes,
             communication_share: communication.share,

@@ -51,7 +51,7 @@ pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Cl
             let (_, metrics) = measured.iter().find(|(name, _)| *name == benchmark.name)?;
             Some(Program {
                 name: &benchmark.name,
-                loaded_bytes: bytes.loaded + bytes.atomic,
+                loaded_bytes: bytes.with_atomics()[0],
                 stored_bytes: communication.stored_bytes,
                 share: communication.share,
                 metrics,

@@ -172,11 +172,11 @@ fn result_row(benchmark: &BenchmarkSummary) -> [(&'static str, Cell); 13] {
         ("Thread atomics", Cell::count(threads.map(|t| t.atomics))),
         (
             "Bytes loaded",
-            Cell::count(bytes.map(|b| b.loaded + b.atomic)),
+            Cell::count(bytes.map(|b| b.with_atomics()[0])),
         ),
         (
             "Bytes stored",
-            Cell::count(bytes.map(|b| b.stored + b.atomic)),
+            Cell::count(bytes.map(|b| b.with_atomics()[1])),
         ),
         (
             "Communicated",

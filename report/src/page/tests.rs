@@ -469,3 +469,14 @@ fn a_run_in_situ_says_so_and_shows_bounds() {
     let page = index(&run, &measured, &[]).unwrap();
     assert!(page.contains("≥ 500,000 of 1,048,576 stored bytes (≥ 47.7 %)"));
 }
+
+#[test]
+fn numbers_that_are_too_large_to_add_up_are_shown_as_the_largest() {
+    let mut run = run();
+    let bytes = run.benchmarks[0].bytes.as_mut().unwrap();
+    (bytes.loaded, bytes.stored, bytes.atomic) = (u64::MAX, u64::MAX - 1, 2);
+    let page = index(&run, &[], &[]).unwrap();
+    assert!(page.contains("18,446,744,073,709,551,615"));
+    let plots = crate::figures::data_volume(&run).plots;
+    assert!(!plots.is_empty());
+}

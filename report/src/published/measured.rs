@@ -112,7 +112,7 @@ fn values(quantity: Quantity, benchmark: &BenchmarkSummary, metrics: &Metrics) -
     };
     let (bytes, communication) = (benchmark.bytes, benchmark.communication);
     match quantity {
-        Quantity::Loaded => once(bytes.map(|it| it.loaded + it.atomic)),
+        Quantity::Loaded => once(bytes.map(|it| it.with_atomics()[0])),
         Quantity::Stored => once(communication.map(|it| it.stored_bytes)),
         Quantity::Communicated => once(communication.map(|it| it.communicated_bytes)),
         Quantity::OutDegree => degrees("out"),
