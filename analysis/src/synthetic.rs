@@ -13,6 +13,7 @@ use superstep_trace::{
 /// Site 0 loads, site 1 stores; `ARRAY` are the two arrays' addresses.
 const ARRAY: [u64; 2] = [0x7f00_0000_0000, 0x7f10_0000_0000];
 const THREADS: u64 = 256;
+const PAGE_WORDS: u64 = 1024;
 /// Accesses of each thread: seven loads and a store.
 pub const ACCESSES_PER_THREAD: u64 = 8;
 
@@ -23,6 +24,8 @@ pub enum Pattern {
     Regular,
     /// Seven loads from anywhere and a store anywhere by each thread.
     Scattered,
+    /// The same, but for four of the loads, which are from the first page: it receives half of all accesses.
+    OnePage,
 }
 
 pub fn ops() -> SiteOps {
@@ -70,16 +73,17 @@ pub fn warp(
             }
             fill(&mut group, 1, thread, |t| to + 4 * t);
         }
-        Pattern::Scattered => {
+        Pattern::Scattered | Pattern::OnePage => {
+            let word = |k: u64, t: u64| {
+                let is_in_page = pattern == Pattern::OnePage && k.is_multiple_of(2);
+                let words = if is_in_page { PAGE_WORDS } else { words };
+                mixed(t * 8 + k) % words
+            };
             for k in 0..7 {
-                fill(&mut group, 0, thread, |t| {
-                    from + 4 * (mixed(t * 8 + k) % words)
-                });
+                fill(&mut group, 0, thread, |t| from + 4 * word(k, t));
                 sink(&group);
             }
-            fill(&mut group, 1, thread, |t| {
-                to + 4 * (mixed(t * 8 + 7) % words)
-            });
+            fill(&mut group, 1, thread, |t| to + 4 * word(7, t));
         }
     }
     sink(&group);
@@ -129,7 +133,7 @@ pub fn write(
         // A chunk's part of the threads, as a worker of the CPU backend has it.
         let threads = match pattern {
             Pattern::Regular => 1 << 18,
-            Pattern::Scattered => 1 << 13,
+            Pattern::Scattered | Pattern::OnePage => 1 << 13,
         };
         (0..words.div_ceil(threads))
             .into_par_iter()

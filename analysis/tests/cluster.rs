@@ -174,13 +174,19 @@ proptest! {
 /// Rows are packets of accesses: what is shuffled has not a row for each.
 #[test]
 fn no_access_has_a_row_of_its_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let words = 1 << 16;
-    synthetic::write(folder.path(), 4, words, |_| synthetic::Pattern::Scattered).unwrap();
-    let capture = Arc::new(Capture::open(folder.path()).unwrap());
-    let accesses = 4 * words * synthetic::ACCESSES_PER_THREAD;
-    let want = analyse(&capture, Options::everything()).unwrap();
-    for buckets in [1, 7, 64, 512] {
+    use synthetic::Pattern::{OnePage, Scattered};
+    for (pattern, buckets) in [
+        (Scattered, 1),
+        (Scattered, 7),
+        (OnePage, 64),
+        (Scattered, 512),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let words = 1 << 16;
+        synthetic::write(folder.path(), 4, words, |_| pattern).unwrap();
+        let capture = Arc::new(Capture::open(folder.path()).unwrap());
+        let accesses = 4 * words * synthetic::ACCESSES_PER_THREAD;
+        let want = analyse(&capture, Options::everything()).unwrap();
         let (found, rows) =
             on_cluster(&capture, accesses / 4, buckets, &MemoryLimit::none()).unwrap();
         assert_eq!(found, want);

@@ -36,7 +36,7 @@ pub struct Args {
     /// Only write the capture of --large, into this folder.
     #[arg(long, value_name = "DIR", requires = "large")]
     write: Option<PathBuf>,
-    /// With --large: what its launches do, in place of one scattered launch in 16.
+    /// With --large: what its launches do, in place of one scattered launch in 16: regular, scattered, or one-page, where a page has half of all accesses.
     #[arg(long, value_name = "WHAT", value_parser = pattern)]
     pattern: Option<Pattern>,
     /// Repeat each measurement N times; the best one counts.
@@ -63,7 +63,8 @@ fn pattern(text: &str) -> Result<Pattern, String> {
     match text {
         "regular" => Ok(Pattern::Regular),
         "scattered" => Ok(Pattern::Scattered),
-        _ => Err("expected regular or scattered".to_owned()),
+        "one-page" => Ok(Pattern::OnePage),
+        _ => Err("expected regular, scattered or one-page".to_owned()),
     }
 }
 
