@@ -251,6 +251,9 @@ fn unseen_writes(
     if let Some(untraced) = gaps.iter().find(is_untraced) {
         return Some(untraced.to_string());
     }
+    if gaps.contains(&&Gap::SharedMemory) {
+        return Some(Gap::SharedMemory.to_string());
+    }
     let is_opaque = |module: &ModuleTable| module.opaque_assembly > 0;
     let why = if !options.details || options.matching != Matching::Bytes {
         "bytes were not looked at"
@@ -290,10 +293,13 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
 }
 
 /// Memory that the host may write without any call that is seen: initial values of variables, and memory that it shares
-/// with the device. Whatever kernels find there and did not write themselves came from the host.
+/// with the device or that belongs to another process. Whatever kernels find there and did not write themselves came from the host.
 fn host_writes_unseen(kind: &AllocationKind) -> bool {
     match kind {
-        AllocationKind::Managed | AllocationKind::Pinned | AllocationKind::Symbol { .. } => true,
+        AllocationKind::Managed
+        | AllocationKind::Pinned
+        | AllocationKind::Imported
+        | AllocationKind::Symbol { .. } => true,
         AllocationKind::Device | AllocationKind::Array => false,
     }
 }

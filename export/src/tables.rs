@@ -93,7 +93,7 @@ table! {
     /// One allocation and device variable.
     struct AllocationRow = "allocations" {
         allocation: u32 = "number of the allocation";
-        kind: &'static str = "device, managed, pinned, array or symbol";
+        kind: &'static str = "device, managed, pinned, array, imported (of another process) or symbol";
         name: String = "name of a device variable, the same in every run; of others # and their ordinal";
         file: String = "source file of the host's call; empty where it is not known";
         line: u32 = "its line, from 1; 0 where it is not known";
@@ -252,6 +252,7 @@ fn kind_name(kind: &AllocationKind) -> &'static str {
         AllocationKind::Managed => "managed",
         AllocationKind::Pinned => "pinned",
         AllocationKind::Array => "array",
+        AllocationKind::Imported => "imported",
         AllocationKind::Symbol { .. } => "symbol",
     }
 }

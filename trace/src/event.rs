@@ -1,6 +1,6 @@
 //! What the host side of a traced program did, in order.
 
-use crate::container::{IN_SITU_VERSION, OPAQUE_VERSION};
+use crate::container::{IN_SITU_VERSION, OPAQUE_VERSION, PROCESSES_VERSION};
 use crate::{AllocationId, LaunchId, LaunchSums, Parts, Recorded, StreamId};
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +62,8 @@ pub enum AllocationKind {
     Pinned,
     /// `cudaMallocArray` and `cudaMalloc3DArray`.
     Array,
+    /// Memory of another process, mapped into this one.
+    Imported,
     /// A `__device__` or `__constant__` variable.
     Symbol {
         /// Its device-side name.
@@ -219,6 +221,8 @@ pub enum Gap {
     ArrayCopy,
     /// A copy or fill that is a node of a CUDA graph.
     GraphMemoryNode,
+    /// Memory is shared with another process; the event is written once.
+    SharedMemory,
     /// Launches of a kernel without instrumentation; the event is written once for each kernel.
     UntracedKernel {
         /// Mangled name; `None` where the runtime did not know the kernel's handle.
@@ -235,6 +239,9 @@ impl std::fmt::Display for Gap {
             ),
             Gap::GraphMemoryNode => f.write_str(
                 "a memory node in a CUDA graph; its bytes are not among the copies",
+            ),
+            Gap::SharedMemory => f.write_str(
+                "memory is shared with another process; what that reads and writes there is not matched",
             ),
             Gap::UntracedKernel { kernel: Some(name) } => write!(
                 f,
@@ -340,6 +347,11 @@ impl Event {
         match self {
             Event::OpaqueLaunch(_) | Event::OpaqueEnd(_) => Some(OPAQUE_VERSION),
             Event::Sums(_) => Some(IN_SITU_VERSION),
+            Event::Gap(Gap::SharedMemory)
+            | Event::Allocate {
+                kind: AllocationKind::Imported,
+                ..
+            } => Some(PROCESSES_VERSION),
             _ => None,
         }
     }

@@ -72,12 +72,24 @@ fn events_are_written_as_documented() {
         groups: 3,
         accesses: 4,
     };
+    let imported = Event::Allocate {
+        sequence: 0,
+        id: superstep_trace::AllocationId(0),
+        address: 4096,
+        bytes: 8,
+        kind: AllocationKind::Imported,
+        place: None,
+    };
+    const IMPORTED: &str =
+        r#"{"allocate":{"sequence":0,"id":0,"address":4096,"bytes":8,"kind":"imported"}}"#;
     let events = [
         (Event::Gap(Gap::ArrayCopy), r#"{"gap":"array_copy"}"#),
         (
             Event::Gap(Gap::GraphMemoryNode),
             r#"{"gap":"graph_memory_node"}"#,
         ),
+        (Event::Gap(Gap::SharedMemory), r#"{"gap":"shared_memory"}"#),
+        (imported, IMPORTED),
         (
             untraced(Some("_Zk")),
             r#"{"gap":{"untraced_kernel":{"kernel":"_Zk"}}}"#,
@@ -96,7 +108,8 @@ fn events_are_written_as_documented() {
     }
     capture.finish(&Outcome::Finished).unwrap();
     let file = std::fs::read(folder.path().join("events.sst")).unwrap();
-    let written = chunks(&file, 1, 0);
+    // Memory is shared with another process.
+    let written = chunks_of(&file, 7, 1, 0);
     for ((_, expected), chunk) in events.iter().zip(&written[1..]) {
         assert_eq!(std::str::from_utf8(&chunk.3).unwrap(), *expected);
     }
@@ -106,6 +119,8 @@ fn events_are_written_as_documented() {
         "`gap`",
         "`\"array_copy\"`",
         "`\"graph_memory_node\"`",
+        "`\"shared_memory\"`",
+        "`\"imported\"`",
         "`transport`",
         "`note`",
     ] {

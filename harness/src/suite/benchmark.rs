@@ -320,6 +320,7 @@ impl One<'_> {
         }
         self.add_checks([verify::capture_complete(capture)]);
         self.add_checks(verify::opaque_assembly(capture));
+        self.add_checks(verify::shared_memory(capture));
         let scan = verify::scan(capture).map_err(capture::failure)?;
         self.record.in_situ = scan.is_in_situ();
         match self.record.in_situ {

@@ -11,6 +11,7 @@
 //! | `counts-equal` | thread accesses of each site in each launch with a separate counting run |
 //! | `expected-counts` | totals with what the manifest knows beforehand |
 //! | `opaque-asm` | nothing: it says how many pieces of inline PTX were let through untraced, if any |
+//! | `shared-memory` | nothing: it says that memory was shared with another process, if any was |
 //! | `inside-selection` | of a capture of a part: every access with the part that was asked for |
 //! | `sums-consistent`, `in-situ` | of a run in situ: the sums of each launch with each other, in place of every access |
 //! | `in-situ-equal` | with `--verify-in-situ`: these sums with the analysis of a trace |
@@ -40,7 +41,7 @@ pub use in_situ::{check_sums, in_situ_equal, in_situ_unsteady};
 pub use output::{
     RunFiles, Unstable, check_manifest, no_plain_build, outputs_equal, plain_build_equal, read_text,
 };
-pub use runtime::{capture_complete, check_runtime, opaque_assembly};
+pub use runtime::{capture_complete, check_runtime, opaque_assembly, shared_memory};
 pub use scan::checks;
 pub use selection::{check_selection, selection_of};
 pub use superstep_analysis::scan::{CaptureScan, scan};

@@ -1,9 +1,9 @@
 //! What the runtimes and the capture say about themselves.
 
 use superstep_report::run_summary::Check;
-use superstep_trace::{Capture, Outcome};
+use superstep_trace::{AllocationKind, Capture, Gap, Outcome, Step};
 
-use super::{failed, passed};
+use super::{failed, passed, warned};
 use superstep_build::run::Summary;
 
 /// Whether a runtime ended well and lost nothing.
@@ -48,6 +48,20 @@ pub fn capture_complete(capture: &Capture) -> Check {
             passed(NAME, format!("{} launches", capture.launches().count()))
         }
     }
+}
+
+/// That memory was shared with another process; `None` when none was.
+pub fn shared_memory(capture: &Capture) -> Option<Check> {
+    let mut steps = capture.replay().map(|moment| moment.step);
+    let is_shared = steps.any(|step| step == Step::Gap(&Gap::SharedMemory));
+    let imported = (capture.allocations().iter())
+        .filter(|allocation| allocation.kind == AllocationKind::Imported)
+        .count();
+    let text = format!(
+        "{}; {imported} allocations are of other processes",
+        Gap::SharedMemory
+    );
+    is_shared.then(|| warned("shared-memory", text))
 }
 
 /// How much inline PTX was let through untraced; `None` when there is none of it.

@@ -102,6 +102,8 @@ macro_rules! when_called {
 }
 
 when_called! {
+    /// First byte and size of the allocation that holds an address.
+    fn address_range as c"cuMemGetAddressRange_v2"(start: *mut u64, bytes: *mut usize, address: u64);
     fn current_context as c"cuCtxGetCurrent"(context: *mut *mut c_void);
     fn graph_kernel as c"cuGraphKernelNodeGetParams_v2"(node: GraphNode, parameters: *mut KernelNodeParameters);
     /// The destination comes first.

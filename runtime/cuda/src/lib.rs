@@ -23,6 +23,7 @@ mod graph_launch;
 mod graph_nodes;
 mod graphs;
 mod groups;
+mod imported;
 mod in_situ;
 mod interpose;
 mod lanes;

@@ -6,6 +6,7 @@ use crate::count::Counters;
 use crate::device::{Buffer, Device, EventPool, current_device};
 use crate::ffi;
 use crate::graphs::Graphs;
+use crate::imported::Imported;
 use crate::in_situ::InSitu;
 use crate::lanes::{Lane, Lanes, Transport};
 use crate::modules::{Kernel, Modules};
@@ -45,6 +46,7 @@ pub struct Runtime {
     pub probe_memory: ProbeMemory,
     pub lanes: Lanes,
     pub in_situ: InSitu,
+    pub imported: Imported,
     monitor: OnceLock<Monitor>,
     device: OnceLock<Result<Device, String>>,
     counters: Mutex<HashMap<StreamId, Arc<Counters>>>,
@@ -66,6 +68,7 @@ pub fn runtime() -> &'static Runtime {
         probe_memory: ProbeMemory::default(),
         lanes: Lanes::default(),
         in_situ: InSitu::default(),
+        imported: Imported::default(),
         monitor: OnceLock::new(),
         device: OnceLock::new(),
         counters: Mutex::default(),

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Program, compile, library, sources};
-use superstep_trace::{Allocation, AllocationKind, Step};
+use superstep_trace::{Allocation, AllocationKind, Gap, Step};
 
 /// Accesses of a launch with so many rounds: 8 CTAs, 2 sites, 32 lanes.
 const fn accesses_of(rounds: u64) -> u64 {
@@ -80,6 +80,35 @@ fn host_actions_are_recorded() {
         (launch.grid, launch.block, launch.static_shared_bytes),
         ([8, 1, 1], [32, 1, 1], 48)
     );
+}
+
+/// Memory of another process is an allocation of its own kind from its opening to its last closing, and no two of them overlap.
+#[test]
+fn memory_of_another_process_is_told_from_the_programs_own() {
+    use AllocationKind::{Device, Imported};
+    let run = Program::build("trace").run("processes");
+    assert!(run.status.success(), "{}", run.stderr);
+    let heap = (run.capture.allocations().iter())
+        .filter(|allocation| !matches!(allocation.kind, AllocationKind::Symbol { .. }));
+    let found: Vec<_> = heap
+        .map(|one| (one.bytes, one.kind.clone(), one.freed.is_some()))
+        .collect();
+    let expected = [
+        (1024, Device, false),
+        (3072, Imported, true),
+        (1024, Imported, true),
+        (4096, Imported, true),
+        (4096, Device, true),
+        (4096, Device, false),
+    ];
+    assert_eq!(found, expected);
+    let launches = run.capture.launches();
+    let opened: Vec<_> = launches
+        .map(|record| record.allocations.iter().count())
+        .collect();
+    assert_eq!(opened, [3, 4, 4]);
+    let gaps = (run.capture.replay()).filter(|moment| moment.step == Step::Gap(&Gap::SharedMemory));
+    assert_eq!(gaps.count(), 1);
 }
 
 #[test]

@@ -28,8 +28,15 @@ pub(crate) const IN_SITU_VERSION: u32 = 4;
 /// Version of an `events.sst` with parts in columns, which were events before.
 pub(crate) const COLUMNS_VERSION: u32 = 5;
 
-/// Version of a stream: the first with the present encoding of groups, and the latest version of all.
+/// Version of a stream: the first with the present encoding of groups.
 pub const FORMAT_VERSION: u32 = 6;
+
+/// Version of an `events.sst` of a program that shares memory with another process: a reader that does not know that would take
+/// the memory for the program's own.
+pub(crate) const PROCESSES_VERSION: u32 = 7;
+
+/// The newest version that is read.
+const LATEST_VERSION: u32 = PROCESSES_VERSION;
 
 /// The oldest version that is still read.
 const OLDEST_VERSION: u32 = 1;

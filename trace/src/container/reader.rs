@@ -2,7 +2,8 @@
 
 use super::{
     CHUNK_HEADER_BYTES, CHUNK_MAGIC, FILE_HEADER_BYTES, FLAG_HEAD, FLAG_ZSTD, FORMAT_VERSION,
-    HEAD_LENGTH_BYTES, Kind, MAGIC, MAX_CHUNK_ACCESSES, MAX_CHUNK_BYTES, OLDEST_VERSION, Role,
+    HEAD_LENGTH_BYTES, Kind, LATEST_VERSION, MAGIC, MAX_CHUNK_ACCESSES, MAX_CHUNK_BYTES,
+    OLDEST_VERSION, Role,
 };
 use crate::error::{Result, TraceError};
 use std::cell::RefCell;
@@ -77,9 +78,9 @@ impl ChunkReader {
             return Err(damaged(reason.to_owned()));
         }
         let version = u32_at(&header, 8);
-        if !(OLDEST_VERSION..=FORMAT_VERSION).contains(&version) {
+        if !(OLDEST_VERSION..=LATEST_VERSION).contains(&version) {
             let reason = format!(
-                "format version {version}, this tool reads {OLDEST_VERSION} to {FORMAT_VERSION}; use the tool that wrote it"
+                "format version {version}, this tool reads {OLDEST_VERSION} to {LATEST_VERSION}; use the tool that wrote it"
             );
             return Err(damaged(reason));
         }

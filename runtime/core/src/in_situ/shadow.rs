@@ -39,9 +39,10 @@ impl Shadow {
         }
         // Where the host needs no call to write, what kernels find and did not write themselves came from it.
         let entry = match kind {
-            AllocationKind::Managed | AllocationKind::Pinned | AllocationKind::Symbol { .. } => {
-                Entry::HOST
-            }
+            AllocationKind::Managed
+            | AllocationKind::Pinned
+            | AllocationKind::Imported
+            | AllocationKind::Symbol { .. } => Entry::HOST,
             AllocationKind::Device | AllocationKind::Array => Entry::NOBODY,
         };
         memory.set(address, end, entry);

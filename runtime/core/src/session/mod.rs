@@ -4,6 +4,7 @@ mod caller;
 mod capture;
 mod in_situ;
 mod launch;
+mod memory;
 mod opaque;
 mod report;
 
@@ -17,10 +18,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use superstep_trace::{
-    AllocationId, AllocationKind, Backend, CaptureWriter, Chooser, ChunkBuilder, CopyDirection,
-    DeviceInfo, Event, HostCopy, HostMemset, KernelResources, KernelTotals, Launch, LaunchCounts,
-    LaunchEnd, LaunchOutcome, LaunchSums, ModuleTable, Parts, Recorded, SiteId, StreamId,
-    StreamWriter, TraceError,
+    AllocationId, Backend, CaptureWriter, Chooser, ChunkBuilder, DeviceInfo, Event,
+    KernelResources, KernelTotals, Launch, LaunchCounts, LaunchEnd, LaunchOutcome, LaunchSums,
+    ModuleTable, Parts, Recorded, SiteId, StreamId, StreamWriter, TraceError,
 };
 
 /// How a kernel is launched.
@@ -89,6 +89,7 @@ struct State {
     next_allocation: u32,
     /// By address.
     live: BTreeMap<u64, Live>,
+    shares_memory: bool,
     streams: HashMap<u64, StreamId>,
     next_stream: u32,
     next_launch: HashMap<StreamId, u32>,
@@ -255,111 +256,6 @@ impl Session {
             if !matches!(error, TraceError::WriterStopped { .. }) {
                 self.fault(error);
             }
-        }
-    }
-
-    /// Numbers an allocation on `device`, and notes it.
-    pub fn allocate(
-        &self,
-        by: AllocatedBy,
-        device: i32,
-        address: u64,
-        bytes: u64,
-        kind: AllocationKind,
-    ) -> AllocationId {
-        let wants_place = by == AllocatedBy::Caller && self.config.capture.is_some();
-        let place = wants_place.then(caller::place).flatten();
-        let mut state = self.state.lock();
-        let sequence = match by {
-            AllocatedBy::Kernel => state.latest_launch.saturating_sub(1),
-            AllocatedBy::Module | AllocatedBy::Caller => state.sequence(),
-        };
-        let id = AllocationId(state.next_allocation);
-        state.next_allocation += 1;
-        state.live.insert(address, Live { id, device, bytes });
-        if let Some(shadow) = &self.shadow {
-            shadow.allocate(address, bytes, &kind);
-        }
-        self.event(
-            &mut state,
-            &Event::Allocate {
-                sequence,
-                id,
-                address,
-                bytes,
-                kind,
-                place,
-            },
-        );
-        id
-    }
-
-    /// Whether an allocation starts at `address`.
-    pub fn is_allocated(&self, address: u64) -> bool {
-        self.state.lock().live.contains_key(&address)
-    }
-
-    /// Notes that the allocation starting at `address` was given back; `None` when there is none.
-    pub fn free(&self, address: u64) -> Option<AllocationId> {
-        let mut state = self.state.lock();
-        let Live { id, bytes, .. } = state.live.remove(&address)?;
-        if let Some(shadow) = &self.shadow {
-            shadow.free(address, bytes);
-        }
-        let sequence = state.sequence();
-        self.event(&mut state, &Event::Free { sequence, id });
-        Some(id)
-    }
-
-    /// Notes that everything on `device` was given back.
-    pub fn free_all(&self, device: i32) {
-        let live = self.state.lock().live.clone();
-        for (address, of) in live {
-            if of.device == device {
-                self.free(address);
-            }
-        }
-    }
-
-    /// Notes a copy made by the host.
-    pub fn copy(
-        &self,
-        direction: CopyDirection,
-        destination: u64,
-        source: u64,
-        bytes: u64,
-        stream: StreamId,
-    ) {
-        self.host_wrote(destination, bytes);
-        self.note(|sequence| {
-            Event::Copy(HostCopy {
-                sequence,
-                direction,
-                destination,
-                source,
-                bytes,
-                stream,
-            })
-        });
-    }
-
-    /// Notes that the host filled memory.
-    pub fn memset(&self, address: u64, bytes: u64, value: u8, stream: StreamId) {
-        self.host_wrote(address, bytes);
-        self.note(|sequence| {
-            Event::Memset(HostMemset {
-                sequence,
-                address,
-                bytes,
-                value,
-                stream,
-            })
-        });
-    }
-
-    fn host_wrote(&self, address: u64, bytes: u64) {
-        if let Some(shadow) = &self.shadow {
-            shadow.host_wrote(address, bytes);
         }
     }
 

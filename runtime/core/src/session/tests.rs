@@ -4,8 +4,9 @@ use super::*;
 use crate::RuntimeError;
 use crate::in_situ::Adder;
 use superstep_trace::{
-    AccessGroup, AllocationKey, Block, Capture, Gap, KnownCall, LaunchId, ModuleTable, Op,
-    OpaqueGeometry, OpaqueLaunch, Outcome, Probe, Protocol, Step, Summary, Transport,
+    AccessGroup, AllocationKey, AllocationKind, Block, Capture, CopyDirection, Gap, KnownCall,
+    LaunchId, ModuleTable, Op, OpaqueGeometry, OpaqueLaunch, Outcome, Probe, Protocol, Step,
+    Summary, Transport,
 };
 
 fn table(module: u32, probe: Probe) -> ModuleTable {

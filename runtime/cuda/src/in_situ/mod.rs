@@ -134,9 +134,10 @@ impl InSitu {
         }
         let pattern = match kind {
             AllocationKind::Device | AllocationKind::Array => UNWRITTEN,
-            AllocationKind::Managed | AllocationKind::Pinned | AllocationKind::Symbol { .. } => {
-                INPUT
-            }
+            AllocationKind::Managed
+            | AllocationKind::Pinned
+            | AllocationKind::Imported
+            | AllocationKind::Symbol { .. } => INPUT,
         };
         let done = self
             .on_device()

@@ -5,6 +5,7 @@
 
 use super::driver_memory::*;
 use super::interposed;
+use super::processes::*;
 use crate::driver;
 use crate::ffi::{self, Dim3, Error, GraphExec, Stream};
 use crate::launch::{Call, Form, Origin};
@@ -131,6 +132,14 @@ replacements! {
     cuModuleGetFunction = cuModuleGetFunction;
     cuLibraryGetKernel = cuLibraryGetKernel;
     cuKernelGetFunction = cuKernelGetFunction;
+    cuIpcGetMemHandle = cuIpcGetMemHandle;
+    cuIpcOpenMemHandle = cuIpcOpenMemHandle_v2;
+    cuIpcCloseMemHandle = cuIpcCloseMemHandle;
+    cuMemExportToShareableHandle = cuMemExportToShareableHandle;
+    cuMemImportFromShareableHandle = cuMemImportFromShareableHandle;
+    cuMemRelease = cuMemRelease;
+    cuMemMap = cuMemMap;
+    cuMemUnmap = cuMemUnmap;
     cuMemcpy = cuMemcpy, cuMemcpy_ptds;
     cuMemcpyAsync = cuMemcpyAsync, cuMemcpyAsync_ptsz;
     cuMemcpyHtoD = cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds;

@@ -11,6 +11,7 @@ mod functions;
 mod graphs;
 mod launches;
 mod memory;
+mod processes;
 mod refused;
 mod registration;
 mod streams;

@@ -134,6 +134,13 @@ int cudaMalloc(void **pointer, size_t bytes) {
   return sticky ? sticky : (*pointer = calloc(1, bytes)) ? 0 : 2;
 }
 int cudaFree(void *pointer) { return free(pointer), sticky; }
+struct ipc { size_t offset; char rest[56]; };
+int cudaIpcGetMemHandle(struct ipc *handle, void *pointer) { return handle->offset = 1024, 0; }
+int cudaIpcOpenMemHandle(void **pointer, struct ipc handle, unsigned flags) {
+  char *other = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "other_process");
+  return flags != 1 || !other ? 1 : (*pointer = other + handle.offset, 0);
+}
+int cudaIpcCloseMemHandle(void *pointer) { return 0; }
 int cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) { return posix_memalign(pointer, 4096, bytes) ? 2 : sticky; }
 int cudaHostGetDevicePointer(void **device, void *host, unsigned flags) { return *device = host, sticky; }
 int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream) {

@@ -18,6 +18,10 @@ int cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t, void 
 int cudaStreamCreate(void **), cudaStreamDestroy(void *), cudaStreamBeginCapture(void *, int);
 int cudaFuncGetAttributes(size_t *, const void *);
 int cudaDeviceSynchronize(void), cudaDeviceReset(void), cudaSetDevice(int);
+struct ipc { size_t offset; char rest[56]; };
+int cudaIpcGetMemHandle(struct ipc *, void *), cudaIpcOpenMemHandle(void **, struct ipc, unsigned), cudaIpcCloseMemHandle(void *);
+int cuMemImportFromShareableHandle(unsigned long long *, void *, int), cuMemRelease(unsigned long long);
+int cuMemMap(unsigned long long, size_t, size_t, unsigned long long, unsigned long long), cuMemUnmap(unsigned long long, size_t);
 void **__cudaRegisterFatBinary(void *);
 void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
 void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
@@ -135,6 +139,20 @@ int main(int argc, char **argv) {
   if (!strcmp(mode, "absent-query")) return printf("%d\n", cudaFuncGetAttributes(attributes, &kernels[5])) < 0;
   if (!strcmp(mode, "slow")) return launch(4, memory, 1, 32, stream) | cudaDeviceSynchronize();
   if (!strcmp(mode, "device")) return cudaSetDevice(1), launch(0, memory, 1, 32, 0) | cudaDeviceSynchronize();
+  if (!strcmp(mode, "processes")) {
+    struct ipc handle = {0};
+    float *other = 0, *again = 0, *first = 0;
+    result |= cudaIpcGetMemHandle(&handle, memory) | cudaIpcOpenMemHandle((void **)&other, handle, 1);
+    result |= cudaIpcOpenMemHandle((void **)&again, handle, 1) | (again != other) | launch(0, other, 2, 32, 0);
+    handle.offset = 0;
+    result |= cudaIpcOpenMemHandle((void **)&first, handle, 1) | launch(0, first, 3, 32, 0) | cudaDeviceSynchronize();
+    result |= cudaIpcCloseMemHandle(other) | launch(0, again, 4, 32, 0) | cudaDeviceSynchronize();
+    result |= cudaIpcCloseMemHandle(again) | cudaIpcCloseMemHandle(first);
+    unsigned long long imported, room = 1ull << 40;
+    result |= cuMemImportFromShareableHandle(&imported, (void *)3, 1) | cuMemMap(room, 4096, 0, imported, 0) | cuMemMap(room + 4096, 4096, 0, 8, 0);
+    result |= cuMemUnmap(room, 8192) | cuMemRelease(imported) | cuMemMap(room, 4096, 0, imported, 0);
+    return result;
+  }
   if (!strcmp(mode, "closed")) {
     int (*multiply)(float *, const float *, size_t, void *) = dlsym(dlopen("libclosed.so", RTLD_NOW | RTLD_LOCAL), "closed_multiply");
     const int kernel = strcmp(PROBE, "none") ? 0 : 3;

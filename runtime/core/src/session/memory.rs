@@ -1,0 +1,132 @@
+//! What the host does to memory.
+
+use super::{AllocatedBy, Live, Session, caller};
+use superstep_trace::{
+    AllocationId, AllocationKind, CopyDirection, Event, Gap, HostCopy, HostMemset, StreamId,
+};
+
+impl Session {
+    /// Numbers an allocation on `device`, and notes it.
+    pub fn allocate(
+        &self,
+        by: AllocatedBy,
+        device: i32,
+        address: u64,
+        bytes: u64,
+        kind: AllocationKind,
+    ) -> AllocationId {
+        let wants_place = by == AllocatedBy::Caller && self.config.capture.is_some();
+        let place = wants_place.then(caller::place).flatten();
+        let mut state = self.state.lock();
+        let sequence = match by {
+            AllocatedBy::Kernel => state.latest_launch.saturating_sub(1),
+            AllocatedBy::Module | AllocatedBy::Caller => state.sequence(),
+        };
+        let id = AllocationId(state.next_allocation);
+        state.next_allocation += 1;
+        state.live.insert(address, Live { id, device, bytes });
+        if let Some(shadow) = &self.shadow {
+            shadow.allocate(address, bytes, &kind);
+        }
+        self.event(
+            &mut state,
+            &Event::Allocate {
+                sequence,
+                id,
+                address,
+                bytes,
+                kind,
+                place,
+            },
+        );
+        id
+    }
+
+    /// Whether an allocation starts at `address`.
+    pub fn is_allocated(&self, address: u64) -> bool {
+        self.state.lock().live.contains_key(&address)
+    }
+
+    /// How many of `bytes` from `address` on lie before the next allocation; none where `address` lies in one.
+    pub fn room(&self, address: u64, bytes: u64) -> u64 {
+        let state = self.state.lock();
+        let before = state.live.range(..=address).next_back();
+        if before.is_some_and(|(start, live)| address - start < live.bytes) {
+            return 0;
+        }
+        let next = state.live.range(address..).next();
+        next.map_or(bytes, |(start, _)| bytes.min(start - address))
+    }
+
+    /// Notes that another process has memory of this one, or this one memory of another.
+    pub fn shares_memory(&self) {
+        let mut state = self.state.lock();
+        if !std::mem::replace(&mut state.shares_memory, true) {
+            self.event(&mut state, &Event::Gap(Gap::SharedMemory));
+        }
+    }
+
+    /// Notes that the allocation starting at `address` was given back; `None` when there is none.
+    pub fn free(&self, address: u64) -> Option<AllocationId> {
+        let mut state = self.state.lock();
+        let Live { id, bytes, .. } = state.live.remove(&address)?;
+        if let Some(shadow) = &self.shadow {
+            shadow.free(address, bytes);
+        }
+        let sequence = state.sequence();
+        self.event(&mut state, &Event::Free { sequence, id });
+        Some(id)
+    }
+
+    /// Notes that everything on `device` was given back.
+    pub fn free_all(&self, device: i32) {
+        let live = self.state.lock().live.clone();
+        for (address, of) in live {
+            if of.device == device {
+                self.free(address);
+            }
+        }
+    }
+
+    /// Notes a copy made by the host.
+    pub fn copy(
+        &self,
+        direction: CopyDirection,
+        destination: u64,
+        source: u64,
+        bytes: u64,
+        stream: StreamId,
+    ) {
+        self.host_wrote(destination, bytes);
+        self.note(|sequence| {
+            Event::Copy(HostCopy {
+                sequence,
+                direction,
+                destination,
+                source,
+                bytes,
+                stream,
+            })
+        });
+    }
+
+    /// Notes that the host filled memory.
+    pub fn memset(&self, address: u64, bytes: u64, value: u8, stream: StreamId) {
+        self.host_wrote(address, bytes);
+        self.note(|sequence| {
+            Event::Memset(HostMemset {
+                sequence,
+                address,
+                bytes,
+                value,
+                stream,
+            })
+        });
+    }
+
+    fn host_wrote(&self, address: u64, bytes: u64) {
+        if let Some(shadow) = &self.shadow {
+            shadow.host_wrote(address, bytes);
+        }
+    }
+}
