@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::metrics::{Metrics, Settings};
 use crate::widths;
 use std::path::{Path, PathBuf};
-use superstep_table::{Format, Table, table};
-use superstep_trace::SiteTable;
+use superstep_table::{Format, Table, Writer, file, table};
+use superstep_trace::{Process, SiteTable};
 use xxhash_rust::xxh3::Xxh3;
 
 table! {
@@ -168,6 +168,39 @@ pub fn write_tables(
     settings: &Settings,
 ) -> Result<Vec<PathBuf>> {
     write(folder, &tables(analysis, sites, settings)?)
+}
+
+/// Writes the tables of several processes as one each, in which the first two columns say which process it is.
+///
+/// # Errors
+/// A table cannot be written.
+pub fn write_joined(folder: &Path, parts: &[(Process, Vec<Table>)]) -> Result<()> {
+    let Some((_, first)) = parts.first() else {
+        return Ok(());
+    };
+    for name in first.iter().map(Table::name) {
+        let of_processes = parts.iter().filter_map(|(process, tables)| {
+            let table = tables.iter().find(|table| table.name() == name)?;
+            let rank = vec![process.rank.map(u64::from); table.rows()];
+            let pid = vec![process.pid; table.rows()];
+            let table = table.after("pid", "number of the process", &pid);
+            Some(table.after(
+                "rank",
+                "number that mpirun or the like gave it; empty without one",
+                &rank,
+            ))
+        });
+        let joined: Vec<Table> = of_processes.collect();
+        for format in [Format::Csv, Format::Json] {
+            let path = file(folder, name, format);
+            let mut writer = Writer::create(format, &path, joined[0].batch().schema_ref())?;
+            for table in &joined {
+                writer.write(table.batch())?;
+            }
+            writer.finish()?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes tables as CSV and JSON into `folder`, which is created. Returns the files.

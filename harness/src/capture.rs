@@ -40,11 +40,12 @@ fn kind(error: &TraceError) -> FailureKind {
         | TraceError::Table { .. }
         | TraceError::UnknownSite { .. }
         | TraceError::Unreadable { .. } => FailureKind::Capture,
-        TraceError::Export { .. } => FailureKind::Usage,
+        TraceError::Export { .. } | TraceError::SeveralCaptures { .. } => FailureKind::Usage,
         TraceError::Interrupted => FailureKind::Interrupted,
         TraceError::Io { .. }
         | TraceError::DiskFull { .. }
         | TraceError::WriterStopped { .. }
+        | TraceError::InUse { .. }
         | TraceError::Busy => FailureKind::Internal,
     }
 }

@@ -6,9 +6,11 @@ pub mod claims;
 mod error;
 pub mod figures;
 mod html;
+mod opaque;
 pub mod page;
 pub mod papers;
 pub mod probes;
+mod processes;
 pub mod published;
 pub mod run_summary;
 

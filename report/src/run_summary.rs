@@ -3,15 +3,15 @@
 //! Field names and nesting are the file's documented schema. Anything that was not measured (the benchmark failed
 //! before it ran) is `null`, never zero: a zero in this file is a measured zero.
 
+pub use crate::opaque::{OpaqueKernel, OpaqueSummary};
+pub use crate::processes::ProcessSummary;
 use serde::{Deserialize, Serialize};
 use superstep_analysis::VolumeBounds;
 use superstep_analysis::communication::{Matching, Volume};
 use superstep_analysis::estimate::Estimate;
 use superstep_analysis::metrics::share;
 pub use superstep_trace::Same;
-use superstep_trace::{
-    Backend, Bounds, Failure, KernelResources, Selection, Summary, display_name,
-};
+use superstep_trace::{Backend, Bounds, Failure, KernelResources, Selection};
 
 /// Version of the schema of `run.json`; grows when a field changes its meaning or goes away.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -136,6 +136,12 @@ pub struct BenchmarkSummary {
     /// Launches of code that Superstep did not build, in the untraced run; absent where there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opaque: Option<OpaqueSummary>,
+    /// Which process this is, of a program of which several launched kernels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessSummary>,
+    /// The same for each process, where several launched kernels; the numbers above are their sums.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<BenchmarkSummary>,
 }
 
 impl BenchmarkSummary {
@@ -151,45 +157,6 @@ impl BenchmarkSummary {
             Same::Digests
         } else {
             Same::Launches
-        })
-    }
-}
-
-/// Launches of code that Superstep did not build.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct OpaqueSummary {
-    pub launches: u64,
-    /// Time of those of which it is known.
-    pub ns: u64,
-    /// `ns` over the time of all launches; `None` where no time is known.
-    pub share: Option<f64>,
-    /// By kernel, in the order of first launch.
-    pub kernels: Vec<OpaqueKernel>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct OpaqueKernel {
-    /// Its readable name, where the driver tells one.
-    pub name: String,
-    pub launches: u64,
-    pub ns: u64,
-}
-
-impl OpaqueSummary {
-    /// Of an untraced run; `None` where it had no such launches.
-    pub fn of(summary: &Summary) -> Option<Self> {
-        let kernels = summary.opaque.iter().map(|kernel| OpaqueKernel {
-            name: display_name(&kernel.name),
-            launches: kernel.launches,
-            ns: kernel.ns,
-        });
-        let kernels: Vec<_> = kernels.collect();
-        let ns = kernels.iter().map(|kernel| kernel.ns).sum();
-        (!kernels.is_empty()).then(|| Self {
-            launches: kernels.iter().map(|kernel| kernel.launches).sum(),
-            ns,
-            share: (ns > 0).then(|| share(ns, ns + summary.kernel_ns)),
-            kernels,
         })
     }
 }

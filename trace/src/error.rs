@@ -29,6 +29,11 @@ pub enum TraceError {
     },
     #[error("failed to write {}: an earlier write failed, nothing was added since", path.display())]
     WriterStopped { path: PathBuf },
+    #[error(
+        "failed to write {}: another process is writing its capture there; put {{process}} into SUPERSTEP_CAPTURE, so that each has its own",
+        path.display()
+    )]
+    InUse { path: PathBuf },
     #[error("failed to end the capture: a thread is still writing it")]
     Busy,
     #[error("failed to open {}: {reason}", path.display())]
@@ -37,6 +42,15 @@ pub enum TraceError {
         path: PathBuf,
         /// What is missing, and how to mend it.
         reason: String,
+    },
+    #[error(
+        "failed to open {}: it holds the captures of {} processes; name one of them: {}",
+        path.display(), processes.len(), processes.join(", ")
+    )]
+    SeveralCaptures {
+        path: PathBuf,
+        /// Names of their folders.
+        processes: Vec<String>,
     },
     #[error("failed to read {} at byte {offset}: {reason}", path.display())]
     Damaged {

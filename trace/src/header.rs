@@ -1,6 +1,6 @@
 //! What a capture says about the run as a whole.
 
-use crate::{Backend, Selection};
+use crate::{Backend, Process, Selection};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -26,6 +26,9 @@ pub struct Header {
     pub device: DeviceInfo,
     /// Start of the program, nanoseconds since 1970-01-01 UTC.
     pub start_unix_ns: u64,
+    /// Which process it is; absent in captures from before there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
     /// SHA-256 (hexadecimal) of each source file, where the builder gave them.
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
@@ -44,6 +47,7 @@ impl Header {
             backend,
             device: DeviceInfo::default(),
             start_unix_ns: 0,
+            process: None,
             sources: BTreeMap::new(),
             selection: None,
         }

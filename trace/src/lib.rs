@@ -59,6 +59,7 @@ mod op;
 mod parts;
 mod pattern;
 pub mod probe;
+mod process;
 mod protocol;
 mod same;
 mod selection;
@@ -91,6 +92,7 @@ pub use op::Op;
 pub use parts::SealedParts;
 pub use pattern::Pattern;
 pub use probe::{DefinedProbe, PointSite, ProbeResults, ProbeSpec, ProbeWriter};
+pub use process::{Process, captures_in};
 pub use protocol::Protocol;
 pub use same::Same;
 pub use selection::{

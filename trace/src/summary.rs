@@ -1,6 +1,6 @@
 //! The summary of a run: a small JSON file that a runtime writes when its program ends, and that the harness reads.
 
-use crate::{Backend, DeviceInfo};
+use crate::{Backend, DeviceInfo, Process};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -57,6 +57,9 @@ pub struct Summary {
     pub schema_version: u32,
     pub backend: Backend,
     pub device: DeviceInfo,
+    /// Which process it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
     pub launches: u64,
     pub kernel_ns: u64,
     /// By kernel, in order of first launch.

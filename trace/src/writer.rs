@@ -8,6 +8,7 @@ use crate::parts::SealedParts;
 use crate::{Event, Header, ModuleTable, Outcome, StreamId};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,6 +27,8 @@ pub fn stream_file_name(stream: StreamId) -> String {
 /// Writes a capture; every call reaches the file before it returns.
 pub struct CaptureWriter {
     folder: PathBuf,
+    /// Holds the folder's lock, so that no other process writes here.
+    _lock: std::fs::File,
     start: Option<Instant>,
     events: Mutex<ChunkFile>,
     streams: Mutex<BTreeMap<StreamId, StreamWriter>>,
@@ -35,15 +38,21 @@ impl CaptureWriter {
     /// Creates the folder and `events.sst`, and writes the header. An older capture in the folder is removed.
     ///
     /// # Errors
-    /// The folder or the file cannot be created, or the disk is full.
+    /// The folder or the file cannot be created, or the disk is full; [`TraceError::InUse`].
     pub fn create(folder: impl Into<PathBuf>, header: &Header) -> Result<Self> {
         let folder = folder.into();
         std::fs::create_dir_all(&folder).map_err(TraceError::io("create", &folder))?;
+        let lock = std::fs::File::open(&folder).map_err(TraceError::io("open", &folder))?;
+        // File systems without locks do without.
+        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+            return Err(TraceError::InUse { path: folder });
+        }
         remove_older(&folder)?;
         let header = json_chunk(Kind::HEADER, header);
         let events = ChunkFile::create(folder.join(EVENTS_FILE), Role::Events, 0, Some(header))?;
         Ok(CaptureWriter {
             folder,
+            _lock: lock,
             start: None,
             events: Mutex::new(events),
             streams: Mutex::new(BTreeMap::new()),

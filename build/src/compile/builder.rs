@@ -285,7 +285,12 @@ impl Builder {
             return Ok((executable?, made));
         }
         let executable = self.executable(program, parts)?;
-        let asks = asks_for_residency(&executable)?;
+        // A command starts the others.
+        let built = (program.units.iter()).filter(|_| program.is_built());
+        let mut all = built.map(|unit| program.folder.join(&unit.file));
+        let asks = all.try_fold(asks_for_residency(&executable)?, |asks, file| {
+            Ok(asks || asks_for_residency(&file)?)
+        })?;
         Ok((executable, make(asks)))
     }
 

@@ -88,7 +88,7 @@ impl Builder {
         if records.is_empty() {
             return Err(BuildError::Unsupported {
                 subject: program.name.clone(),
-                reason: "it and its shared libraries carry no device code; build it with `superstep build -- make`, or whatever builds it"
+                reason: "it and its shared libraries carry no device code; build it with `superstep build -- make`, or whatever builds it; name what a script starts with --with"
                     .into(),
             });
         }

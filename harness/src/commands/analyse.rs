@@ -13,6 +13,7 @@ use superstep_analysis::metrics::Settings;
 use superstep_analysis::{analyse_within, tables};
 use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code};
+use superstep_trace::captures_in;
 
 use super::view;
 
@@ -21,7 +22,7 @@ const PYTHON: &str = "SUPERSTEP_PYTHON";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Captures: folders, or any file in them.
+    /// Captures: folders, or any file in them. A folder with those of several processes stands for all of them.
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
     /// Folder for the tables, as CSV and JSON; those of several captures go to a folder each.
@@ -49,8 +50,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
+    let captures = all(&args.captures)?;
     if let Some(master) = &args.spark {
-        return on_cluster(args, master);
+        return on_cluster(args, &captures, master);
     }
     let limit = MemoryLimit {
         bytes: analysis_memory_bytes(args.analysis_memory).unwrap_or(u64::MAX),
@@ -58,7 +60,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     };
     std::fs::create_dir_all(&args.out).map_err(Failure::io("create", &args.out))?;
     let mut code = exit_code::OK;
-    for (path, folder) in args.captures.iter().zip(folders(&args.captures)) {
+    for (path, folder) in captures.iter().zip(folders(&captures)) {
         let (capture, folder) = (view::open(path)?, args.out.join(folder));
         let tables = {
             let _step = Reporter::only_step("analysis", &capture);
@@ -78,6 +80,20 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
     }
     Ok(code)
+}
+
+/// The captures of all processes in each of `paths`.
+fn all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut all = Vec::new();
+    for path in paths {
+        let captures = captures_in(path).map_err(failure)?;
+        match captures.is_empty() {
+            // Its opening says what is missing.
+            true => all.push(path.clone()),
+            false => all.extend(captures),
+        }
+    }
+    Ok(all)
 }
 
 /// A folder for the tables of each capture; `superstep.spark` names them alike.
@@ -100,7 +116,7 @@ fn folders(captures: &[PathBuf]) -> Vec<String> {
         .collect()
 }
 
-fn on_cluster(args: &Args, master: &str) -> Result<i32, Failure> {
+fn on_cluster(args: &Args, captures: &[PathBuf], master: &str) -> Result<i32, Failure> {
     let python = std::env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
     let mut command = Command::new(&python);
     command.args(["-m", "superstep.spark", "--spark", master, "--out"]);
@@ -142,7 +158,7 @@ fn on_cluster(args: &Args, master: &str) -> Result<i32, Failure> {
             python.display()
         ),
     }
-    let status = command.arg("--").args(&args.captures).status();
+    let status = command.arg("--").args(captures).status();
     let status = status.map_err(|error| Failure::internal("start Python", error))?;
     // It ends with the same codes; killed, it has none.
     Ok(status.code().unwrap_or(exit_code::CLUSTER))

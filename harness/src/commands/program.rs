@@ -6,7 +6,7 @@ use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 
 use super::common::{BuildArgs, FetchArgs, session, start_workers};
-use super::programs::{is_manifest, one_program};
+use super::programs::{command, is_manifest, one_program};
 use super::running::ReportedRunArgs;
 use super::source::SourceArgs;
 use super::view::print_lines;
@@ -15,9 +15,13 @@ use crate::suite::{SuiteOptions, SuiteRun};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// CUDA file, executable of a project, or manifest of a benchmark in the folder of its suite.
-    #[arg(value_name = "PROG.cu|EXECUTABLE|BENCHMARK.yaml")]
-    program: PathBuf,
+    /// CUDA file, executable of a project, or manifest of a benchmark in the folder of its suite. Without it, what follows `--` is
+    /// a command that starts executables of projects: mpirun, a script.
+    #[arg(
+        value_name = "PROG.cu|EXECUTABLE|BENCHMARK.yaml",
+        required_unless_present = "args"
+    )]
+    program: Option<PathBuf>,
     /// Size preset of the manifest [default: that of the suite].
     #[arg(long, value_name = "NAME")]
     size: Option<String>,
@@ -35,8 +39,11 @@ pub struct Args {
 }
 
 pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
-    let is_manifest = is_manifest(&args.program);
-    let asked = one_program(&args.program, &args.source, args.size.clone())?;
+    let is_manifest = args.program.as_deref().is_some_and(is_manifest);
+    let asked = match &args.program {
+        Some(program) => one_program(program, &args.source, args.size.clone())?,
+        None => command(&args.source)?,
+    };
     start_workers(args.build.jobs)?;
     let execute = &args.run.execute;
     let session = session(None, &args.build, &args.fetch, execute, args.run.in_situ)?;

@@ -75,6 +75,15 @@ pub fn one_program(
     })
 }
 
+/// What stands behind `--` alone: a command that starts programs.
+pub fn command(source: &SourceArgs) -> Result<Asked, Failure> {
+    let (suite, name, size) = source.suite_of_command()?;
+    Ok(Asked {
+        suite,
+        choice: ProgramChoice::one(name, size)?,
+    })
+}
+
 pub fn is_manifest(program: &Path) -> bool {
     let extension = program.extension();
     extension.is_some_and(|extension| extension == "yaml" || extension == "yml")

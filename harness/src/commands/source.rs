@@ -18,11 +18,14 @@ use superstep_report::run_summary::Same;
 
 use crate::results::write_json;
 
+/// What starts a command by its name, whatever that is: a program or a script.
+const STARTER: &str = "/usr/bin/env";
+
 /// The size of such a program.
 const SIZE: &str = "run";
 
 /// The program's other files, how it is compiled, what it reads, and how it ends.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "The program")]
 pub struct SourceArgs {
     /// Further files of the program: CUDA, C or C++.
@@ -31,7 +34,7 @@ pub struct SourceArgs {
     /// Arguments of the program; a manifest has its own.
     #[arg(last = true)]
     args: Vec<String>,
-    /// Further file of the program, the same as MORE.cu.
+    /// Further file of the program, the same as MORE.cu; an executable that a script starts.
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
     /// Folder to search for headers.
@@ -192,6 +195,55 @@ impl SourceArgs {
             groups: BTreeMap::new(),
         };
         Ok((suite, name, SIZE.to_owned()))
+    }
+
+    /// The suite made of a command that starts executables: those among its words, and those that `--with` names.
+    pub fn suite_of_command(&self) -> Result<(Suite, String, String), Failure> {
+        let mut words = self.args.clone();
+        let mut with = self.with.clone();
+        // The command starts in another folder.
+        for (number, word) in words.iter_mut().enumerate() {
+            let path = PathBuf::from(&*word);
+            let is_executable = path.is_file() && is_elf(&path);
+            let is_script = number == 0 && path.components().count() > 1;
+            if is_executable || is_script {
+                let path = self.absolute(&path)?;
+                *word = path.display().to_string();
+                if is_executable {
+                    with.push(path);
+                }
+            }
+        }
+        let first = with.first().map_or(Path::new(&words[0]), PathBuf::as_path);
+        let (name, folder) = (name_of(first), first.parent().map(Path::to_owned));
+        let like = Self {
+            args: words,
+            with,
+            ..self.clone()
+        };
+        let starter = Path::new(STARTER);
+        let (mut suite, of_starter, size) = like.suite(starter)?;
+        let benchmark = suite
+            .benchmarks
+            .iter_mut()
+            .find(|one| one.name == of_starter);
+        if let Some(benchmark) = benchmark {
+            for unit in &mut benchmark.translation_units {
+                unit.file = suite.folder.join(&unit.file);
+            }
+            let files = benchmark
+                .translation_units
+                .iter()
+                .map(|unit| unit.file.clone());
+            benchmark.files = files.collect();
+            (benchmark.name, benchmark.title) = (name.clone(), name.clone());
+        }
+        (suite.name, suite.title) = (name.clone(), name.clone());
+        suite.folder = match folder {
+            Some(folder) if folder.is_absolute() => folder,
+            _ => std::env::current_dir().map_err(Failure::io("open", &Path::new(".")))?,
+        };
+        Ok((suite, name, size))
     }
 
     fn absolute(&self, path: &Path) -> Result<PathBuf, Failure> {

@@ -180,6 +180,13 @@ fn run_benchmark(
     let (probed, best) = repeated(case, Kind::Probed, &executables.probed)?;
     (record.probed_s, record.probed_kernel_ms) = (best.wall_s, best.kernel_ms);
     let (name, after) = (&record.name, summary(&probed)?);
+    if !probed.processes.is_empty() {
+        bail!(
+            Usage,
+            "failed to probe {name}: {} of its processes launch kernels, and results of one process are kept; probe a run in which one does",
+            probed.processes.len()
+        );
+    }
     record.launches = after.launches;
     if let Some(fault) = after.faults.first() {
         bail!(Verification, "failed to probe {name}: {fault}");

@@ -86,8 +86,12 @@ impl RunFolder {
         self.path.join("tables").join(name)
     }
 
+    /// The capture of a benchmark, or of `benchmark/process`.
     pub fn capture(&self, name: &str) -> PathBuf {
-        self.benchmark(name).join("capture")
+        match name.split_once('/') {
+            Some((name, process)) => self.benchmark(name).join("capture").join(process),
+            None => self.benchmark(name).join("capture"),
+        }
     }
 
     /// Replaces `run.json`, in one step: a reader never sees half of it.

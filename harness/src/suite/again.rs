@@ -36,6 +36,7 @@ pub fn with_density(
     window: &CtaWindow,
     memory_bytes: Option<u64>,
 ) -> Result<Vec<String>, Failure> {
+    let summary = &summary.by_process();
     let mut captures = Vec::new();
     for (benchmark, tables) in measured(folder, summary) {
         let path = folder.capture(&benchmark.name);
@@ -83,7 +84,7 @@ pub fn with_density(
 
 /// Makes the tables of the model of several GPUs again for links of `gb_per_s` 10⁹ bytes per second in one direction.
 pub fn with_link(folder: &RunFolder, summary: &RunSummary, gb_per_s: f64) -> Result<(), Failure> {
-    for (_, tables) in measured(folder, summary) {
+    for (_, tables) in measured(folder, &summary.by_process()) {
         let metrics = Metrics::read(&tables).map_err(|error| failure(&error))?;
         let rows: Vec<_> = (metrics.unwrap_or_default().scaling.iter())
             .map(|row| row.with_link(gb_per_s))

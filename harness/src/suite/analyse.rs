@@ -8,6 +8,7 @@ use superstep_analysis::metrics::arrays;
 use superstep_analysis::{Analysis, analyse_within, tables};
 use superstep_report::run_summary::{BenchmarkSummary, CommunicationSummary};
 use superstep_report::{ReportError, RunSummary, page, published};
+use superstep_table::Table;
 use superstep_trace::Capture;
 
 use crate::capture;
@@ -24,7 +25,7 @@ pub(super) fn benchmark(
     folder: &Path,
     options: &AnalysisOptions,
     record: &mut BenchmarkSummary,
-) -> Result<Analysis, Failure> {
+) -> Result<(Analysis, Vec<Table>), Failure> {
     std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
     let limit = limit(folder, options);
     let kept = Options {
@@ -42,9 +43,10 @@ pub(super) fn benchmark(
         communication.set_bounds(&in_situ.total);
     }
     record.communication = Some(communication);
-    tables::write_tables(folder, &analysis, capture.sites(), &options.metrics)
+    let tables = tables::tables(&analysis, capture.sites(), &options.metrics)
         .map_err(|error| failure(&error))?;
-    Ok(analysis)
+    tables::write(folder, &tables).map_err(|error| failure(&error))?;
+    Ok((analysis, tables))
 }
 
 /// Communication alone, from a trace that sums are held against.

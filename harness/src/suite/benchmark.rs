@@ -58,29 +58,29 @@ pub(super) fn run(
 }
 
 /// A benchmark in the making.
-struct One<'a> {
-    suite: &'a SuiteRun<'a>,
-    case: &'a Case<'a>,
-    executables: &'a Executables,
-    record: BenchmarkSummary,
-    device: Option<String>,
+pub(super) struct One<'a> {
+    pub suite: &'a SuiteRun<'a>,
+    pub case: &'a Case<'a>,
+    pub executables: &'a Executables,
+    pub record: BenchmarkSummary,
+    pub device: Option<String>,
 }
 
 /// The three runs of a benchmark that went well.
-struct Runs {
-    native: Run,
-    traced: Run,
-    counted: Run,
+pub(super) struct Runs {
+    pub native: Run,
+    pub traced: Run,
+    pub counted: Run,
 }
 
 impl One<'_> {
-    fn step(&self, what: &str, capture: Option<&Capture>) -> Step {
+    pub(super) fn step(&self, what: &str, capture: Option<&Capture>) -> Step {
         let name = &self.case.benchmark.name;
         let reporter = &self.suite.session.reporter;
         reporter.step(format!("{name}: {what}"), capture)
     }
 
-    fn add_checks(&mut self, checks: impl IntoIterator<Item = Check>) {
+    pub(super) fn add_checks(&mut self, checks: impl IntoIterator<Item = Check>) {
         self.record.verification.extend(checks);
     }
 
@@ -89,11 +89,31 @@ impl One<'_> {
         let name = &self.case.benchmark.name;
         let (capture_folder, place) = (folder.capture(name), folder.benchmark(name));
         let runs = self.execute(&capture_folder)?;
-        let capture = capture::open(&capture_folder)?;
+        match runs.traced.processes.is_empty() {
+            true => self.fill_one(&runs, &capture_folder, &place)?,
+            false => self.join(&runs, &capture_folder)?,
+        }
+        self.verdict()?;
+        if !self.suite.options.analysis.keep_captures {
+            fs::remove_dir_all(&capture_folder).map_err(Failure::io("remove", &capture_folder))?;
+        }
+        Ok(())
+    }
+
+    /// Verifies and analyses a program of one process.
+    fn fill_one(
+        &mut self,
+        runs: &Runs,
+        capture_folder: &Path,
+        place: &Path,
+    ) -> Result<(), Failure> {
+        let folder = &self.suite.progress.folder;
+        let name = &self.case.benchmark.name;
+        let capture = capture::open(capture_folder)?;
         self.record.capture_bytes = Some(capture.stored_bytes().map_err(capture::failure)?);
         let totals = {
             let _step = self.step("verification", Some(&capture));
-            self.verify_capture(&capture, &runs.counted, &place)?
+            self.verify_capture(&capture, &runs.counted, place)?
         };
         if self.suite.options.running.require_golden {
             self.add_checks(verify::require_golden(&self.record.verification));
@@ -113,7 +133,7 @@ impl One<'_> {
         }
         let step = self.step("analysis", Some(&capture));
         let begin = Instant::now();
-        let analysis = analyse::benchmark(
+        let (analysis, _) = analyse::benchmark(
             &capture,
             self.executables.sources.as_deref(),
             &folder.tables(name),
@@ -123,12 +143,8 @@ impl One<'_> {
         drop(step);
         self.record.seconds.analysis = Some(begin.elapsed().as_secs_f64());
         if self.suite.options.verify_in_situ {
-            let check = self.verify_in_situ(&analysis, &capture, &runs.native, &place)?;
+            let check = self.verify_in_situ(&analysis, &capture, &runs.native, place)?;
             self.add_checks(check);
-        }
-        self.verdict()?;
-        if !self.suite.options.analysis.keep_captures {
-            fs::remove_dir_all(&capture_folder).map_err(Failure::io("remove", &capture_folder))?;
         }
         Ok(())
     }
@@ -318,38 +334,68 @@ impl One<'_> {
         for kernel in &mut self.record.kernel_times {
             kernel.name = sites.display_name(&kernel.name).to_owned();
         }
-        self.add_checks([verify::capture_complete(capture)]);
-        self.add_checks(verify::opaque_assembly(capture));
-        self.add_checks(verify::shared_memory(capture));
         let scan = verify::scan(capture).map_err(capture::failure)?;
-        self.record.in_situ = scan.is_in_situ();
-        match self.record.in_situ {
-            true => self.add_checks(verify::check_sums(capture)),
-            false => self.add_checks(verify::checks(&scan)),
-        }
+        self.check_capture(capture, &scan);
         let equal = self.counts_equal(&scan, counted, place)?;
         self.add_checks([equal]);
         let totals = verify::totals(&scan);
-        if let Some(selection) = verify::selection_of(capture) {
-            let (check, summary) =
-                verify::check_selection(capture, &scan, selection).map_err(capture::failure)?;
-            self.add_checks([check, verify::golden_is_whole()]);
-            self.record.selection = Some(summary);
-        } else {
-            let size = &self.suite.progress.summary.size;
-            if let Some(expected) = self.case.benchmark.expected.get(size) {
-                self.add_checks(verify::expected_counts(expected, &totals, &scan));
-            }
-            self.compare_with_golden(&scan, &totals)?;
+        match self.check_selection(capture, &scan)? {
+            true => self.add_checks([verify::golden_is_whole()]),
+            false => self.compare_with_known(&scan, &totals)?,
         }
-        self.record.digest = (!self.record.in_situ).then(|| scan.digest.to_string());
+        self.fill_totals(&scan, &totals);
+        Ok(totals)
+    }
+
+    /// Holds a capture against itself.
+    pub(super) fn check_capture(&mut self, capture: &Capture, scan: &CaptureScan) {
+        self.add_checks([verify::capture_complete(capture)]);
+        self.add_checks(verify::opaque_assembly(capture));
+        self.add_checks(verify::shared_memory(capture));
+        self.record.in_situ = scan.is_in_situ();
+        match self.record.in_situ {
+            true => self.add_checks(verify::check_sums(capture)),
+            false => self.add_checks(verify::checks(scan)),
+        }
+    }
+
+    /// Holds a capture against what was to be recorded; whether that is not all.
+    pub(super) fn check_selection(
+        &mut self,
+        capture: &Capture,
+        scan: &CaptureScan,
+    ) -> Result<bool, Failure> {
+        let Some(selection) = verify::selection_of(capture) else {
+            return Ok(false);
+        };
+        let (check, summary) =
+            verify::check_selection(capture, scan, selection).map_err(capture::failure)?;
+        self.add_checks([check]);
+        self.record.selection = Some(summary);
+        Ok(true)
+    }
+
+    pub(super) fn fill_totals(&mut self, scan: &CaptureScan, totals: &Totals) {
         let record = &mut self.record;
+        record.digest = (!record.in_situ).then(|| scan.digest.to_string());
         record.launches = Some(totals.launches);
         record.ctas = Some(totals.ctas);
         record.threads = Some(totals.threads);
         record.bytes = Some(totals.bytes);
         record.kernels = totals.kernels.clone();
-        Ok(totals)
+    }
+
+    /// Holds a whole trace against what is known beforehand.
+    pub(super) fn compare_with_known(
+        &mut self,
+        scan: &CaptureScan,
+        totals: &Totals,
+    ) -> Result<(), Failure> {
+        let size = &self.suite.progress.summary.size;
+        if let Some(expected) = self.case.benchmark.expected.get(size) {
+            self.add_checks(verify::expected_counts(expected, totals, scan));
+        }
+        self.compare_with_golden(scan, totals)
     }
 
     fn compare_with_golden(&mut self, scan: &CaptureScan, totals: &Totals) -> Result<(), Failure> {

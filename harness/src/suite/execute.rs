@@ -11,6 +11,7 @@ use superstep_report::run_summary::Same;
 
 use super::Execution;
 use super::options::default_memory_limit_bytes;
+use super::processes::{self, ProcessRun};
 use crate::results::write_json;
 use crate::session::SourceHashes;
 use crate::verify::{RunFiles, read_text};
@@ -18,7 +19,7 @@ use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::{self, InputUsed};
 use superstep_build::manifest::{Benchmark, Checks, Size, Suite};
 use superstep_build::run::{self, End, Kill, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, Summary};
-use superstep_trace::{EVENTS_FILE, Protocol};
+use superstep_trace::{Process, Protocol};
 
 /// The variable that tells a program its protocol.
 pub const PROTOCOL: &str = "SUPERSTEP_PROTOCOL";
@@ -58,8 +59,10 @@ impl Kind {
 pub struct Run {
     pub files: RunFiles,
     pub outcome: RunOutcome,
-    /// What its runtime said, or why that is not known.
+    /// What its runtime said, or why that is not known; of several processes, the sums.
     pub summary: Result<Summary, String>,
+    /// Those that launched kernels, where there are several.
+    pub processes: Vec<ProcessRun>,
     pub inputs: Vec<InputUsed>,
     stderr: PathBuf,
 }
@@ -123,7 +126,8 @@ impl Case<'_> {
         let start = work.join(&self.benchmark.start_in);
         fs::create_dir_all(&start).map_err(Failure::io("create", &start))?;
         let inputs = inputs::materialise(self.suite, self.size, &self.execution.fetch, &work)?;
-        let summary_path = place.join("summary.json");
+        let summaries = processes::summaries(&place);
+        fs::create_dir_all(&summaries).map_err(Failure::io("create", &summaries))?;
         let variables = self.execution.environment.iter();
         let mut environment: Vec<(String, OsString)> = variables
             .map(|(name, value)| (name.clone(), value.into()))
@@ -133,9 +137,11 @@ impl Case<'_> {
             environment.retain(|(name, _)| name != PROTOCOL);
             environment.push((PROTOCOL.to_owned(), recording.into()));
         }
-        environment.push(("SUPERSTEP_SUMMARY".into(), summary_path.clone().into()));
+        let summary = summaries.join(format!("{}.json", Process::PLACE));
+        environment.push(("SUPERSTEP_SUMMARY".into(), summary.into()));
         if let Some(capture) = capture {
-            environment.push(("SUPERSTEP_CAPTURE".into(), capture.into()));
+            let of_process = capture.join(Process::PLACE);
+            environment.push(("SUPERSTEP_CAPTURE".into(), of_process.into()));
             let sources = json!(self.sources).to_string();
             environment.push(("SUPERSTEP_SOURCES".into(), sources.into()));
         }
@@ -153,7 +159,7 @@ impl Case<'_> {
             kill: capture
                 .zip(self.execution.kill_after)
                 .map(|(capture, after)| Kill {
-                    file: capture.join(EVENTS_FILE),
+                    file: capture.to_owned(),
                     after,
                 }),
         };
@@ -165,14 +171,17 @@ impl Case<'_> {
             // A program may have removed its input itself.
             let _ = fs::remove_file(work.join(&input.name));
         }
+        let left = processes::collect(&place, capture)?;
         Ok(Run {
             files: RunFiles {
+                any_order: !left.processes.is_empty(),
                 name: kind.name(),
                 end: outcome.end,
                 stdout: spec.stdout,
                 work,
             },
-            summary: Summary::read(&summary_path),
+            summary: left.summary,
+            processes: left.processes,
             outcome,
             inputs,
             stderr: spec.stderr,

@@ -8,7 +8,9 @@ mod again;
 mod analyse;
 mod benchmark;
 mod execute;
+mod joined;
 mod options;
+mod processes;
 mod progress;
 mod repeat;
 

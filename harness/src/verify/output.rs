@@ -18,6 +18,8 @@ pub struct RunFiles {
     pub end: End,
     pub stdout: PathBuf,
     pub work: PathBuf,
+    /// Several processes printed: their lines come in any order.
+    pub any_order: bool,
 }
 
 /// Holds one run against the manifest: exit code and texts on standard output.
@@ -121,7 +123,11 @@ fn stable_lines(run: &RunFiles, checks: &Checks) -> Vec<String> {
     let volatile = |line: &&str| checks.volatile_lines.iter().any(|it| it.is_match(line));
     let text = read_text(&run.stdout);
     let lines = text.lines().filter(|line| !volatile(line));
-    lines.map(str::to_owned).collect()
+    let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+    if run.any_order {
+        lines.sort_unstable();
+    }
+    lines
 }
 
 fn compare(
@@ -210,6 +216,7 @@ mod tests {
             end: End::Exited(0),
             stdout: path,
             work,
+            any_order: false,
         }
     }
 
@@ -235,6 +242,18 @@ mod tests {
         let short = run(folder.path(), "traced", "PASSED\n", "abc");
         let check = outputs_equal(&native, &short, &checks());
         assert!(check.detail.contains("nothing more"));
+    }
+
+    #[test]
+    fn lines_of_several_processes_come_in_any_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |name, stdout| RunFiles {
+            any_order: true,
+            ..run(folder.path(), name, stdout, "")
+        };
+        let native = run("native", "PASSED\na\nb\n");
+        assert!(outputs_equal(&native, &run("traced", "b\nPASSED\na\n"), &checks()).ok);
+        assert!(!outputs_equal(&native, &run("traced", "b\nPASSED\nb\n"), &checks()).ok);
     }
 
     #[test]

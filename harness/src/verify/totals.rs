@@ -18,6 +18,44 @@ pub struct Totals {
     pub kernels: Vec<KernelSummary>,
 }
 
+impl Totals {
+    /// Adds those of another process; kernels are the same by their names.
+    pub fn add(&mut self, other: &Totals) {
+        self.launches += other.launches;
+        self.ctas += other.ctas;
+        add_threads(&mut self.threads, &other.threads);
+        add_bytes(&mut self.bytes, &other.bytes);
+        for kernel in &other.kernels {
+            let Some(known) = self
+                .kernels
+                .iter_mut()
+                .find(|known| known.name == kernel.name)
+            else {
+                self.kernels.push(kernel.clone());
+                continue;
+            };
+            known.launches += kernel.launches;
+            known.ctas += kernel.ctas;
+            known.loads += kernel.loads;
+            known.stores += kernel.stores;
+            known.atomics += kernel.atomics;
+            add_bytes(&mut known.bytes, &kernel.bytes);
+        }
+    }
+}
+
+fn add_threads(sum: &mut ThreadCounts, more: &ThreadCounts) {
+    sum.loads += more.loads;
+    sum.stores += more.stores;
+    sum.atomics += more.atomics;
+}
+
+fn add_bytes(sum: &mut ByteCounts, more: &ByteCounts) {
+    sum.loaded += more.loaded;
+    sum.stored += more.stored;
+    sum.atomic += more.atomic;
+}
+
 /// Sums up a scan. An atomic is counted as atomic, neither as load nor as store; the barrier of a grid is left out.
 pub fn totals(scan: &CaptureScan) -> Totals {
     let sites = scan.sites;
@@ -63,9 +101,7 @@ pub fn totals(scan: &CaptureScan) -> Totals {
         totals.threads.loads += kernel.loads;
         totals.threads.stores += kernel.stores;
         totals.threads.atomics += kernel.atomics;
-        totals.bytes.loaded += kernel.bytes.loaded;
-        totals.bytes.stored += kernel.bytes.stored;
-        totals.bytes.atomic += kernel.bytes.atomic;
+        add_bytes(&mut totals.bytes, &kernel.bytes);
     }
     totals
 }

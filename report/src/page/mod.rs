@@ -29,6 +29,7 @@ use superstep_table::{FileError, Table};
 /// Draws everything of a run again from its summary and the tables in `folder`: figures, the table of claims, `index.html`.
 /// Returns the path of the page.
 pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
+    let run = &run.by_process();
     let measured = measured(folder, run)?;
     let rows = of_run(run, &measured);
     let drawings = folder.join("figures");
@@ -90,21 +91,22 @@ pub fn index(
 }
 
 fn outcome(run: &RunSummary) -> String {
-    let count = |status| run.benchmarks.iter().filter(|b| b.status == status).count();
+    let programs = || run.benchmarks.iter().filter(|b| b.process.is_none());
+    let count = |status| programs().filter(|b| b.status == status).count();
     let mut parts = vec![format!("{} passed", count(Status::Passed))];
     for (status, word) in [(Status::Failed, "failed"), (Status::Skipped, "skipped")] {
         if count(status) > 0 {
             parts.push(format!("{} {word}", count(status)));
         }
     }
-    let not_compared = run.benchmarks.iter().filter(|b| b.not_compared().is_some());
+    let not_compared = programs().filter(|b| b.not_compared().is_some());
     let not_compared = not_compared.count();
     if not_compared > 0 {
         parts.push(format!("{not_compared} not compared with a golden result"));
     }
     format!(
         "{} benchmarks: {}. Device: {}. Finished {}.",
-        run.benchmarks.len(),
+        programs().count(),
         parts.join(", "),
         run.device,
         run.finished

@@ -1,19 +1,19 @@
 //! Configuration of a traced program, from its environment.
 
 use crate::RuntimeError;
+use crate::process::Place;
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::PathBuf;
 use std::str::FromStr;
 use superstep_trace::{CtaRange, Protocol, Sample, SampleUnit, Selection, SelectionError};
 
 /// What the environment asks of a runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// `SUPERSTEP_CAPTURE`: folder of the capture to write; none: no capture.
-    pub capture: Option<PathBuf>,
-    /// `SUPERSTEP_SUMMARY`: file for the summary; none: no summary.
-    pub summary: Option<PathBuf>,
+    /// `SUPERSTEP_CAPTURE`: folder of the capture to write; none: no capture. With `{process}` in it, each process has its own.
+    pub capture: Option<Place>,
+    /// `SUPERSTEP_SUMMARY`: file for the summary; none: no summary. `{process}` as above.
+    pub summary: Option<Place>,
     /// `SUPERSTEP_CPU_THREADS`: worker threads of the CPU backend; none: as many as there are cores.
     pub cpu_threads: Option<NonZeroUsize>,
     /// `SUPERSTEP_PROTOCOL`; none: the one that the program was built for.
@@ -27,8 +27,8 @@ pub struct Config {
     /// `SUPERSTEP_KERNEL`, `SUPERSTEP_LAUNCH_SKIP`, `SUPERSTEP_LAUNCH_COUNT`, `SUPERSTEP_CTAS`, `SUPERSTEP_SAMPLE_LAUNCHES`,
     /// `SUPERSTEP_SAMPLE_CTAS`, `SUPERSTEP_SAMPLE_SEED`: what is recorded.
     pub selection: Selection,
-    /// `SUPERSTEP_PROBE_RESULTS`: folder for what a defined probe finds; none: nothing is kept.
-    pub probe_results: Option<PathBuf>,
+    /// `SUPERSTEP_PROBE_RESULTS`: folder for what a defined probe finds; none: nothing is kept. `{process}` as above.
+    pub probe_results: Option<Place>,
     /// `SUPERSTEP_PROBE_THREADS`: whether the fields of every single thread are kept, of a probe that has them per thread.
     pub probe_threads: KeepThreads,
     /// `SUPERSTEP_PROBE_PARAMETERS`: the probe's parameters, a comma-separated list.
@@ -76,8 +76,8 @@ impl Config {
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, RuntimeError> {
         let variables = Variables(lookup);
         Ok(Config {
-            capture: variables.get("SUPERSTEP_CAPTURE").map(PathBuf::from),
-            summary: variables.get("SUPERSTEP_SUMMARY").map(PathBuf::from),
+            capture: variables.get("SUPERSTEP_CAPTURE").map(Place::new),
+            summary: variables.get("SUPERSTEP_SUMMARY").map(Place::new),
             cpu_threads: variables
                 .parsed("SUPERSTEP_CPU_THREADS", "a number of threads, at least 1")?,
             protocol: variables.parsed("SUPERSTEP_PROTOCOL", "stream, thesis or in-situ")?,
@@ -97,7 +97,7 @@ impl Config {
                 )?
                 .unwrap_or_default(),
             selection: variables.selection()?,
-            probe_results: variables.get("SUPERSTEP_PROBE_RESULTS").map(PathBuf::from),
+            probe_results: variables.get("SUPERSTEP_PROBE_RESULTS").map(Place::new),
             probe_threads: variables
                 .read(
                     "SUPERSTEP_PROBE_THREADS",
@@ -227,7 +227,7 @@ mod tests {
     fn everything_is_read() {
         let read = config(&[
             ("SUPERSTEP_CAPTURE", "a/capture"),
-            ("SUPERSTEP_SUMMARY", "s.json"),
+            ("SUPERSTEP_SUMMARY", "{process}.json"),
             ("SUPERSTEP_CPU_THREADS", "2"),
             ("SUPERSTEP_PROTOCOL", "thesis"),
             ("SUPERSTEP_BINS", "128"),
@@ -244,8 +244,8 @@ mod tests {
             ("SUPERSTEP_PROBE_PARAMETERS", "5, 6"),
         ]);
         let expected = Config {
-            capture: Some("a/capture".into()),
-            summary: Some("s.json".into()),
+            capture: Some(Place::One("a/capture".into())),
+            summary: Some(Place::Each("{process}.json".into())),
             cpu_threads: NonZeroUsize::new(2),
             protocol: Some(Protocol::Thesis),
             bins: Some(128),
@@ -258,7 +258,7 @@ mod tests {
                 ctas: vec![CtaRange { first: 0, last: 3 }],
                 sample: Sample::parse(SampleUnit::Ctas, "0.5", 7).ok(),
             },
-            probe_results: Some("r".into()),
+            probe_results: Some(Place::One("r".into())),
             probe_threads: KeepThreads::All,
             probe_parameters: vec![5, 6],
         };

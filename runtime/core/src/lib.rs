@@ -9,6 +9,7 @@ pub mod children;
 mod config;
 pub mod cuda;
 mod error;
+mod forks;
 pub mod in_situ;
 pub mod limits;
 mod loaded;
@@ -19,6 +20,8 @@ mod session;
 
 pub use config::Config;
 pub use error::RuntimeError;
+pub use forks::is_used_fork;
 pub use loaded::{LoadedModule, loaded_module};
+pub use process::{Identity, Place};
 pub use registry::{Registry, registry};
 pub use session::{ActiveLaunch, AllocatedBy, Geometry, Session};

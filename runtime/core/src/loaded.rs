@@ -72,7 +72,7 @@ pub unsafe fn loaded_module(
     };
     if !known.contains_key(&hash) {
         if list.is_some() {
-            let reason = "it is of a library that was loaded while the program ran; name the library with --with";
+            let reason = "it is of a program or library that is not among those that were named; name its file with --with";
             return Some(Err(fail(reason.into())));
         }
         match make(image as usize, backend, known.len()).and_then(|list| read(&list)) {

@@ -1,7 +1,82 @@
-//! What /proc says about the program itself.
+//! Which process of a program this is, and what /proc says about it.
 
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
-use superstep_trace::{Backend, DeviceInfo, Header};
+use superstep_trace::{Backend, DeviceInfo, Header, Process};
+
+/// Where processes leave something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// One process, there.
+    One(PathBuf),
+    /// Each process under its own name, which stands for [`Process::PLACE`].
+    Each(String),
+}
+
+impl Place {
+    pub(crate) fn new(text: String) -> Self {
+        match text.contains(Process::PLACE) {
+            true => Place::Each(text),
+            false => Place::One(text.into()),
+        }
+    }
+
+    /// Where `identity` leaves it. A forked process must not write where its parent does.
+    pub(crate) fn of(&self, identity: &Identity) -> PathBuf {
+        let process = identity.process();
+        match self {
+            Place::Each(text) => text.replace(Process::PLACE, &process.to_string()).into(),
+            Place::One(path) if identity.is_fork() => {
+                let mut path = path.clone().into_os_string();
+                path.push(format!(".{process}"));
+                path.into()
+            }
+            Place::One(path) => path.clone(),
+        }
+    }
+}
+
+/// Who this process is. A fork changes that.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    rank: Option<u32>,
+    /// The process that loaded the runtime.
+    loaded_by: u32,
+}
+
+impl Identity {
+    /// Number of the process as Open MPI, PMIx, PMI (MPICH, Intel MPI), MVAPICH and SLURM give it.
+    const RANKS: [&str; 5] = [
+        "OMPI_COMM_WORLD_RANK",
+        "PMIX_RANK",
+        "PMI_RANK",
+        "MV2_COMM_WORLD_RANK",
+        "SLURM_PROCID",
+    ];
+
+    /// This process; `lookup` gives variables of the environment.
+    pub(crate) fn new(lookup: impl Fn(&str) -> Option<String>) -> Self {
+        let mut ranks = Self::RANKS
+            .iter()
+            .filter_map(|name| lookup(name)?.parse().ok());
+        Self {
+            rank: ranks.next(),
+            loaded_by: std::process::id(),
+        }
+    }
+
+    pub(crate) fn process(&self) -> Process {
+        Process {
+            rank: self.rank,
+            pid: std::process::id(),
+        }
+    }
+
+    /// Whether the process that loaded the runtime was another one.
+    pub(crate) fn is_fork(&self) -> bool {
+        std::process::id() != self.loaded_by
+    }
+}
 
 /// A capture header for this process.
 pub(crate) fn header(backend: Backend, device: DeviceInfo, start_unix_ns: u64) -> Header {
@@ -42,6 +117,27 @@ mod tests {
         assert_eq!(arguments(b"program\0a\0\0b c\0"), ["a", "", "b c"]);
         assert!(arguments(b"program\0").is_empty());
         assert!(arguments(b"").is_empty());
+    }
+
+    #[test]
+    fn a_process_has_a_place_of_its_own() {
+        let id = std::process::id();
+        let mpi = Identity::new(|name| match name {
+            "PMI_RANK" => Some("3".into()),
+            "SLURM_PROCID" => Some("7".into()),
+            "OMPI_COMM_WORLD_RANK" => Some("none".into()),
+            _ => None,
+        });
+        let at = |text: &str, identity| Place::new(text.into()).of(identity);
+        let own = at("a/{process}.json", &mpi);
+        assert_eq!(own, PathBuf::from(format!("a/rank-3-pid-{id}.json")));
+        assert_eq!(at("a/b", &mpi), PathBuf::from("a/b"));
+        let fork = Identity {
+            rank: None,
+            loaded_by: id + 1,
+        };
+        assert_eq!(at("a/b", &fork), PathBuf::from(format!("a/b.pid-{id}")));
+        assert_eq!(at("{process}", &fork), PathBuf::from(format!("pid-{id}")));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::error_table::ERRORS;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
+use superstep_runtime_core::is_used_fork;
 
 /// An error code of CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ impl CudaError {
     /// A parameter is out of range.
     pub const INVALID_VALUE: CudaError = CudaError(1);
     pub const MEMORY_ALLOCATION: CudaError = CudaError(2);
-    /// The runtime could not start.
+    /// The runtime could not start, or belongs to the parent process.
     pub const INITIALIZATION: CudaError = CudaError(3);
     /// Grid or block of a launch is out of range.
     pub const INVALID_CONFIGURATION: CudaError = CudaError(9);
@@ -78,8 +79,11 @@ pub fn clear_sticky() {
     STICKY.store(0, Ordering::SeqCst);
 }
 
-/// The sticky error as a result.
+/// The sticky error as a result. In a fork of a process that had used CUDA, nothing works, as on a GPU.
 pub fn check_sticky() -> CudaResult {
+    if is_used_fork() {
+        return Err(CudaError::INITIALIZATION);
+    }
     match STICKY.load(Ordering::SeqCst) {
         0 => Ok(()),
         code => Err(CudaError(code)),

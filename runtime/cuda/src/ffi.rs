@@ -18,6 +18,8 @@ pub type HostFunction = unsafe extern "C" fn(*mut c_void);
 pub const SUCCESS: Error = 0;
 /// `cudaErrorMemoryAllocation`.
 pub const MEMORY_ALLOCATION: Error = 2;
+/// `cudaErrorInitializationError`: what CUDA answers in a fork of a process that has used it.
+pub const INITIALIZATION_ERROR: Error = 3;
 /// `cudaErrorSharedObjectSymbolNotFound`: what a call answers when libcudart lacks the function.
 pub const SYMBOL_NOT_FOUND: Error = 302;
 /// `cudaErrorInvalidDeviceFunction`.

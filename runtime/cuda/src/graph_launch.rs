@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::Arc;
-use superstep_runtime_core::Geometry;
+use superstep_runtime_core::{Geometry, is_used_fork};
 use superstep_trace::{LaunchOutcome, OpaqueGeometry, Probe};
 
 impl Call<'_> {
@@ -129,6 +129,9 @@ pub fn launch(
     per_thread: bool,
     real: impl FnOnce() -> Error,
 ) -> Error {
+    if is_used_fork() {
+        return ffi::INITIALIZATION_ERROR;
+    }
     let runtime = runtime();
     let nodes = runtime.graphs.of_instance(instance);
     if nodes.is_empty() && !runtime.in_situ.has_plan(instance) {

@@ -12,7 +12,7 @@ use crate::runtime::{Runtime, runtime};
 use crate::selection;
 use std::cell::Cell;
 use std::ffi::c_void;
-use superstep_runtime_core::{ActiveLaunch, Geometry, limits::is_configuration};
+use superstep_runtime_core::{ActiveLaunch, Geometry, is_used_fork, limits::is_configuration};
 use superstep_trace::{Probe, Recorded, StreamId};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,9 @@ pub struct Origin {
 impl Call<'_> {
     /// Does what the program asked for, and records it.
     pub fn run(&self) -> Error {
+        if is_used_fork() {
+            return ffi::INITIALIZATION_ERROR;
+        }
         let runtime = runtime();
         let (Some(_), kernel) = (runtime.device(), runtime.kernel(self.function)) else {
             return (self.launch)(self.arguments);

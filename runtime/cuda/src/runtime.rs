@@ -22,7 +22,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
-use superstep_runtime_core::{AllocatedBy, Session};
+use superstep_runtime_core::{AllocatedBy, Session, is_used_fork};
 use superstep_trace::{AllocationKind, Backend, Probe, Protocol, StreamId};
 
 /// Bins that a stream's buffer has at most, unless asked for.
@@ -382,6 +382,10 @@ fn thread_number() -> u64 {
 
 extern "C" fn at_exit() {
     let runtime = runtime();
+    // The threads that it would wait for are the parent's.
+    if is_used_fork() {
+        return;
+    }
     if !runtime.ended.swap(true, Ordering::AcqRel) {
         runtime.quiesce();
         runtime.session.finish_at_exit();

@@ -6,7 +6,7 @@ use crate::container::{ChunkReader, Kind, Problem, Role};
 use crate::error::{Result, TraceError};
 use crate::event::TimedEvent;
 use crate::writer::{EVENTS_FILE, stream_file_name};
-use crate::{Event, Header, LaunchId, ModuleTable, SiteTable, StreamId, Watch, parts};
+use crate::{Event, Header, LaunchId, ModuleTable, SiteTable, StreamId, Watch, captures_in, parts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -157,11 +157,24 @@ pub(super) fn capture_folder(path: &Path) -> Result<PathBuf> {
         _ => PathBuf::from("."),
     };
     if folder.join(EVENTS_FILE).is_file() {
-        Ok(folder)
-    } else {
-        Err(not(
+        return Ok(folder);
+    }
+    let mut captures = captures_in(&folder)?;
+    match (captures.pop(), captures.len()) {
+        (Some(only), 0) => Ok(only),
+        (Some(last), _) => {
+            captures.push(last);
+            let names = captures.iter().filter_map(|path| path.file_name());
+            Err(TraceError::SeveralCaptures {
+                path: path.to_owned(),
+                processes: names
+                    .map(|name| name.to_string_lossy().into_owned())
+                    .collect(),
+            })
+        }
+        (None, _) => Err(not(
             "it is not a capture: there is no events.sst; give the folder that a traced run wrote",
-        ))
+        )),
     }
 }
 

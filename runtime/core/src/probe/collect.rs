@@ -2,8 +2,8 @@
 
 use super::Layout;
 use crate::config::KeepThreads;
+use crate::{Identity, Place};
 use parking_lot::Mutex;
-use std::path::PathBuf;
 use std::sync::Arc;
 use superstep_trace::probe::{Field, LaunchResult, Part, Per};
 use superstep_trace::{DefinedProbe, Launch, ModuleTable, ProbeWriter, TraceError};
@@ -11,7 +11,8 @@ use superstep_trace::{DefinedProbe, Launch, ModuleTable, ProbeWriter, TraceError
 /// Writes the results of a run.
 #[derive(Debug)]
 pub struct Collector {
-    folder: PathBuf,
+    place: Place,
+    identity: Identity,
     writer: Mutex<Option<ProbeWriter>>,
 }
 
@@ -110,10 +111,11 @@ impl Found {
 }
 
 impl Collector {
-    /// Results go to `folder`.
-    pub fn new(folder: PathBuf) -> Self {
+    /// Results go to `place`.
+    pub fn new(place: Place, identity: Identity) -> Self {
         Collector {
-            folder,
+            place,
+            identity,
             writer: Mutex::new(None),
         }
     }
@@ -131,7 +133,7 @@ impl Collector {
         let mut writer = self.writer.lock();
         let writer = match &mut *writer {
             Some(writer) => writer,
-            empty => empty.insert(ProbeWriter::create(&self.folder)?),
+            empty => empty.insert(ProbeWriter::create(&self.place.of(&self.identity))?),
         };
         writer.modules(modules)?;
         let mut put = |words: &[u64]| writer.values(words.iter().copied());
@@ -163,7 +165,7 @@ impl Collector {
     pub fn finish(&self, modules: &[Arc<ModuleTable>]) -> Result<(), TraceError> {
         let mut writer = self.writer.lock();
         if writer.is_none() {
-            let mut empty = ProbeWriter::create(&self.folder)?;
+            let mut empty = ProbeWriter::create(&self.place.of(&self.identity))?;
             empty.modules(modules)?;
             *writer = Some(empty);
         }

@@ -1,7 +1,8 @@
 //! The session's capture: opened by the first event, closed by the first failure.
 
 use super::{CaptureState, Session, State};
-use crate::{RuntimeError, process};
+use crate::{Place, RuntimeError, process};
+use std::path::PathBuf;
 use superstep_trace::{CaptureWriter, DeviceInfo, Event, Header, Outcome, TraceError};
 
 impl Session {
@@ -29,6 +30,7 @@ impl Session {
             state.capture = self.open_capture(state.device.clone());
         }
         let CaptureState::Open(capture) = &state.capture else {
+            state.early.clear();
             return None;
         };
         let registered = self.registry.count();
@@ -37,6 +39,9 @@ impl Session {
             let new = self.registry.from(state.modules_written);
             result = new.iter().try_for_each(|module| capture.module(module));
             state.modules_written = registered;
+        }
+        for event in state.early.drain(..) {
+            result = result.and_then(|()| capture.event(&event));
         }
         match result.and_then(|()| write(capture)) {
             Ok(value) => Some(value),
@@ -48,14 +53,53 @@ impl Session {
         }
     }
 
+    /// A folder for this process's capture. What another program left that had the same number, by `exec` for example, stays.
+    fn folder(&self, place: &Place) -> PathBuf {
+        let folder = place.of(&self.identity);
+        if matches!(place, Place::One(_)) {
+            return folder;
+        }
+        let again = (2..).map(|number| {
+            let mut name = folder.clone().into_os_string();
+            name.push(format!("-{number}"));
+            PathBuf::from(name)
+        });
+        let mut all = std::iter::once(folder.clone()).chain(again);
+        all.find(|folder| !folder.exists())
+            .unwrap_or(folder.clone())
+    }
+
+    /// Whether this is a forked process that has launched nothing: then it leaves nothing.
+    pub(super) fn is_idle_fork(&self) -> bool {
+        self.identity.is_fork()
+            && !self.has_faults()
+            && self
+                .patient_lock("see what the process did")
+                .is_ok_and(|state| state.launches == 0 && state.opaque.kernels.is_empty())
+    }
+
+    /// Removes what an idle fork has written.
+    pub(super) fn remove_capture(&self) -> Result<(), RuntimeError> {
+        let mut state = self.patient_lock("remove the capture")?;
+        if let CaptureState::Open(capture) =
+            std::mem::replace(&mut state.capture, CaptureState::Closed)
+        {
+            // It may stay: nothing is wrong with it.
+            let _ = std::fs::remove_dir_all(capture.folder());
+        }
+        Ok(())
+    }
+
     fn open_capture(&self, device: DeviceInfo) -> CaptureState {
-        let Some(folder) = &self.config.capture else {
+        let Some(place) = &self.config.capture else {
             return CaptureState::Closed;
         };
+        let folder = self.folder(place);
         let selection = &self.config.selection;
         let header = Header {
             sources: self.config.sources.clone(),
             selection: (!selection.is_everything()).then(|| selection.clone()),
+            process: Some(self.identity.process()),
             ..process::header(self.backend, device, self.start_unix_ns)
         };
         match CaptureWriter::create(folder, &header) {

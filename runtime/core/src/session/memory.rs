@@ -1,6 +1,6 @@
 //! What the host does to memory.
 
-use super::{AllocatedBy, Live, Session, caller};
+use super::{AllocatedBy, CaptureState, Live, Session, caller};
 use superstep_trace::{
     AllocationId, AllocationKind, CopyDirection, Event, Gap, HostCopy, HostMemset, StreamId,
 };
@@ -28,17 +28,19 @@ impl Session {
         if let Some(shadow) = &self.shadow {
             shadow.allocate(address, bytes, &kind);
         }
-        self.event(
-            &mut state,
-            &Event::Allocate {
-                sequence,
-                id,
-                address,
-                bytes,
-                kind,
-                place,
-            },
-        );
+        let event = Event::Allocate {
+            sequence,
+            id,
+            address,
+            bytes,
+            kind,
+            place,
+        };
+        // Before `main` nobody knows whether this process or one that it forks runs the kernels.
+        match (by, &state.capture) {
+            (AllocatedBy::Module, CaptureState::Unopened) => state.early.push(event),
+            _ => self.event(&mut state, &event),
+        }
         id
     }
 

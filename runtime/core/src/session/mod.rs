@@ -11,7 +11,8 @@ mod report;
 use crate::config::environment;
 use crate::in_situ::Shadow;
 use crate::probe::{Collector, Found, Layout, TooLarge, api};
-use crate::{Config, Registry, process, registry};
+use crate::process::Identity;
+use crate::{Config, Registry, forks, process, registry};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
@@ -63,6 +64,7 @@ pub enum AllocatedBy {
 /// The run. All methods may be called from any thread; none panics, and what goes wrong with the capture becomes a fault in the summary.
 pub struct Session {
     collector: Option<Collector>,
+    identity: Identity,
     config: Config,
     backend: Backend,
     registry: &'static Registry,
@@ -79,6 +81,8 @@ pub struct Session {
 struct State {
     device: DeviceInfo,
     capture: CaptureState,
+    /// What modules allocated before the program did anything.
+    early: Vec<Event>,
     chooser: Chooser,
     modules_written: usize,
     next_sequence: u64,
@@ -135,9 +139,12 @@ impl Session {
             chooser: Chooser::new(&config.selection),
             ..State::default()
         };
-        let collector = config.probe_results.clone();
+        let identity = Identity::new(environment);
+        let collector =
+            (config.probe_results.clone()).map(|place| Collector::new(place, identity.clone()));
         let mut session = Session {
-            collector: collector.map(Collector::new),
+            collector,
+            identity,
             config,
             backend,
             registry,
@@ -157,7 +164,7 @@ impl Session {
     /// and the defaults are taken.
     pub fn global(backend: Backend) -> &'static Session {
         static SESSION: OnceLock<Session> = OnceLock::new();
-        SESSION.get_or_init(|| match Config::from_environment() {
+        let session = SESSION.get_or_init(|| match Config::from_environment() {
             Ok(config) => Session::new(config, backend, registry()),
             Err(error) => {
                 let outputs = ["SUPERSTEP_SUMMARY", "SUPERSTEP_CAPTURE"];
@@ -167,7 +174,32 @@ impl Session {
                 session.fault(error);
                 session
             }
-        })
+        });
+        forks::watch(session);
+        session
+    }
+
+    /// The lock that a fork waits for, so that the new process finds it free.
+    pub(crate) fn hold(&self) {
+        std::mem::forget(self.state.lock());
+    }
+
+    /// # Safety
+    /// The calling thread has called [`hold`](Self::hold), or its copy before a fork has.
+    pub(crate) unsafe fn release(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.state.force_unlock() };
+    }
+
+    /// In a forked process that holds the lock: whether the program had begun. Then the capture is the parent's, and closed here.
+    pub(crate) fn leave_to_parent(&self) -> bool {
+        // SAFETY: this process has one thread, which holds the lock.
+        let state = unsafe { &mut *self.state.data_ptr() };
+        let has_begun = !matches!(state.capture, CaptureState::Unopened);
+        if has_begun {
+            state.capture = CaptureState::Closed;
+        }
+        has_begun
     }
 
     pub fn config(&self) -> &Config {

@@ -1,7 +1,7 @@
 //! What the session says at the end, and when something goes wrong.
 
 use super::{Messages, Session, State};
-use crate::RuntimeError;
+use crate::{RuntimeError, is_used_fork};
 use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -70,6 +70,7 @@ impl Session {
             schema_version: SUMMARY_SCHEMA_VERSION,
             backend: self.backend,
             device: state.device.clone(),
+            process: Some(self.identity.process()),
             launches: kernels.iter().map(|kernel| kernel.launches).sum(),
             kernel_ns: kernels.iter().map(|kernel| kernel.ns).sum(),
             kernels: kernels.clone(),
@@ -90,16 +91,15 @@ impl Session {
     /// # Errors
     /// The file cannot be written, or the session is not free in time.
     pub fn write_summary(&self) -> Result<(), RuntimeError> {
-        match &self.config.summary {
-            Some(path) => self
-                .summary()?
-                .write(path)
-                .map_err(|source| RuntimeError::Summary {
-                    path: path.clone(),
-                    source,
-                }),
-            None => Ok(()),
+        let Some(place) = &self.config.summary else {
+            return Ok(());
+        };
+        if is_used_fork() || self.is_idle_fork() {
+            return Ok(());
         }
+        let path = place.of(&self.identity);
+        let written = self.summary()?.write(&path);
+        written.map_err(|source| RuntimeError::Summary { path, source })
     }
 
     /// Ends the capture, if there is one, and writes the summary. Later events are dropped. Fit for fault handlers.
@@ -107,6 +107,12 @@ impl Session {
     /// # Errors
     /// A file cannot be written, or the session is not free in time.
     pub fn finish(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
+        if is_used_fork() {
+            return Ok(());
+        }
+        if self.is_idle_fork() {
+            return self.remove_capture();
+        }
         let ended = self.end_capture(outcome);
         if let Err(error) = &ended {
             self.fault(error);

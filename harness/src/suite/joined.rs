@@ -1,0 +1,257 @@
+//! A program of which several processes launched kernels: each is verified and analysed, and one result joins them.
+
+use std::path::Path;
+use std::time::Instant;
+
+use superstep_analysis::scan::CaptureScan;
+use superstep_analysis::tables;
+use superstep_report::run_summary::{
+    BenchmarkSummary, Check, CommunicationSummary, Part, ProcessSummary, SelectionSummary, Status,
+};
+use superstep_trace::{Bounds, Capture, LaunchDigest};
+
+use super::benchmark::{One, Runs};
+use super::processes::ProcessRun;
+use super::{analyse, execute::Run};
+use crate::capture;
+use crate::verify::{self, Totals, Unsteady};
+use superstep_build::bail;
+use superstep_build::failure::Failure;
+
+impl<'a> One<'a> {
+    /// Verifies and analyses what the processes of the runs left.
+    pub(super) fn join(&mut self, runs: &Runs, place: &Path) -> Result<(), Failure> {
+        let options = self.suite.options;
+        let name = self.record.name.clone();
+        let one_only = match (options.running.repeats > 1, options.verify_in_situ) {
+            (true, _) => Some("--repeat"),
+            (_, true) => Some("--verify-in-situ"),
+            _ => None,
+        };
+        if let Some(option) = one_only {
+            bail!(
+                Usage,
+                "failed to run {name} with {option}: several of its processes launch kernels, and only runs of one process are compared so; leave {option} out"
+            );
+        }
+        self.add_checks([same_number(runs)]);
+        let captures: Vec<Capture> = (runs.traced.processes.iter())
+            .map(|process| capture::open(process.capture.as_deref().unwrap_or(place)))
+            .collect::<Result<_, _>>()?;
+        let scans: Vec<CaptureScan> = {
+            let _step = self.step("verification", None);
+            let scans = captures.iter().map(verify::scan);
+            scans.collect::<Result<_, _>>().map_err(capture::failure)?
+        };
+        let counted = &runs.counted.processes;
+        let mut counted: Vec<&ProcessRun> = counted.iter().collect();
+        let mut whole = Whole::default();
+        let mut parts = Vec::new();
+        for ((process, capture), scan) in runs.traced.processes.iter().zip(&captures).zip(&scans) {
+            let mut one = self.of_process(process, capture);
+            let (totals, tables) = one.fill_process(process, capture, scan, &mut counted)?;
+            parts.push((process.process, tables));
+            whole.add(&one.record, &totals, scan);
+            let checks = one.record.verification.iter();
+            let named = checks.map(|check| Check {
+                detail: format!("{}: {}", process.process, check.detail),
+                ..check.clone()
+            });
+            self.record.verification.extend(named);
+            self.record.processes.push(one.record);
+        }
+        let joined = self.suite.progress.folder.tables(&name).join("joined");
+        tables::write_joined(&joined, &parts).map_err(capture::failure)?;
+        for kernel in &mut self.record.kernel_times {
+            let sites = captures.iter().map(Capture::sites);
+            let mut names = sites.map(|sites| sites.display_name(&kernel.name));
+            let readable = names.find(|readable| *readable != kernel.name);
+            kernel.name = readable.map_or_else(|| kernel.name.clone(), str::to_owned);
+        }
+        let scan = CaptureScan {
+            sites: captures[0].sites(),
+            launches: scans
+                .iter()
+                .flat_map(|scan| scan.launches.clone())
+                .collect(),
+            violations: Default::default(),
+            digest: whole.digest,
+        };
+        whole.fill(&mut self.record);
+        match self.record.selection.is_some() {
+            true => self.add_checks([verify::golden_is_whole()]),
+            false => self.compare_with_known(&scan, &whole.totals)?,
+        }
+        if options.running.require_golden {
+            self.add_checks(verify::require_golden(&self.record.verification));
+        }
+        Ok(())
+    }
+
+    /// A record of its own for a process.
+    fn of_process(&self, process: &ProcessRun, capture: &Capture) -> One<'a> {
+        One {
+            suite: self.suite,
+            case: self.case,
+            executables: self.executables,
+            record: BenchmarkSummary {
+                name: format!("{}/{}", self.record.name, process.process),
+                title: format!("{}, {}", self.record.title, process.process),
+                backend: self.suite.progress.summary.backend,
+                size: self.suite.progress.summary.size.clone(),
+                deterministic: self.record.deterministic,
+                same: self.record.same,
+                process: Some(ProcessSummary {
+                    process: process.process,
+                    program: capture.header.program.clone(),
+                    arguments: capture.header.arguments.clone(),
+                }),
+                ..BenchmarkSummary::default()
+            },
+            device: None,
+        }
+    }
+
+    /// Verifies and analyses one process. The counting process that it was held against is taken out of `counted`.
+    fn fill_process(
+        &mut self,
+        process: &ProcessRun,
+        capture: &Capture,
+        scan: &CaptureScan,
+        counted: &mut Vec<&ProcessRun>,
+    ) -> Result<(Totals, Vec<superstep_table::Table>), Failure> {
+        let bytes = capture.stored_bytes().map_err(capture::failure)?;
+        self.record.capture_bytes = Some(bytes);
+        self.check_capture(capture, scan);
+        let equal = self.counts_of_process(process, scan, counted);
+        self.add_checks([equal]);
+        self.check_selection(capture, scan)?;
+        let totals = verify::totals(scan);
+        self.fill_totals(scan, &totals);
+        let begin = Instant::now();
+        let folder = self.suite.progress.folder.tables(&self.record.name);
+        let (sources, options) = (
+            self.executables.sources.as_deref(),
+            &self.suite.options.analysis,
+        );
+        let _step = self.step("analysis", Some(capture));
+        let (_, tables) = analyse::benchmark(capture, sources, &folder, options, &mut self.record)?;
+        self.record.seconds.analysis = Some(begin.elapsed().as_secs_f64());
+        let is_wrong = self.record.verification.iter().any(Check::failed);
+        self.record.status = match is_wrong {
+            true => Status::Failed,
+            false => Status::Passed,
+        };
+        Ok((totals, tables))
+    }
+
+    /// Holds a process against one of the counting run: of its rank, and where several have that or none, one that counted the same.
+    fn counts_of_process(
+        &self,
+        process: &ProcessRun,
+        scan: &CaptureScan,
+        counted: &mut Vec<&ProcessRun>,
+    ) -> Check {
+        let (same, unsteady) = (self.record.same(), Unsteady::default());
+        let check = |one: &ProcessRun| {
+            let counts = one
+                .summary
+                .as_ref()
+                .ok()
+                .and_then(|summary| summary.counts.as_deref());
+            unsteady.counts_equal(scan, counts, same)
+        };
+        let rank = process.process.rank;
+        let mut of_rank = (0..counted.len()).filter(|&at| counted[at].process.rank == rank);
+        let Some(first) = of_rank.next() else {
+            return unsteady.counts_equal(scan, None, same);
+        };
+        let mut all = std::iter::once(first).chain(of_rank);
+        let at = all.find(|&at| check(counted[at]).ok).unwrap_or(first);
+        check(counted.remove(at))
+    }
+}
+
+/// Whether as many processes launched kernels in each run.
+fn same_number(runs: &Runs) -> Check {
+    const NAME: &str = "processes";
+    let number = |run: &Run| run.processes.len().max(1);
+    let [native, traced, counted] = [&runs.native, &runs.traced, &runs.counted].map(number);
+    match native == traced && traced == counted {
+        true => verify::passed(NAME, format!("{traced} launch kernels in each run")),
+        false => verify::failed(
+            NAME,
+            format!(
+                "as many launch kernels in each run: {native} untraced, {traced} traced, {counted} counting"
+            ),
+        ),
+    }
+}
+
+/// The sums of all processes.
+#[derive(Default)]
+struct Whole {
+    totals: Totals,
+    digest: LaunchDigest,
+    in_situ: bool,
+    capture_bytes: u64,
+    analysis_s: f64,
+    stored_bytes: u64,
+    communicated_bytes: u64,
+    between: Option<Bounds>,
+    selection: Option<SelectionSummary>,
+}
+
+impl Whole {
+    fn add(&mut self, record: &BenchmarkSummary, totals: &Totals, scan: &CaptureScan) {
+        self.totals.add(totals);
+        self.digest += scan.digest;
+        self.in_situ |= record.in_situ;
+        self.capture_bytes += record.capture_bytes.unwrap_or(0);
+        self.analysis_s += record.seconds.analysis.unwrap_or(0.0);
+        if let Some(communication) = &record.communication {
+            let between = communication.communicated_between();
+            let sum = self.between.unwrap_or(Bounds::exactly(0));
+            self.between = Some(Bounds {
+                least: sum.least + between.least,
+                most: sum.most + between.most,
+            });
+            self.stored_bytes += communication.stored_bytes;
+            self.communicated_bytes += communication.communicated_bytes;
+        }
+        match (&mut self.selection, &record.selection) {
+            (Some(sum), Some(more)) => {
+                add_part(&mut sum.launches, more.launches);
+                add_part(&mut sum.ctas, more.ctas);
+                // Each process has its own.
+                sum.estimates.clear();
+            }
+            (None, Some(first)) => self.selection = Some(first.clone()),
+            (_, None) => {}
+        }
+    }
+
+    fn fill(&mut self, record: &mut BenchmarkSummary) {
+        record.in_situ = self.in_situ;
+        record.capture_bytes = Some(self.capture_bytes);
+        record.seconds.analysis = Some(self.analysis_s);
+        record.digest = (!self.in_situ).then(|| self.digest.to_string());
+        let mut communication =
+            CommunicationSummary::new(self.stored_bytes, self.communicated_bytes);
+        communication.communicated_bytes_between =
+            self.between.filter(|between| !between.is_exact());
+        record.communication = Some(communication);
+        record.selection = self.selection.take();
+        record.launches = Some(self.totals.launches);
+        record.ctas = Some(self.totals.ctas);
+        record.threads = Some(self.totals.threads);
+        record.bytes = Some(self.totals.bytes);
+        record.kernels = self.totals.kernels.clone();
+    }
+}
+
+fn add_part(sum: &mut Part, more: Part) {
+    sum.program += more.program;
+    sum.scope += more.scope;
+    sum.recorded += more.recorded;
+}

@@ -1,0 +1,201 @@
+//! What the processes of a run left. One that launched no kernel does not count: shells, launchers, parents that only fork.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use superstep_build::failure::Failure;
+use superstep_build::run::Summary;
+use superstep_trace::{Capture, KernelTotals, Process, captures_in};
+
+/// A process of a run in which several launched kernels.
+#[derive(Debug, Clone)]
+pub struct ProcessRun {
+    pub process: Process,
+    /// What its runtime said, or why that is not known.
+    pub summary: Result<Summary, String>,
+    /// Of a traced run.
+    pub capture: Option<PathBuf>,
+}
+
+/// What a run left.
+pub struct Left {
+    /// What the runtimes said, added up.
+    pub summary: Result<Summary, String>,
+    /// In the order of ranks; empty where at most one process launched kernels.
+    pub processes: Vec<ProcessRun>,
+}
+
+/// Where processes leave their summaries in the folder of a run.
+pub fn summaries(place: &Path) -> PathBuf {
+    place.join("summaries")
+}
+
+/// Files of one process, as they were found.
+#[derive(Default)]
+struct Found {
+    summary: Option<PathBuf>,
+    capture: Option<PathBuf>,
+}
+
+/// Sorts out what lies in the [`summaries`] of `place` and, one folder each, in `capture`. Of a single process, the summary becomes
+/// `summary.json`, and the capture lies in `capture` itself.
+pub fn collect(place: &Path, capture: Option<&Path>) -> Result<Left, Failure> {
+    let folder = summaries(place);
+    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+    for entry in fs::read_dir(&folder).map_err(Failure::io("read", &folder))? {
+        let path = entry.map_err(Failure::io("read", &folder))?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            let name = name_of(&path, true);
+            found.entry(name).or_default().summary = Some(path);
+        }
+    }
+    for path in capture
+        .map_or(Ok(Vec::new()), captures)
+        .map_err(crate::capture::failure)?
+    {
+        let name = name_of(&path, false);
+        found.entry(name).or_default().capture = Some(path);
+    }
+    let mut kept: Vec<ProcessRun> = Vec::new();
+    let mut idle: Vec<Found> = Vec::new();
+    for (name, found) in found {
+        match process(&name, &found) {
+            Some(process) => kept.push(process),
+            None => idle.push(found),
+        }
+    }
+    if kept.len() > 1 {
+        kept.sort_by_key(|one| one.process);
+        idle.iter().try_for_each(remove)?;
+        return Ok(Left {
+            summary: added_up(&kept),
+            processes: kept,
+        });
+    }
+    // The program itself may have launched nothing.
+    let only = match kept.pop() {
+        Some(only) => Found {
+            summary: only
+                .summary
+                .is_ok()
+                .then(|| folder.join(format!("{}.json", only.process))),
+            capture: only.capture,
+        },
+        None if idle.is_empty() => Found::default(),
+        None => idle.remove(0),
+    };
+    idle.iter().try_for_each(remove)?;
+    let summary = place.join("summary.json");
+    if let Some(path) = &only.summary {
+        fs::rename(path, &summary).map_err(Failure::io("move", path))?;
+    }
+    if let (Some(capture), Some(path)) = (capture, &only.capture) {
+        let aside = place.join("capture-of-one");
+        let moved = fs::rename(path, &aside)
+            .and_then(|()| fs::remove_dir(capture))
+            .and_then(|()| fs::rename(&aside, capture));
+        moved.map_err(Failure::io("move", path))?;
+    }
+    fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
+    Ok(Left {
+        summary: Summary::read(&summary),
+        processes: Vec::new(),
+    })
+}
+
+fn captures(folder: &Path) -> Result<Vec<PathBuf>, superstep_trace::TraceError> {
+    match folder.is_dir() {
+        true => captures_in(folder),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// A file's name, without its extension if it has one.
+fn name_of(path: &Path, has_extension: bool) -> String {
+    let name = match has_extension {
+        true => path.file_stem(),
+        false => path.file_name(),
+    };
+    name.unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A process that launched kernels, or in which something went wrong.
+fn process(name: &str, found: &Found) -> Option<ProcessRun> {
+    let Some(path) = &found.summary else {
+        // It was killed; its capture says how far it came.
+        let path = found.capture.as_ref()?;
+        let capture = Capture::open(path).ok()?;
+        capture.launches().next()?;
+        return Some(ProcessRun {
+            process: capture.header.process?,
+            summary: Err(format!("{name} left no summary, it did not end by itself")),
+            capture: found.capture.clone(),
+        });
+    };
+    let summary = Summary::read(path).ok()?;
+    let did_something =
+        summary.launches > 0 || !summary.opaque.is_empty() || !summary.faults.is_empty();
+    Some(ProcessRun {
+        process: summary.process.filter(|_| did_something)?,
+        summary: Ok(summary),
+        capture: found.capture.clone(),
+    })
+}
+
+fn remove(found: &Found) -> Result<(), Failure> {
+    if let Some(path) = &found.summary {
+        fs::remove_file(path).map_err(Failure::io("remove", path))?;
+    }
+    if let Some(path) = &found.capture {
+        fs::remove_dir_all(path).map_err(Failure::io("remove", path))?;
+    }
+    Ok(())
+}
+
+/// The sums of all processes; messages name theirs.
+fn added_up(processes: &[ProcessRun]) -> Result<Summary, String> {
+    let mut all = processes.iter();
+    let mut sum = match all.next() {
+        Some(first) => first.summary.clone()?,
+        None => return Err("no process left a summary".to_owned()),
+    };
+    let named = |process: Process, texts: &[String]| -> Vec<String> {
+        texts
+            .iter()
+            .map(|text| format!("{process}: {text}"))
+            .collect()
+    };
+    let first = processes[0].process;
+    sum.faults = named(first, &sum.faults);
+    sum.warnings = named(first, &sum.warnings);
+    (sum.process, sum.counts) = (None, None);
+    for one in all {
+        let summary = one.summary.as_ref().map_err(Clone::clone)?;
+        sum.launches += summary.launches;
+        sum.kernel_ns += summary.kernel_ns;
+        sum.records_lost += summary.records_lost;
+        sum.bad_addresses += summary.bad_addresses;
+        sum.faults.extend(named(one.process, &summary.faults));
+        sum.warnings.extend(named(one.process, &summary.warnings));
+        add(&mut sum.kernels, &summary.kernels);
+        add(&mut sum.opaque, &summary.opaque);
+    }
+    Ok(sum)
+}
+
+fn add(sum: &mut Vec<KernelTotals>, kernels: &[KernelTotals]) {
+    for kernel in kernels {
+        match sum.iter_mut().find(|known| known.name == kernel.name) {
+            Some(known) => {
+                known.launches += kernel.launches;
+                known.ns += kernel.ns;
+                known.resources = known.resources.or(kernel.resources);
+            }
+            None => sum.push(kernel.clone()),
+        }
+    }
+}

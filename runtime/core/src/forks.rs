@@ -1,0 +1,43 @@
+//! Forks of a traced program. CUDA may be used in the child where the parent has not used it before; then both are processes of
+//! their own. Where it has, the capture stays the parent's, and the child may do nothing.
+
+use crate::Session;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static WATCHED: OnceLock<&'static Session> = OnceLock::new();
+static IS_USED_FORK: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process was forked from one that had used CUDA. Workers and devices are the parent's: nothing works here.
+pub fn is_used_fork() -> bool {
+    IS_USED_FORK.load(Ordering::Relaxed)
+}
+
+/// Has forks told of `session`, which is the program's.
+pub(crate) fn watch(session: &'static Session) {
+    if WATCHED.set(session).is_ok() {
+        // SAFETY: plain functions of this library, which is never unloaded.
+        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+    }
+}
+
+extern "C" fn before() {
+    if let Some(session) = WATCHED.get() {
+        session.hold();
+    }
+}
+
+extern "C" fn in_parent() {
+    if let Some(session) = WATCHED.get() {
+        // SAFETY: `before` has run on this thread.
+        unsafe { session.release() };
+    }
+}
+
+extern "C" fn in_child() {
+    if let Some(session) = WATCHED.get() {
+        IS_USED_FORK.fetch_or(session.leave_to_parent(), Ordering::Relaxed);
+        // SAFETY: `before` has run on the thread that became this process.
+        unsafe { session.release() };
+    }
+}

@@ -1,0 +1,89 @@
+//! One of the processes of a program, and the folder of all their captures.
+
+use crate::error::{Result, TraceError};
+use crate::writer::EVENTS_FILE;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Which process of a program wrote something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number among those that a launcher like mpirun started; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    pub pid: u32,
+}
+
+impl Process {
+    /// What stands for the process's name in a path.
+    pub const PLACE: &str = "{process}";
+}
+
+/// Name of its folder: `rank-2-pid-4711`, or `pid-4711`.
+impl std::fmt::Display for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(rank) = self.rank {
+            write!(f, "rank-{rank}-")?;
+        }
+        write!(f, "pid-{}", self.pid)
+    }
+}
+
+/// The captures in `path`: itself, or those of several processes, one folder each, in the order of ranks.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn captures_in(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() || path.join(EVENTS_FILE).is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut captures = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(TraceError::unreadable(path))? {
+        let folder = entry.map_err(TraceError::unreadable(path))?.path();
+        if folder.join(EVENTS_FILE).is_file() {
+            captures.push(folder);
+        }
+    }
+    captures.sort_by_cached_key(|folder| {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        // Numbers, so that rank 10 comes after rank 9.
+        let numbers: Vec<Option<u32>> = name.split('-').map(|part| part.parse().ok()).collect();
+        (numbers, name.into_owned())
+    });
+    Ok(captures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Backend, Capture, CaptureWriter, Header, Outcome};
+
+    #[test]
+    fn captures_of_processes_lie_side_by_side() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |process: Process| {
+            let path = folder.path().join(process.to_string());
+            let header = Header {
+                process: Some(process),
+                ..Header::new(Backend::Cpu)
+            };
+            let capture = CaptureWriter::create(&path, &header).unwrap();
+            capture.finish(&Outcome::Finished).unwrap();
+            path
+        };
+        assert!(captures_in(folder.path()).unwrap().is_empty());
+        let process = |rank, pid| Process { rank, pid };
+        let last = write(process(Some(10), 3));
+        let only = Capture::open(folder.path()).unwrap();
+        assert_eq!(only.header.process, Some(process(Some(10), 3)));
+        let first = write(process(Some(9), 40));
+        assert_eq!(captures_in(folder.path()).unwrap(), [first.clone(), last]);
+        assert_eq!(captures_in(&first).unwrap(), [first]);
+        let error = Capture::open(folder.path()).unwrap_err();
+        assert!(
+            matches!(&error, TraceError::SeveralCaptures { processes, .. } if processes.len() == 2)
+        );
+        assert!(error.to_string().contains("rank-9-pid-40, rank-10-pid-3"));
+        assert_eq!(process(None, 7).to_string(), "pid-7");
+    }
+}
