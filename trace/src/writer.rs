@@ -275,6 +275,17 @@ mod tests {
     }
 
     #[test]
+    fn nobody_else_writes_where_somebody_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let create = || CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu));
+        let first = create().unwrap();
+        assert!(matches!(create(), Err(TraceError::InUse { .. })));
+        first.finish(&Outcome::Finished).unwrap();
+        drop(first);
+        assert!(create().is_ok(), "an older capture is replaced");
+    }
+
+    #[test]
     fn a_version_is_never_lowered() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(EVENTS_FILE);

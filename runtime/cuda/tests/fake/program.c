@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef struct { unsigned x, y, z; } dim3;
@@ -201,6 +202,12 @@ int main(int argc, char **argv) {
     printf("%d\n", cudaDeviceSynchronize());
     printf("%d\n", launch(0, memory, 20, 32, 0));
     return 5;
+  }
+  if (!strcmp(mode, "fork")) {
+    int status;
+    const int child = fork();
+    if (!child) exit(launch(0, memory, 1, 32, stream) == 3 ? cudaFree(memory) : 1);
+    result |= waitpid(child, &status, 0) != child || status;
   }
   if (!strcmp(mode, "exit")) exit(6);
   if (!strcmp(mode, "kill")) {
