@@ -225,13 +225,14 @@ fn a_reset_ends_everything_and_lets_the_program_begin_again() {
 /// The child neither waits for threads that only the parent has, nor writes into the parent's capture.
 #[test]
 fn a_fork_leaves_the_capture_to_the_parent() {
-    let run = Program::build("trace").run("fork");
+    let program = Program::build("trace");
+    let run = program.run("fork");
     assert!(run.status.success(), "{}", run.stderr);
     assert!(run.capture.complete, "{:?}", run.capture.problems);
     assert_eq!(run.endings().len(), 10);
     assert!(run.summary().faults.is_empty());
-    let kept = std::fs::read_dir(run.capture.folder().with_file_name(""));
-    let names = kept.unwrap().map(|entry| entry.unwrap().file_name());
+    let kept = std::fs::read_dir(program.folder.path()).unwrap();
+    let names = kept.map(|entry| entry.unwrap().file_name());
     let of_child = names.filter(|name| name.to_string_lossy().contains("pid-"));
     assert_eq!(of_child.count(), 0);
 }
