@@ -215,6 +215,9 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
     }
     let arguments = header.arguments.join(" ");
     line("program", format!("{} {arguments}", header.program))?;
+    if let Some(process) = header.process.filter(|process| process.rank.is_some()) {
+        line("process", process.to_string())?;
+    }
     if let Some(selection) = &header.selection {
         let selection = serde_json::to_string(selection).map_err(io::Error::from)?;
         let text = format!("only a part of the program is recorded: {selection}");

@@ -13,7 +13,16 @@ use super::human_count;
 /// A few lines for each benchmark of which only a part is recorded; empty when there is none.
 pub fn partial_notes(summary: &RunSummary) -> Vec<String> {
     let mut lines = Vec::new();
-    for benchmark in &summary.benchmarks {
+    // Each process has estimates of its own.
+    let each =
+        summary
+            .benchmarks
+            .iter()
+            .flat_map(|benchmark| match benchmark.processes.is_empty() {
+                true => std::slice::from_ref(benchmark),
+                false => &benchmark.processes,
+            });
+    for benchmark in each {
         let Some(selection) = &benchmark.selection else {
             continue;
         };

@@ -8,7 +8,7 @@ use superstep_analysis::tables;
 use superstep_report::run_summary::{
     BenchmarkSummary, Check, CommunicationSummary, Part, ProcessSummary, SelectionSummary, Status,
 };
-use superstep_trace::{Bounds, Capture, LaunchDigest};
+use superstep_trace::{Bounds, Capture, LaunchDigest, SampleUnit};
 
 use super::benchmark::{One, Runs};
 use super::processes::ProcessRun;
@@ -225,6 +225,13 @@ impl Whole {
                 add_part(&mut sum.ctas, more.ctas);
                 // Each process has its own.
                 sum.estimates.clear();
+                if let Some(sample) = sum.selection.sample {
+                    let part = match sample.unit {
+                        SampleUnit::Launches => sum.launches,
+                        SampleUnit::Ctas => sum.ctas,
+                    };
+                    sum.scale_factor = part.scope as f64 / part.recorded as f64;
+                }
             }
             (None, Some(first)) => self.selection = Some(first.clone()),
             (_, None) => {}
