@@ -12,7 +12,8 @@ use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
 /// Adds up numbers in as many processes as its first argument says, which it forks before it uses CUDA; the parent launches nothing.
-/// With `late` as the second it uses CUDA first. With `rank` it is one of several, and the number of its launches depends on which.
+/// With `late` as the second it uses CUDA first. With a rank it is one of several, and the number of its launches depends on which.
+/// With `ODD`, one process launches more when it is traced.
 const FORKS: &str = r#"
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +31,7 @@ static int work(int launches, int rank) {
   cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost);
   for (int number : host) sum += number;
   std::printf("rank %d sum %d\n", rank, sum);
+  if (rank == 1 && std::getenv("ODD") && std::getenv("SUPERSTEP_CAPTURE")) add<<<1, 32>>>(device);
   cudaFree(device);
   return sum != 64 * 3 * launches;
 }
@@ -217,6 +219,39 @@ fn ranks_of_a_launcher_are_joined_in_their_order() {
     // The model of several GPUs is drawn again for each.
     let report = ["report", "out/forks/latest", "--link-bandwidth", "64"];
     passes(folder.path(), &report);
+    // Each rank is held against its own counts.
+    let (code, out, err) = run(superstep(folder.path())
+        .args(["run", "--backend", "cpu", "--", "ODD=1"])
+        .args(&command[4..]));
+    assert_eq!(code, 7, "{out}\n{err}");
+    let wrong = result(folder.path(), "forks");
+    let failed: Vec<_> = (wrong["processes"].as_array().unwrap().iter())
+        .filter(|one| one["status"] == "failed")
+        .map(|one| one["process"]["rank"].as_u64().unwrap())
+        .collect();
+    assert_eq!(failed, [1]);
+    let message = wrong["failure"]["message"].as_str().unwrap();
+    let is_named = message.contains("counts-equal: rank-1-pid-");
+    assert!(
+        is_named && message.contains("3 launches traced, 2 counted"),
+        "{message}"
+    );
+    // A probe keeps the results of one process.
+    let mut probe = superstep(folder.path());
+    probe.args([
+        "probe",
+        "branches",
+        "--backend",
+        "cpu",
+        "forks.cu",
+        "--",
+        "2",
+    ]);
+    let (_, out, err) = run(&mut probe);
+    assert!(
+        err.contains("2 of its processes launch kernels"),
+        "{out}\n{err}"
+    );
     // An option that compares runs of one process is refused.
     let (code, out, err) = run(superstep(folder.path())
         .args(["run", "--backend", "cpu", "--repeat", "2"])

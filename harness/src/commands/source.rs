@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use regex::Regex;
@@ -202,16 +203,18 @@ impl SourceArgs {
         let mut words = self.args.clone();
         let mut with = self.with.clone();
         // The command starts in another folder.
-        for (number, word) in words.iter_mut().enumerate() {
+        for word in &mut words {
             let path = PathBuf::from(&*word);
-            let is_executable = path.is_file() && is_elf(&path);
-            let is_script = number == 0 && path.components().count() > 1;
-            if is_executable || is_script {
+            let Ok(metadata) = path.metadata() else {
+                continue;
+            };
+            let may_start = metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
+            let is_program = may_start && is_elf(&path);
+            // Without a folder, a script is found in PATH.
+            if is_program || may_start && path.components().count() > 1 {
                 let path = self.absolute(&path)?;
                 *word = path.display().to_string();
-                if is_executable {
-                    with.push(path);
-                }
+                with.extend(is_program.then_some(path));
             }
         }
         let first = with.first().map_or(Path::new(&words[0]), PathBuf::as_path);
