@@ -266,10 +266,10 @@ pub fn combine(
             Kind::Accesses => return Err(unexpected("a row is of an earlier step")),
         }
     }
-    distances(&loads.finish()?, |launch, counts| {
+    distances(loads, |launch, counts| {
         add(&mut sums.launch(launch).loads, counts);
     })?;
-    distances(&stores.finish()?, |launch, counts| {
+    distances(stores, |launch, counts| {
         add(&mut sums.launch(launch).stores, counts);
     })?;
     // What several pages say of one access at one address is one read.

@@ -11,7 +11,7 @@ use super::shadow::{Tag, page_of};
 use super::shard::{Records, Scratch, Shard};
 use super::sorted::{Sorted, Sorter};
 use super::spill::{SpillFile, SpillFolder};
-use super::strides::{LaunchStrides, Run, add, distances};
+use super::strides::{Run, Strides};
 use super::sums::View;
 use super::transfers::Transfers;
 use super::unwritten::Unwritten;
@@ -92,8 +92,7 @@ pub struct Engine {
     kernel_numbers: FxHashMap<String, u32>,
     flows: Vec<Flow>,
     transfers: Sorter<Transfer>,
-    loads: Sorter<Run>,
-    stores: Sorter<Run>,
+    strides: Strides,
 }
 
 impl Engine {
@@ -107,7 +106,6 @@ impl Engine {
         let budget = limit.budget();
         let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
         let sorter_bytes = budget.sorter_bytes;
-        let runs = |name| Sorter::new(name, sorter_bytes, folder.clone(), watch.clone());
         Self {
             options,
             shards: (0..SHARDS).map(|_| Shard::new(options)).collect(),
@@ -126,8 +124,7 @@ impl Engine {
             kernel_numbers: FxHashMap::default(),
             flows: Vec::new(),
             transfers: Sorter::new("transfers", sorter_bytes, folder.clone(), watch.clone()),
-            loads: runs("loads"),
-            stores: runs("stores"),
+            strides: Strides::new(sorter_bytes, folder.clone(), watch.clone()),
             budget,
             watch,
             folder,
@@ -246,6 +243,9 @@ impl Engine {
         }
         if self.options.transfers {
             self.transfers.append(transfers)?;
+        }
+        if self.options.strides {
+            self.strides.end_launch(position)?;
         }
         part.counted(&counts);
         self.settle(position, part);
@@ -370,7 +370,7 @@ impl Engine {
         };
         let (untraced, folder, file) = (&self.untraced, &*self.folder, self.spilled.as_ref());
         let pages_bytes = AtomicUsize::new(self.shards.iter().map(Shard::bytes).sum());
-        let (transfers, loads, stores) = (&self.transfers, &self.loads, &self.stores);
+        let (transfers, strides) = (&self.transfers, &self.strides);
         (self.shards.par_iter_mut().enumerate())
             .filter(|(number, _)| blocks.iter().any(|block| block.count(*number) > 0))
             .try_for_each(|(number, shard)| {
@@ -396,8 +396,7 @@ impl Engine {
                 }
                 let out = &mut shard.out;
                 transfers.append(out.transfers(position))?;
-                loads.append(out.loads.take())?;
-                stores.append(out.stores.take())
+                strides.take(&mut out.loads, &mut out.stores)
             })
     }
 
@@ -452,28 +451,25 @@ impl Engine {
     pub(crate) fn finish_part(mut self) -> Result<EngineEnd> {
         self.end_shards();
         let launches = self.launches.iter();
+        let (loads, stores) = self.strides.into_sorted()?;
         Ok(EngineEnd {
             stored: (launches.map(|launch| launch.volume.communicated_stored_bytes)).collect(),
             found: self.found,
             transfers: self.transfers.finish()?,
-            loads: self.loads.finish()?,
-            stores: self.stores.finish()?,
+            loads,
+            stores,
         })
     }
 
     /// The tables over everything that was analysed.
     pub fn finish(mut self) -> Result<Communication> {
         self.end_shards();
-        let mut strides = Vec::new();
-        if self.options.strides {
-            strides.resize(self.launches.len(), LaunchStrides::default());
-            distances(&self.loads.finish()?, |launch, counts| {
-                add(&mut strides[launch as usize].loads, counts);
-            })?;
-            distances(&self.stores.finish()?, |launch, counts| {
-                add(&mut strides[launch as usize].stores, counts);
-            })?;
-        }
+        let (strides, transfers) = (self.strides, self.transfers);
+        let launches = match self.options.strides {
+            true => self.launches.len(),
+            false => 0,
+        };
+        let (strides, transfers) = rayon::join(|| strides.finish(launches), || transfers.finish());
         let mut total = Volume::default();
         for (launch, &kernel) in self.launches.iter().zip(&self.kernel_of) {
             total += launch.volume;
@@ -489,8 +485,8 @@ impl Engine {
             kernels: self.kernels,
             total,
             flows: self.flows,
-            transfers: Transfers::new(self.transfers.finish()?),
-            strides,
+            transfers: Transfers::new(transfers?),
+            strides: strides?,
             sites,
             arrays,
             footprints,

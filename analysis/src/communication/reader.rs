@@ -422,9 +422,9 @@ pub(super) fn mark_read(
     out.stored_by(launch, u64::from(bits.count_ones()));
     let cta = tag.cta_number();
     while out.options.strides && bits != 0 {
-        let at = word * 64 + bits.trailing_zeros() as usize;
-        out.stores
-            .push(Owner { launch, cta }, base + page.start(at));
-        bits &= bits - 1;
+        let bit = bits.trailing_zeros() as usize;
+        let start = base + page.start(word * 64 + bit);
+        out.stores.push(Owner { launch, cta }, start);
+        bits &= !page.cell_bits(bit);
     }
 }

@@ -122,6 +122,12 @@ impl Page {
         u64::from(self.starts[offset >> self.shift])
     }
 
+    /// Bits of the bytes in the cell of byte `bit` of 64.
+    #[inline]
+    pub(crate) fn cell_bits(&self, bit: usize) -> u64 {
+        ((1 << (1 << self.shift)) - 1) << (bit >> self.shift << self.shift)
+    }
+
     /// Last writer of the byte at `offset`.
     #[inline]
     pub(crate) fn tag(&self, offset: usize) -> Tag {

@@ -319,6 +319,7 @@ impl Shard {
             return;
         }
         let strides = self.out.options.strides;
+        let found = (self.out.loads.len(), self.out.stores.len());
         let mut before = 0;
         let page = match self.pages.entry(number) {
             Entry::Occupied(entry) => {
@@ -348,6 +349,8 @@ impl Shard {
             scratch.write(view, page, records, &mut self.out);
         }
         self.bytes = (self.bytes + page.bytes()).saturating_sub(before);
+        self.out.loads.settle(found.0);
+        self.out.stores.settle(found.1);
     }
 }
 

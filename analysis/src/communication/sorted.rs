@@ -18,6 +18,9 @@ const RUN_ITEMS: usize = 1 << 20;
 /// Parts that the last merge in memory is cut into, so that threads share it.
 const PARTS: usize = 64;
 
+/// Items that a thread takes together, with the rest of the last one's group.
+const PIECE: usize = 1 << 13;
+
 /// Collects items from several threads and hands them out in order. Neighbours that can be joined are.
 #[derive(Debug)]
 pub(crate) struct Sorter<T> {
@@ -48,6 +51,11 @@ pub(crate) trait Item: Fixed + Default + Ord + Send + Sync {
 
     /// Adds `other`, which is of the same place or directly behind, if they are one.
     fn join(&mut self, other: &Self) -> bool;
+
+    /// What items of one group have in common: of a source CTA's transfers, or of a CTA's addresses.
+    fn group(&self) -> u64 {
+        (self.key() >> 64) as u64
+    }
 }
 
 /// Sorts, quickly where parts are in order already, and joins.
@@ -148,8 +156,8 @@ impl<T: Item> Sorter<T> {
         writer.finish()
     }
 
-    /// Everything, sorted and joined: in memory if it never left it.
-    pub(crate) fn finish(self) -> Result<Sorted<T>> {
+    /// Sorted parts in memory, one behind the other, or runs on disk if any of them went there.
+    fn parts(&self) -> Result<(Vec<Vec<T>>, Vec<Run>)> {
         let pending = std::mem::take(&mut self.state().pending);
         let mut last = pending.concat();
         drop(pending);
@@ -157,7 +165,6 @@ impl<T: Item> Sorter<T> {
         let mut memory = std::mem::take(&mut self.state().memory);
         memory.push(last);
         let mut disk = std::mem::take(&mut self.state().disk);
-        let mut run = None;
         if disk.is_empty() {
             memory = merge_in_memory(memory, &self.watch);
             self.watch.check()?;
@@ -165,8 +172,17 @@ impl<T: Item> Sorter<T> {
             for items in memory.drain(..) {
                 disk.push(self.written(items)?);
             }
-            run = Some(self.merged(&disk)?);
         }
+        Ok((memory, disk))
+    }
+
+    /// Everything, sorted and joined: in memory if it never left it.
+    pub(crate) fn finish(self) -> Result<Sorted<T>> {
+        let (memory, disk) = self.parts()?;
+        let run = match disk.is_empty() {
+            true => None,
+            false => Some(self.merged(&disk)?),
+        };
         Ok(Sorted {
             memory,
             run,
@@ -174,16 +190,65 @@ impl<T: Item> Sorter<T> {
             _folder: self.folder,
         })
     }
+
+    /// Hands out everything once, sorted and joined, in pieces of whole groups: `work` makes something of each piece, on
+    /// several threads where all is in memory, and `sink` gets that in order.
+    pub(crate) fn pieces<R: Send>(
+        self,
+        work: impl Fn(&[T]) -> R + Sync,
+        mut sink: impl FnMut(R),
+    ) -> Result<()> {
+        let (memory, disk) = self.parts()?;
+        if disk.is_empty() {
+            let pieces: Vec<&[T]> = memory.iter().flat_map(|part| in_pieces(part)).collect();
+            // Not all at once: what is made of them takes memory, too.
+            for some in pieces.chunks(4 * rayon::current_num_threads()) {
+                self.watch.check()?;
+                let made: Vec<R> = some.par_iter().map(|piece| work(piece)).collect();
+                made.into_iter().for_each(&mut sink);
+            }
+            return Ok(());
+        }
+        let (mut piece, mut step) = (Vec::new(), paced(&self.watch));
+        merge(&disk, |item: &T| {
+            step()?;
+            let is_next = |last: &T| last.group() != item.group();
+            if piece.len() >= PIECE && piece.last().is_some_and(is_next) {
+                sink(work(&piece));
+                piece.clear();
+            }
+            piece.push(*item);
+            Ok(())
+        })?;
+        if !piece.is_empty() {
+            sink(work(&piece));
+        }
+        Ok(())
+    }
 }
 
-/// Merges sorted runs: the order of keys is cut into parts, and each part is sorted by itself.
+/// Cuts sorted items into pieces that no group crosses.
+fn in_pieces<T: Item>(mut rest: &[T]) -> Vec<&[T]> {
+    let mut pieces = Vec::with_capacity(rest.len() / PIECE + 1);
+    while !rest.is_empty() {
+        let least = rest.len().min(PIECE);
+        let group = rest[least - 1].group();
+        let more = rest[least..].partition_point(|item| item.group() == group);
+        let (piece, behind) = rest.split_at(least + more);
+        pieces.push(piece);
+        rest = behind;
+    }
+    pieces
+}
+
+/// Merges sorted runs: the order of keys is cut into parts between groups, and each part is sorted by itself.
 fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>, watch: &Watch) -> Vec<Vec<T>> {
     let [_, _, ..] = runs.as_slice() else {
         return runs;
     };
     let mut borders: Vec<u128> = (runs.iter())
         .flat_map(|run| run.iter().step_by((run.len() / PARTS).max(1)))
-        .map(Item::key)
+        .map(|item| u128::from(item.group()) << 64)
         .collect();
     borders.sort_unstable();
     let step = borders.len().div_ceil(PARTS).max(1);

@@ -3,10 +3,16 @@
 //! What communicates is kept as runs of addresses with a constant step: the loads of one launch until its end, the stores
 //! until the end of the program, because anyone may read them later.
 
-use super::sorted::{Item, Sorted, order};
-use super::spill::{Fixed, fixed};
+use super::sorted::{Item, Sorted, Sorter, order};
+use super::spill::{Fixed, SpillFolder, fixed};
 use crate::bins::{STRIDE_BINS, bin};
 use crate::error::Result;
+use std::sync::Arc;
+use superstep_trace::Watch;
+
+/// Names of files.
+const LOADS: &str = "loads";
+const STORES: &str = "stores";
 
 /// Number of distances by bin of [`STRIDE_BINS`].
 pub type StrideCounts = [u64; STRIDE_BINS.len()];
@@ -28,6 +34,65 @@ pub(crate) struct Owner {
     pub(crate) cta: u32,
 }
 
+/// The runs of a program.
+pub(crate) struct Strides {
+    /// Of launches whose distances are not counted yet.
+    loads: Sorter<Run>,
+    stores: Sorter<Run>,
+    /// By position of the launch.
+    counted: Vec<LaunchStrides>,
+    sorter: Box<dyn Fn(&'static str) -> Sorter<Run> + Send + Sync>,
+}
+
+impl Strides {
+    /// Up to `bytes` of loads, and of stores, stay in memory; the rest goes to `folder`.
+    pub(crate) fn new(bytes: usize, folder: Arc<SpillFolder>, watch: Watch) -> Self {
+        let sorter = move |name| Sorter::new(name, bytes, folder.clone(), watch.clone());
+        Self {
+            loads: sorter(LOADS),
+            stores: sorter(STORES),
+            counted: Vec::new(),
+            sorter: Box::new(sorter),
+        }
+    }
+
+    /// Takes what one part of the pages has found since it was asked last.
+    pub(crate) fn take(&self, loads: &mut Runs, stores: &mut Runs) -> Result<()> {
+        self.loads.append(loads.take())?;
+        self.stores.append(stores.take())
+    }
+
+    /// Counts the distances of all loads, which are of the launch at `position`.
+    pub(crate) fn end_launch(&mut self, position: u32) -> Result<()> {
+        let loads = std::mem::replace(&mut self.loads, (self.sorter)(LOADS));
+        let of_launch = self.launch(position);
+        distances(loads, |_, counts| add(&mut of_launch.loads, counts))
+    }
+
+    fn launch(&mut self, position: u32) -> &mut LaunchStrides {
+        let position = position as usize;
+        if self.counted.len() <= position {
+            self.counted.resize(position + 1, LaunchStrides::default());
+        }
+        &mut self.counted[position]
+    }
+
+    /// Of each of `launches` launches.
+    pub(crate) fn finish(mut self, launches: usize) -> Result<Vec<LaunchStrides>> {
+        let stores = std::mem::replace(&mut self.stores, (self.sorter)(STORES));
+        distances(stores, |launch, counts| {
+            add(&mut self.launch(launch).stores, counts);
+        })?;
+        self.counted.resize(launches, LaunchStrides::default());
+        Ok(self.counted)
+    }
+
+    /// All loads and stores, of launches that have not ended.
+    pub(crate) fn into_sorted(self) -> Result<(Sorted<Run>, Sorted<Run>)> {
+        Ok((self.loads.finish()?, self.stores.finish()?))
+    }
+}
+
 /// Addresses `first`, `first + step`, … `count` of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Run {
@@ -38,6 +103,36 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Takes over the addresses of `next`, which does not begin before this, if they go on in the same steps or are known.
+    fn continued_by(&mut self, next: &Run) -> bool {
+        let distance = next.first - self.first;
+        if self.owner != next.owner {
+            return false;
+        }
+        if distance == 0 && next.count == 1 {
+            return true;
+        }
+        let step = match (self.count, next.count) {
+            (1, 1) => distance,
+            (1, _) => u64::from(next.step),
+            _ => u64::from(self.step),
+        };
+        let same_steps = next.count == 1 || u64::from(next.step) == step;
+        let (Ok(step), true) = (u16::try_from(step), same_steps && step > 0) else {
+            return false;
+        };
+        let at = distance / u64::from(step);
+        if !distance.is_multiple_of(u64::from(step)) || at > u64::from(self.count) {
+            return false;
+        }
+        let count = (at + u64::from(next.count)).max(u64::from(self.count));
+        let Ok(count) = u16::try_from(count) else {
+            return false;
+        };
+        (self.step, self.count) = (step, count);
+        true
+    }
+
     /// Launch and CTA as one number.
     pub(crate) fn owner_key(&self) -> u64 {
         u64::from(self.owner.launch) << 32 | u64::from(self.owner.cta)
@@ -99,6 +194,29 @@ impl Runs {
         });
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Puts the runs from number `from` on in order and joins what continues each other: where CTAs read here and there, they are
+    /// found one by one.
+    pub(crate) fn settle(&mut self, from: usize) {
+        let found = &mut self.0[from..];
+        if found.is_sorted_by_key(Item::key) {
+            return;
+        }
+        found.sort_unstable_by_key(Item::key);
+        let mut kept = from;
+        for next in from + 1..self.0.len() {
+            let run = self.0[next];
+            if !self.0[kept].continued_by(&run) {
+                kept += 1;
+                self.0[kept] = run;
+            }
+        }
+        self.0.truncate(kept + 1);
+    }
+
     /// All runs, in order; none are left.
     pub(crate) fn take(&mut self) -> Vec<Run> {
         let mut runs = std::mem::take(&mut self.0);
@@ -130,20 +248,27 @@ impl Item for Run {
     }
 }
 
-/// The distances within each owner of sorted runs, by launch.
-pub(crate) fn distances(
-    runs: &Sorted<Run>,
-    mut sink: impl FnMut(u32, &StrideCounts),
-) -> Result<()> {
-    let mut addresses = Vec::new();
-    runs.groups(
-        |run| run.owner,
-        |runs| {
-            let mut counts = StrideCounts::default();
-            of_owner(runs, &mut addresses, &mut counts);
-            sink(runs[0].owner.launch, &counts);
-        },
-    )
+/// The distances within each owner of runs, by launch.
+pub(crate) fn distances(runs: Sorter<Run>, mut sink: impl FnMut(u32, &StrideCounts)) -> Result<()> {
+    let of_piece = |runs: &[Run]| {
+        let mut addresses = Vec::new();
+        let mut found: Vec<(u32, StrideCounts)> = Vec::new();
+        for runs in runs.chunk_by(|a, b| a.owner == b.owner) {
+            let launch = runs[0].owner.launch;
+            if found.last().is_none_or(|last| last.0 != launch) {
+                found.push((launch, StrideCounts::default()));
+            }
+            if let Some((_, counts)) = found.last_mut() {
+                of_owner(runs, &mut addresses, counts);
+            }
+        }
+        found
+    };
+    runs.pieces(of_piece, |found| {
+        found
+            .iter()
+            .for_each(|(launch, counts)| sink(*launch, counts));
+    })
 }
 
 /// `runs`: all of one CTA in one launch.
@@ -172,12 +297,8 @@ pub(crate) fn add(counts: &mut StrideCounts, other: &StrideCounts) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::communication::sorted::Sorter;
-    use crate::communication::spill::SpillFolder;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
-    use std::sync::Arc;
-    use superstep_trace::Watch;
 
     #[test]
     fn runs_are_small() {
@@ -209,7 +330,7 @@ mod tests {
                 runs.0 = rest;
             }
             let mut found = StrideCounts::default();
-            distances(&sorter.finish().unwrap(), |launch, counts| {
+            distances(sorter, |launch, counts| {
                 assert_eq!(launch, 3);
                 add(&mut found, counts);
             }).unwrap();
