@@ -37,6 +37,8 @@ pub struct Allocation {
     pub kind: AllocationKind,
     /// The host's call that made it, where it is known.
     pub place: Option<SourcePlace>,
+    /// Number of the device that was current.
+    pub device: u32,
     /// When it came to life, as position among the host's numbered events.
     pub sequence: u64,
     /// When it was given back.

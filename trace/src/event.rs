@@ -24,6 +24,14 @@ pub struct Launch {
     /// `sequence` of the launch whose kernel made this one; `None`: the host did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
+    /// Number of the device that it ran on, among those of the program.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub device: u32,
+}
+
+/// The first device, the usual one, is not written down.
+fn is_first(device: &u32) -> bool {
+    *device == 0
 }
 
 impl Launch {
@@ -301,6 +309,9 @@ pub enum Event {
         /// The host's call that made it, where it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<SourcePlace>,
+        /// Number of the device that was current; memory of the kind `Managed` may lie elsewhere.
+        #[serde(default, skip_serializing_if = "is_first")]
+        device: u32,
     },
     Free {
         sequence: u64,

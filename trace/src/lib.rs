@@ -20,6 +20,7 @@
 //!     dynamic_shared_bytes: 0,
 //!     static_shared_bytes: 0,
 //!     parent: None,
+//!     device: 0,
 //! }))?;
 //! let mut chunk = ChunkBuilder::new(LaunchId(0));
 //! let mut group = AccessGroup { mask: 0b11, width_bytes: 4, ..AccessGroup::EMPTY };

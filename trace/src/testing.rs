@@ -57,6 +57,7 @@ pub fn launch(kernel: &str, ctas: u32, threads: u32) -> Launch {
         dynamic_shared_bytes: 0,
         static_shared_bytes: 0,
         parent: None,
+        device: 0,
     }
 }
 
@@ -145,6 +146,7 @@ impl CaptureBuilder {
             bytes,
             kind,
             place,
+            device: 0,
         };
         self.event(&event);
         id

@@ -83,6 +83,7 @@ pub(super) fn launch(stream: u32, number: u32, kernel: &str) -> Launch {
         dynamic_shared_bytes: 0,
         static_shared_bytes: 0,
         parent: None,
+        device: 0,
     }
 }
 

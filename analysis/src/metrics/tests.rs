@@ -191,6 +191,7 @@ pub(super) fn source_of(program: &[Step]) -> (Communication, Vec<[u32; 3]>) {
             dynamic_shared_bytes: 0,
             static_shared_bytes: 0,
             parent: None,
+            device: 0,
         };
         let groups: Vec<AccessGroup> = (step.accesses.iter())
             .map(|&(cta, op, address)| {

@@ -234,6 +234,7 @@ impl<'a> Import<'a> {
             dynamic_shared_bytes: line.shared_bytes,
             static_shared_bytes: 0,
             parent: None,
+            device: 0,
         }))?;
         self.sequence += 1;
         self.imported.launches += 1;

@@ -2,6 +2,7 @@
 
 use crate::children::{Child, Work};
 use crate::copies::{KIND_DEFAULT, Rows, copy_rows};
+use crate::devices;
 use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, put, set_sticky};
 use crate::functions::occupancy;
 use crate::graphs;
@@ -165,6 +166,7 @@ fn run(
         block: asked.block.into(),
         dynamic_shared_bytes: asked.shared_bytes as u64,
         static_shared_bytes: kernel.static_shared_bytes,
+        device: devices::current(),
     };
     let mut workers = pool::worker_count();
     if asked.is_cooperative {

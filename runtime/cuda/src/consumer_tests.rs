@@ -74,6 +74,7 @@ impl Stream {
             dynamic_shared_bytes: 0,
             static_shared_bytes: 0,
             parent: None,
+            device: 0,
         };
         self.queue.push(
             ActiveLaunch {

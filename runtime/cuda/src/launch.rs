@@ -262,6 +262,7 @@ pub(crate) fn geometry(
         block: block.into(),
         dynamic_shared_bytes: dynamic_shared_bytes as u64,
         static_shared_bytes: *static_shared_bytes,
+        device: current_device(),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! They run as they are. The capture says when, so that nobody takes what they wrote for unwritten.
 
+use crate::device::current_device;
 use crate::ffi::{self, Error, GraphExec, Stream};
 use crate::graphs::{Node, Work, captured_by, last_captured};
 use crate::launch::{Call, real_stream, record};
@@ -75,6 +76,7 @@ pub fn node(name: Option<String>, geometry: OpaqueGeometry) -> Node {
             block: geometry.block,
             dynamic_shared_bytes: 0,
             static_shared_bytes: 0,
+            device: current_device(),
         }),
         work: Work::Opaque,
     }

@@ -328,6 +328,7 @@ impl Timeline {
                 bytes,
                 kind,
                 place,
+                device,
             } => {
                 let index = self.allocations.len();
                 if self.by_id.contains_key(&id) {
@@ -348,6 +349,7 @@ impl Timeline {
                     bytes,
                     kind,
                     place,
+                    device,
                     sequence,
                     freed: None,
                 });

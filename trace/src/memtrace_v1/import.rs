@@ -140,6 +140,7 @@ fn import_stream(
                     dynamic_shared_bytes: 0,
                     static_shared_bytes: 0,
                     parent: None,
+                    device: 0,
                 };
                 *sequence += 1;
                 capture.event(&Event::Launch(launch))?;

@@ -342,6 +342,7 @@ mod tests {
             dynamic_shared_bytes: 0,
             static_shared_bytes: 0,
             parent: None,
+            device: 0,
         }
     }
 

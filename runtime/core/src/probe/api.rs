@@ -284,6 +284,7 @@ mod tests {
             dynamic_shared_bytes: 0,
             static_shared_bytes: 0,
             parent: None,
+            device: 0,
         };
         let mut sums = [7u64; 2];
         assert!(!is_observed());

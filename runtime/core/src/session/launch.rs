@@ -66,6 +66,7 @@ impl Session {
             dynamic_shared_bytes: geometry.dynamic_shared_bytes,
             static_shared_bytes: geometry.static_shared_bytes,
             parent,
+            device: geometry.device.unsigned_abs(),
         };
         let writer = self.with_capture(&mut state, |capture| {
             capture.event(&Event::Launch(launch.clone()))?;

@@ -35,6 +35,7 @@ impl Session {
             bytes,
             kind,
             place,
+            device: device.unsigned_abs(),
         };
         // Before `main` nobody knows whether this process or one that it forks runs the kernels.
         match (by, &state.capture) {

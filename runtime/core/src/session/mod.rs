@@ -35,6 +35,8 @@ pub struct Geometry {
     pub dynamic_shared_bytes: u64,
     /// Shared memory of a CTA that the kernel declares.
     pub static_shared_bytes: u64,
+    /// Number of the device.
+    pub device: i32,
 }
 
 /// A launch that has begun.

@@ -45,6 +45,7 @@ fn begin(session: &Session, stream: u32, kernel: &str) -> ActiveLaunch {
         block: [32, 1, 1],
         dynamic_shared_bytes: 0,
         static_shared_bytes: 0,
+        device: 0,
     };
     session.launch_begin(StreamId(stream), kernel, geometry, None)
 }

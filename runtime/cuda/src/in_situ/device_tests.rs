@@ -82,6 +82,7 @@ fn launch(number: u32, kernel: &str) -> Launch {
         dynamic_shared_bytes: 0,
         static_shared_bytes: 0,
         parent: None,
+        device: 0,
     }
 }
 

@@ -123,6 +123,7 @@ mod tests {
             dynamic_shared_bytes: 0,
             static_shared_bytes: 0,
             parent: None,
+            device: 0,
         };
         let mut copies = vec![0; COPIES * SUMS];
         copies[2 * CLASSES] = 32; // loads of 4 bytes that communicate

@@ -99,6 +99,7 @@ impl Device {
             dynamic_shared_bytes: 0,
             static_shared_bytes: 0,
             parent: None,
+            device: 0,
         };
         let active = ActiveLaunch {
             launch,
