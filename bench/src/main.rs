@@ -7,6 +7,7 @@ mod compile;
 mod cpu;
 mod fuzz;
 mod in_situ;
+mod links;
 mod output;
 mod slowdown;
 mod soak;
@@ -42,6 +43,8 @@ enum Command {
     Soak(soak::Args),
     /// Measures how fast a program of any size is added up in situ, and checks the sums by formulas.
     InSitu(in_situ::Args),
+    /// Measures what goes from one GPU to another, beside what the model of several GPUs says.
+    Links(links::Args),
     /// Measures the analysis on synthetic accesses.
     Analysis(analysis::Args),
     /// Measures the time of each step of compiling programs, without and with a probe.
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Stress(args) => stress::run(&args),
         Command::Soak(args) => soak::run(&args),
         Command::InSitu(args) => in_situ::run(&args),
+        Command::Links(args) => links::run(&args),
         Command::Analysis(args) => analysis::run(&args),
         Command::Compile(args) => compile::run(&args),
         Command::Slowdown(args) => slowdown::run(&args),

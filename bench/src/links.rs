@@ -1,0 +1,356 @@
+//! `superstep-bench links`: what goes from one GPU to another in a halo exchange, by the model of several GPUs, by traces, by the
+//! program's own count and by NVLink's counters.
+
+mod counters;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Serialize;
+use serde_json::Value;
+use superstep_analysis::analyse;
+use superstep_analysis::communication::Options;
+use superstep_analysis::metrics::{Metrics, Settings};
+use superstep_build::compile::Executables;
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_harness::{Bundle, capture_failure};
+use superstep_trace::{
+    AccessGroup, Allocation, AllocationKind, Backend, Capture, LaunchRecord, Step, Summary,
+};
+
+use crate::output::{Head, JsonArgs, say, scratch};
+use counters::{Counters, Traffic};
+
+/// Name of the program in `suites/devices`.
+const PROGRAM: &str = "halo";
+/// What a GPU asks another one for, at least.
+const SECTOR_BYTES: u64 = 32;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Bundle of the suite `devices` (`superstep bundle devices --out DIR`).
+    #[arg(value_name = "BUNDLE")]
+    bundle: PathBuf,
+    /// Ways in which the two halves exchange their borders.
+    #[arg(long, value_name = "WAYS", value_delimiter = ',', default_values = ["peer", "copies", "managed"])]
+    ways: Vec<String>,
+    #[command(flatten)]
+    size: Size,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+/// The program's arguments. Long rows make the exchange large and the rest small.
+#[derive(Debug, Clone, Copy, Serialize, clap::Args)]
+struct Size {
+    #[arg(long, value_name = "N", default_value_t = 48)]
+    rows: u32,
+    #[arg(long, value_name = "N", default_value_t = 16384)]
+    columns: u32,
+    /// Launches on each device; the borders are exchanged once less.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    launches: u32,
+    /// Rows that a border has, and time steps of a launch.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pyramid: u32,
+}
+
+/// Bytes from one device to another in a whole run, both directions together.
+#[derive(Debug, Default, Serialize)]
+struct Row {
+    way: String,
+    /// By the program's own count.
+    program_bytes: u64,
+    #[serde(flatten)]
+    trace: Traced,
+    /// Received and sent by each GPU, by NVLink's counters, in the run without a trace.
+    nvlink: Option<Vec<Traffic>>,
+}
+
+/// The same, by the trace.
+#[derive(Debug, Default, Serialize)]
+struct Traced {
+    /// Copies of the host.
+    copied_bytes: u64,
+    /// Accesses to memory of another device, each lane counted.
+    accessed_bytes: u64,
+    /// The sectors that each group of such accesses touches.
+    sector_bytes: u64,
+    /// Transfers between CTAs on different devices.
+    transferred_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Results {
+    #[serde(flatten)]
+    head: Head,
+    device: Value,
+    size: Size,
+    /// What the model says for two GPUs and a cut in y, from the trace of the uncut program.
+    model_bytes: u64,
+    /// Why there are no counters.
+    no_counters: Option<String>,
+    rows: Vec<Row>,
+}
+
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let bundle = Bundle::open(&args.bundle)?;
+    if !bundle.info.benchmarks.iter().any(|name| name == PROGRAM) {
+        let folder = args.bundle.display();
+        let message =
+            format!("failed to find {PROGRAM} in {folder}: give a bundle of the suite devices");
+        return Err(Failure::new(FailureKind::Usage, message));
+    }
+    let mut links = Links {
+        size: args.size,
+        program: bundle.executables(PROGRAM)?,
+        backend: bundle.info.backend,
+        counters: Counters::find(),
+        device: Value::Null,
+    };
+    let (mut uncut, capture) = links.row("peer", 1)?;
+    uncut.way = "one device".to_owned();
+    let model_bytes = predicted(&capture.capture)?;
+    let mut rows = vec![uncut];
+    for way in &args.ways {
+        rows.push(links.row(way, 2)?.0);
+    }
+    let results = Results {
+        head: Head::now(),
+        device: links.device,
+        size: args.size,
+        model_bytes,
+        no_counters: links.counters.err(),
+        rows,
+    };
+    print(&results);
+    args.json.write(&results)?;
+    Ok(exit_code::OK)
+}
+
+struct Links {
+    size: Size,
+    program: Executables,
+    backend: Backend,
+    counters: Result<Counters, String>,
+    device: Value,
+}
+
+/// A capture, and the folder that goes with it.
+struct Kept {
+    capture: Capture,
+    _folder: tempfile::TempDir,
+}
+
+impl Links {
+    fn row(&mut self, way: &str, parts: u32) -> Result<(Row, Kept), Failure> {
+        let before = self.count()?;
+        let program_bytes = self.start(&self.program.native, way, parts, &[])?;
+        let after = self.count()?;
+        let nvlink = before.zip(after).map(|(before, after)| {
+            let pairs = before.iter().zip(&after);
+            pairs.map(|(before, after)| *after - *before).collect()
+        });
+        let folder = scratch()?;
+        let at = |name: &str| folder.path().join(name);
+        let (captured, summary) = (at("capture"), at("summary.json"));
+        let environment = [
+            ("SUPERSTEP_CAPTURE", captured.as_path()),
+            ("SUPERSTEP_SUMMARY", summary.as_path()),
+        ];
+        self.start(&self.program.traced, way, parts, &environment)?;
+        let json = std::fs::read(&summary).map_err(Failure::io("read", &summary))?;
+        let summary: Summary = serde_json::from_slice(&json)
+            .map_err(|error| Failure::internal("read the summary", error))?;
+        if self.device.is_null() {
+            self.device = serde_json::to_value(&summary.device).unwrap_or_default();
+        }
+        let capture = Capture::open(&captured).map_err(capture_failure)?;
+        if let Some(problem) = summary.faults.iter().chain(&capture.problems).next() {
+            let message = format!("the trace of {way} is not whole: {problem}");
+            return Err(Failure::new(FailureKind::Verification, message));
+        }
+        let row = Row {
+            way: way.to_owned(),
+            program_bytes,
+            trace: traced(&capture)?,
+            nvlink,
+        };
+        let kept = Kept {
+            capture,
+            _folder: folder,
+        };
+        Ok((row, kept))
+    }
+
+    fn count(&self) -> Result<Option<Vec<Traffic>>, Failure> {
+        (self.counters.as_ref().ok())
+            .map(Counters::read)
+            .transpose()
+    }
+
+    /// Runs the program, which must find its result right; answers the bytes that it counted.
+    fn start(
+        &self,
+        program: &Path,
+        way: &str,
+        parts: u32,
+        environment: &[(&str, &Path)],
+    ) -> Result<u64, Failure> {
+        let Size {
+            rows,
+            columns,
+            launches,
+            pyramid,
+        } = self.size;
+        let mut command = Command::new(program);
+        if self.backend == Backend::Cpu {
+            command.env("SUPERSTEP_CPU_DEVICES", "2");
+        }
+        let output = (command.arg(way))
+            .args([parts, rows, columns, launches, pyramid].map(|number| number.to_string()))
+            .envs(environment.iter().copied())
+            .output()
+            .map_err(Failure::io("run", &program))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let counted = (text.lines())
+            .find_map(|line| line.strip_prefix(way)?.strip_prefix(": "))
+            .and_then(|rest| rest.split(' ').next()?.parse().ok());
+        match counted {
+            Some(bytes) if output.status.success() => Ok(bytes),
+            _ => {
+                let text = [output.stdout, output.stderr].concat();
+                let text = String::from_utf8_lossy(&text);
+                let message = format!("{} {way} failed: {}", program.display(), text.trim());
+                Err(Failure::new(FailureKind::Run, message))
+            }
+        }
+    }
+}
+
+/// What the model says of an uncut program.
+fn predicted(capture: &Capture) -> Result<u64, Failure> {
+    let failed = |error| Failure::internal("analyse the capture", error);
+    let analysis = analyse(capture, Options::everything()).map_err(failed)?;
+    let metrics = Metrics::new(&analysis, capture.sites(), &Settings::default()).map_err(failed)?;
+    let row = (metrics.scaling.iter()).find(|row| row.gpus == 2 && row.cut == "y");
+    Ok(row.map_or(0, |row| row.crossing_bytes))
+}
+
+fn traced(capture: &Capture) -> Result<Traced, Failure> {
+    let accesses = capture
+        .par_fold(
+            Traced::default,
+            |sum, record, group| sum.add(record, group),
+            |a, b| Traced {
+                accessed_bytes: a.accessed_bytes + b.accessed_bytes,
+                sector_bytes: a.sector_bytes + b.sector_bytes,
+                ..a
+            },
+        )
+        .map_err(capture_failure)?;
+    let mut copied_bytes = 0;
+    for moment in capture.replay() {
+        if let Step::Copy(copy) = moment.step {
+            let device = |address: u64| {
+                let holds = |it: &&Allocation| {
+                    let lives = it.sequence < copy.sequence
+                        && it.freed.is_none_or(|freed| copy.sequence < freed);
+                    it.kind == AllocationKind::Device && lives && it.offset_of(address).is_some()
+                };
+                capture.allocations().iter().find(holds).map(|it| it.device)
+            };
+            let ends = device(copy.source).zip(device(copy.destination));
+            if ends.is_some_and(|(from, to)| from != to) {
+                copied_bytes += copy.bytes;
+            }
+        }
+    }
+    let options = Options {
+        transfers: true,
+        ..Options::default()
+    };
+    let analysis = analyse(capture, options)
+        .map_err(|error| Failure::internal("analyse the capture", error))?;
+    let devices: Vec<u32> = capture.launches().map(|one| one.launch.device).collect();
+    let mut transferred_bytes = 0;
+    (analysis.communication.transfers)
+        .each(|transfer| {
+            let device = |launch: u32| devices.get(launch as usize);
+            if device(transfer.source_launch) != device(transfer.receiver_launch) {
+                transferred_bytes += transfer.bytes;
+            }
+        })
+        .map_err(|error| Failure::internal("read the transfers", error))?;
+    Ok(Traced {
+        copied_bytes,
+        transferred_bytes,
+        ..accesses
+    })
+}
+
+impl Traced {
+    /// Adds a group's accesses to memory of another device.
+    fn add(&mut self, record: &LaunchRecord<'_>, group: &AccessGroup) {
+        let width = u64::from(group.width_bytes);
+        let is_remote = |address: &u64| {
+            let allocation = record.allocations.find(*address);
+            allocation.is_some_and(|it| {
+                it.kind == AllocationKind::Device && it.device != record.launch.device
+            })
+        };
+        let mut sectors = BTreeSet::new();
+        for address in (group.active_addresses().iter()).filter(|it| is_remote(it)) {
+            self.accessed_bytes += width;
+            sectors.extend(address / SECTOR_BYTES..=(address + width.max(1) - 1) / SECTOR_BYTES);
+        }
+        self.sector_bytes += SECTOR_BYTES * sectors.len() as u64;
+    }
+}
+
+fn print(results: &Results) {
+    let Results {
+        size, model_bytes, ..
+    } = results;
+    say(format_args!(
+        "{} rows of {} cells, {} launches on each device, borders of {} rows; device: {}",
+        size.rows, size.columns, size.launches, size.pyramid, results.device
+    ));
+    say(format_args!(
+        "model, from one device, two GPUs, cut in y: {model_bytes} bytes\n"
+    ));
+    say(format_args!(
+        "way             program       copies     accesses      sectors    transfers  NVLink recv.   NVLink sent   model's error"
+    ));
+    for row in &results.rows {
+        let Traced {
+            copied_bytes,
+            accessed_bytes,
+            sector_bytes,
+            transferred_bytes,
+        } = row.trace;
+        let sum = |of: fn(&Traffic) -> u64| {
+            let all = row.nvlink.as_ref()?;
+            Some(all.iter().map(of).sum::<u64>())
+        };
+        let (received, sent) = (sum(|it| it.received_bytes), sum(|it| it.sent_bytes));
+        let text = |bytes: Option<u64>| bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
+        let error = received.filter(|_| row.program_bytes > 0).map(|received| {
+            let error = *model_bytes as f64 / received as f64 - 1.0;
+            format!("{:+.1} %", 100.0 * error)
+        });
+        say(format_args!(
+            "{:10} {:12} {copied_bytes:12} {accessed_bytes:12} {sector_bytes:12} {transferred_bytes:12} {:>13} {:>13} {:>15}",
+            row.way,
+            row.program_bytes,
+            text(received),
+            text(sent),
+            error.unwrap_or("-".to_owned())
+        ));
+    }
+    if let Some(why) = &results.no_counters {
+        say(format_args!("no counters: {why}"));
+    }
+}

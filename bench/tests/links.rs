@@ -1,0 +1,43 @@
+//! The suite `devices`, and `superstep-bench links` on the CPU backend, which pretends two devices: model, traces and the program's own
+//! count agree.
+
+mod common;
+
+use common::{binaries, run};
+
+#[test]
+fn the_model_says_what_traces_and_the_program_count() {
+    let Some([bench, superstep]) = binaries() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let on_cpu = |command| [command, "devices", "--backend", "cpu"];
+    let suite = [&on_cpu("suite")[..], &["--require-golden"]].concat();
+    run(&superstep, folder.path(), &suite);
+    let bundle = [&on_cpu("bundle")[..], &["--out", "bundle"]].concat();
+    run(&superstep, folder.path(), &bundle);
+    let size = ["--rows", "40", "--columns", "64", "--launches", "5"];
+    let measure = [&["links", "bundle"], &size[..]].concat();
+    let out = run(&bench, folder.path(), &measure);
+    // The columns of CTAs 0 to 5 that lie on the grid: 14 + 4 · 16 + 6 = 84 cells of 4 bytes. A border has 2 rows, seen from both sides
+    // in 4 launches; a copy takes each of the 64 cells once.
+    let (model, copies) = (84 * 4 * 2 * 2 * 4, 64 * 4 * 2 * 2 * 4);
+    assert!(out.contains(&format!("cut in y: {model} bytes")), "{out}");
+    let row = |way: &str| {
+        let line = out.lines().find_map(|line| line.strip_prefix(way)).unwrap();
+        let numbers = line.split_whitespace().map_while(|cell| cell.parse().ok());
+        numbers.collect::<Vec<u64>>()
+    };
+    assert_eq!(row("one device"), [0; 5]);
+    let [program, copied, accessed, sectors, transferred] = row("peer")[..] else {
+        panic!("{out}")
+    };
+    assert_eq!(
+        [program, copied, accessed, transferred],
+        [model, 0, model, model]
+    );
+    // A warp's two rows of 16 cells begin 24 or 8 bytes behind a sector's begin, but for the first and the last CTA.
+    assert_eq!(sectors, 2 * 2 * 4 * 32 * (2 + 4 * 3 + 1));
+    assert_eq!(row("copies"), [copies, copies, 0, 0, 0]);
+    assert_eq!(row("managed"), [model, 0, 0, 0, model]);
+}
