@@ -17,7 +17,8 @@ use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_harness::{Bundle, capture_failure};
 use superstep_trace::{
-    AccessGroup, Allocation, AllocationKind, Backend, Capture, LaunchRecord, Step, Summary,
+    AccessGroup, Allocation, AllocationKind, Backend, Capture, LaunchRecord, Process, Step,
+    Summary, captures_in,
 };
 
 use crate::output::{Head, JsonArgs, say, scratch};
@@ -25,6 +26,7 @@ use counters::{Counters, Traffic};
 
 /// Name of the program in `suites/devices`.
 const PROGRAM: &str = "halo";
+const WAYS: [&str; 4] = ["peer", "copies", "managed", "processes"];
 /// What a GPU asks another one for, at least.
 const SECTOR_BYTES: u64 = 32;
 
@@ -33,8 +35,8 @@ pub struct Args {
     /// Bundle of the suite `devices` (`superstep bundle devices --out DIR`).
     #[arg(value_name = "BUNDLE")]
     bundle: PathBuf,
-    /// Ways in which the two halves exchange their borders.
-    #[arg(long, value_name = "WAYS", value_delimiter = ',', default_values = ["peer", "copies", "managed"])]
+    /// Ways in which the two halves exchange their borders, comma-separated [default: peer,copies,managed, on a GPU also processes].
+    #[arg(long, value_name = "WAYS", value_delimiter = ',')]
     ways: Vec<String>,
     #[command(flatten)]
     size: Size,
@@ -110,11 +112,20 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         counters: Counters::find(),
         device: Value::Null,
     };
-    let (mut uncut, capture) = links.row("peer", 1)?;
+    // The CPU backend shares no memory between processes.
+    let all = WAYS.iter().take(match links.backend {
+        Backend::Cpu => 3,
+        Backend::Cuda => 4,
+    });
+    let ways = match args.ways.is_empty() {
+        true => all.map(|&way| way.to_owned()).collect(),
+        false => args.ways.clone(),
+    };
+    let (mut uncut, traces) = links.row("peer", 1)?;
     uncut.way = "one device".to_owned();
-    let model_bytes = predicted(&capture.capture)?;
+    let model_bytes = predicted(&traces.captures)?;
     let mut rows = vec![uncut];
-    for way in &args.ways {
+    for way in &ways {
         rows.push(links.row(way, 2)?.0);
     }
     let results = Results {
@@ -138,14 +149,14 @@ struct Links {
     device: Value,
 }
 
-/// A capture, and the folder that goes with it.
-struct Kept {
-    capture: Capture,
+/// The captures of a run, one for each process, and the folder that goes with them.
+struct Traces {
+    captures: Vec<Capture>,
     _folder: tempfile::TempDir,
 }
 
 impl Links {
-    fn row(&mut self, way: &str, parts: u32) -> Result<(Row, Kept), Failure> {
+    fn row(&mut self, way: &str, parts: u32) -> Result<(Row, Traces), Failure> {
         let before = self.count()?;
         let program_bytes = self.start(&self.program.native, way, parts, &[])?;
         let after = self.count()?;
@@ -153,36 +164,55 @@ impl Links {
             let pairs = before.iter().zip(&after);
             pairs.map(|(before, after)| *after - *before).collect()
         });
-        let folder = scratch()?;
-        let at = |name: &str| folder.path().join(name);
-        let (captured, summary) = (at("capture"), at("summary.json"));
-        let environment = [
-            ("SUPERSTEP_CAPTURE", captured.as_path()),
-            ("SUPERSTEP_SUMMARY", summary.as_path()),
-        ];
-        self.start(&self.program.traced, way, parts, &environment)?;
-        let json = std::fs::read(&summary).map_err(Failure::io("read", &summary))?;
-        let summary: Summary = serde_json::from_slice(&json)
-            .map_err(|error| Failure::internal("read the summary", error))?;
-        if self.device.is_null() {
-            self.device = serde_json::to_value(&summary.device).unwrap_or_default();
-        }
-        let capture = Capture::open(&captured).map_err(capture_failure)?;
-        if let Some(problem) = summary.faults.iter().chain(&capture.problems).next() {
-            let message = format!("the trace of {way} is not whole: {problem}");
-            return Err(Failure::new(FailureKind::Verification, message));
+        let traces = self.traced(way, parts)?;
+        let mut trace = Traced::default();
+        for capture in &traces.captures {
+            trace = trace.and(traced(capture)?);
         }
         let row = Row {
             way: way.to_owned(),
             program_bytes,
-            trace: traced(&capture)?,
+            trace,
             nvlink,
         };
-        let kept = Kept {
-            capture,
+        Ok((row, traces))
+    }
+
+    fn traced(&mut self, way: &str, parts: u32) -> Result<Traces, Failure> {
+        let folder = scratch()?;
+        let at = |name: &str| folder.path().join(name);
+        let (captured, summaries) = (at("captures"), at("summaries"));
+        std::fs::create_dir(&summaries).map_err(Failure::io("make", &summaries))?;
+        let environment = [
+            ("SUPERSTEP_CAPTURE", captured.join(Process::PLACE)),
+            ("SUPERSTEP_SUMMARY", summaries.join(Process::PLACE)),
+        ];
+        self.start(&self.program.traced, way, parts, &environment)?;
+        let mut problems = Vec::new();
+        let entries = std::fs::read_dir(&summaries).map_err(Failure::io("read", &summaries))?;
+        for entry in entries {
+            let path = entry.map_err(Failure::io("read", &summaries))?.path();
+            let json = std::fs::read(&path).map_err(Failure::io("read", &path))?;
+            let summary: Summary = serde_json::from_slice(&json)
+                .map_err(|error| Failure::internal("read a summary", error))?;
+            if self.device.is_null() {
+                self.device = serde_json::to_value(&summary.device).unwrap_or_default();
+            }
+            problems.extend(summary.faults);
+        }
+        let captures = captures_in(&captured).map_err(capture_failure)?;
+        let captures: Vec<Capture> = (captures.iter().map(Capture::open))
+            .collect::<Result<_, _>>()
+            .map_err(capture_failure)?;
+        problems.extend(captures.iter().flat_map(|it| it.problems.iter().cloned()));
+        if let Some(problem) = problems.first() {
+            let message = format!("the trace of {way} is not whole: {problem}");
+            return Err(Failure::new(FailureKind::Verification, message));
+        }
+        Ok(Traces {
+            captures,
             _folder: folder,
-        };
-        Ok((row, kept))
+        })
     }
 
     fn count(&self) -> Result<Option<Vec<Traffic>>, Failure> {
@@ -197,7 +227,7 @@ impl Links {
         program: &Path,
         way: &str,
         parts: u32,
-        environment: &[(&str, &Path)],
+        environment: &[(&str, PathBuf)],
     ) -> Result<u64, Failure> {
         let Size {
             rows,
@@ -211,7 +241,7 @@ impl Links {
         }
         let output = (command.arg(way))
             .args([parts, rows, columns, launches, pyramid].map(|number| number.to_string()))
-            .envs(environment.iter().copied())
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .output()
             .map_err(Failure::io("run", &program))?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -231,7 +261,10 @@ impl Links {
 }
 
 /// What the model says of an uncut program.
-fn predicted(capture: &Capture) -> Result<u64, Failure> {
+fn predicted(captures: &[Capture]) -> Result<u64, Failure> {
+    let Some(capture) = captures.first() else {
+        return Ok(0);
+    };
     let failed = |error| Failure::internal("analyse the capture", error);
     let analysis = analyse(capture, Options::everything()).map_err(failed)?;
     let metrics = Metrics::new(&analysis, capture.sites(), &Settings::default()).map_err(failed)?;
@@ -244,11 +277,7 @@ fn traced(capture: &Capture) -> Result<Traced, Failure> {
         .par_fold(
             Traced::default,
             |sum, record, group| sum.add(record, group),
-            |a, b| Traced {
-                accessed_bytes: a.accessed_bytes + b.accessed_bytes,
-                sector_bytes: a.sector_bytes + b.sector_bytes,
-                ..a
-            },
+            Traced::and,
         )
         .map_err(capture_failure)?;
     let mut copied_bytes = 0;
@@ -292,13 +321,25 @@ fn traced(capture: &Capture) -> Result<Traced, Failure> {
 }
 
 impl Traced {
+    fn and(self, other: Self) -> Self {
+        Self {
+            copied_bytes: self.copied_bytes + other.copied_bytes,
+            accessed_bytes: self.accessed_bytes + other.accessed_bytes,
+            sector_bytes: self.sector_bytes + other.sector_bytes,
+            transferred_bytes: self.transferred_bytes + other.transferred_bytes,
+        }
+    }
+
     /// Adds a group's accesses to memory of another device.
     fn add(&mut self, record: &LaunchRecord<'_>, group: &AccessGroup) {
         let width = u64::from(group.width_bytes);
         let is_remote = |address: &u64| {
             let allocation = record.allocations.find(*address);
-            allocation.is_some_and(|it| {
-                it.kind == AllocationKind::Device && it.device != record.launch.device
+            allocation.is_some_and(|it| match it.kind {
+                AllocationKind::Device => it.device != record.launch.device,
+                // Each process has a device of its own.
+                AllocationKind::Imported => true,
+                _ => false,
             })
         };
         let mut sectors = BTreeSet::new();

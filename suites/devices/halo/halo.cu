@@ -115,11 +115,13 @@ int deviceOf(int part) {
     return part % devices;
 }
 
-void allowPeer(int from, int to) {
+// Copies take a detour over the host where a device cannot access the other's memory.
+void allowPeer(int from, int to, bool needed) {
     if (from == to) return;
     int can = 0;
     CUDA(cudaDeviceCanAccessPeer(&can, from, to));
-    CHECK(can, "device %d cannot access the memory of device %d; use the way `copies`", from, to);
+    CHECK(can || !needed, "device %d cannot access the memory of device %d; use the way `copies`", from, to);
+    if (!can) return;
     const cudaError_t error = cudaDeviceEnablePeerAccess(to, 0);
     CHECK(error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled, "%s", cudaGetErrorString(error));
     cudaGetLastError();
@@ -187,8 +189,8 @@ long inOneProcess(const Grid &grid, Way way, const std::vector<float> &temperatu
     for (int number = 0; number < grid.parts; ++number) parts.push_back(make(grid, number, temperature, power, shared));
     for (const Part &part : parts) {
         CUDA(cudaSetDevice(part.device));
-        if (way == Way::Peer)
-            for (const Part &other : parts) allowPeer(part.device, other.device);
+        if (way != Way::Managed)
+            for (const Part &other : parts) allowPeer(part.device, other.device, way == Way::Peer);
     }
     const size_t halo = static_cast<size_t>(grid.pyramid) * grid.columns;
     long copied = 0;
