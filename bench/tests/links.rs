@@ -41,3 +41,30 @@ fn the_model_says_what_traces_and_the_program_count() {
     assert_eq!(row("copies"), [copies, copies, 0, 0, 0]);
     assert_eq!(row("managed"), [model, 0, 0, 0, model]);
 }
+
+/// docs/results/2026-11-25-h100x2: what NVLink's counters say of two H100s is what traces say of copies and peer accesses.
+#[test]
+fn a_link_carried_the_copies_and_sectors_of_the_trace() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../docs/results/2026-11-25-h100x2/links.json"
+    );
+    let results: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let rows = results["rows"].as_array().unwrap();
+    let bytes = |value: &serde_json::Value| value.as_u64().unwrap() as f64;
+    for way in ["peer", "copies", "processes"] {
+        let row = rows.iter().find(|row| row["way"] == way).unwrap();
+        let by_trace = bytes(&row["copied_bytes"]) + bytes(&row["sector_bytes"]);
+        let devices = row["nvlink"].as_array().unwrap();
+        let received: f64 = devices
+            .iter()
+            .map(|one| bytes(&one["received_bytes"]))
+            .sum();
+        assert!(by_trace > 0.0);
+        assert!(
+            (received / by_trace - 1.0).abs() < 1e-4,
+            "{way}: {received}"
+        );
+    }
+}
