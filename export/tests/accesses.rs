@@ -22,8 +22,12 @@ fn capture(folder: &Path) -> Arc<Capture> {
                 let mask = number.wrapping_mul(0x9e37_79b9) | 1;
                 let site = if number % 3 == 0 { LOAD } else { STORE };
                 let mut group = group(site, number % 7, number % 4, &[]);
-                (group.mask, group.warp) =
-                    (if number % 5 == 0 { u32::MAX } else { mask }, number % 9);
+                group.mask = match number % 5 {
+                    0 => u32::MAX,
+                    1 => mask & 0x0001_0f01,
+                    _ => mask,
+                };
+                group.warp = number % 9;
                 for lane in 0..group.lanes() {
                     let outside = number % 11 == 0 && lane % 2 == 1;
                     let word = u64::from(number % 2) + lane as u64;

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use superstep_table::arrow_array::types::Int8Type;
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer};
 use superstep_table::arrow_array::{
     ArrayRef, DictionaryArray, Int8Array, UInt32Array, UInt64Array,
 };
-use superstep_trace::{AccessGroup, Allocation, Op, Resolver, WARP_LANES};
+use superstep_trace::{AccessGroup, Op, Resolver, WARP_LANES};
 
 use super::BATCH_ROWS;
+use super::memory::{Column, Pool};
 
 /// Places of the columns in the table.
 mod place {
+    pub const LAUNCH: usize = 0;
     pub const SITE: usize = 1;
     pub const OP: usize = 2;
     pub const CTA: usize = 3;
@@ -22,101 +24,134 @@ mod place {
     pub const ADDRESS: usize = 8;
     pub const ALLOCATION: usize = 9;
     pub const OFFSET: usize = 10;
-    pub const ALL: usize = 11;
 }
 
-/// Columns of a batch while it grows. Those that nobody wants stay empty.
+/// Groups up to this size are written in fewer instructions.
+const FEW_LANES: usize = 8;
+
+/// Where columns get their memory from.
+pub struct Pools {
+    bytes: Arc<Pool<i8>>,
+    words: Arc<Pool<u32>>,
+    longs: Arc<Pool<u64>>,
+}
+
+impl Pools {
+    pub fn new() -> Self {
+        Self {
+            bytes: Pool::new(),
+            words: Pool::new(),
+            longs: Pool::new(),
+        }
+    }
+}
+
+/// Columns of a batch while it grows; those that nobody wants are not there.
 pub struct Columns {
-    pub rows: usize,
-    wanted: [bool; place::ALL],
-    op: Vec<i8>,
-    site: Vec<u32>,
-    cta: Vec<u32>,
-    warp: Vec<u32>,
-    lane: Vec<u32>,
-    sm: Vec<u32>,
-    width_bytes: Vec<u32>,
-    address: Vec<u64>,
-    allocation: Vec<u64>,
-    offset: Vec<u64>,
+    rows: usize,
+    op: Option<Column<i8>>,
+    site: Option<Column<u32>>,
+    cta: Option<Column<u32>>,
+    warp: Option<Column<u32>>,
+    lane: Option<Column<u32>>,
+    sm: Option<Column<u32>>,
+    width_bytes: Option<Column<u32>>,
+    address: Option<Column<u64>>,
+    allocation: Option<Column<u64>>,
+    offset: Option<Column<u64>>,
     /// Rows whose address no allocation holds.
     holes: Vec<usize>,
 }
 
-/// Appends `lanes` of 32 values. To copy all of them and to cut off the rest is a few instructions, whatever `lanes` is.
+/// Writes the values of so many lanes at `row`. A fixed number, some for nothing, is a few instructions.
 #[inline(always)]
-fn append<T: Copy>(column: &mut Vec<T>, values: &[T; WARP_LANES], lanes: usize) {
-    let rows = column.len() + lanes;
-    column.extend_from_slice(values);
-    column.truncate(rows);
+fn put<T: ArrowNativeType>(
+    column: &mut Option<Column<T>>,
+    (row, lanes): (usize, usize),
+    values: &[T; WARP_LANES],
+) {
+    if let Some(column) = column {
+        let room = &mut column.values[row..row + WARP_LANES];
+        match lanes <= FEW_LANES {
+            true => room[..FEW_LANES].copy_from_slice(&values[..FEW_LANES]),
+            false => room.copy_from_slice(values),
+        }
+    }
 }
 
 impl Columns {
-    pub fn new(columns: &[usize]) -> Self {
-        let wanted = std::array::from_fn(|place| columns.contains(&place));
-        fn room<T>(is_wanted: bool) -> Vec<T> {
-            Vec::with_capacity(if is_wanted { BATCH_ROWS } else { 0 })
+    /// `wanted`: places of the columns in the table.
+    pub fn new(wanted: &[usize], pools: &Pools) -> Self {
+        fn column<T: ArrowNativeType>(is_wanted: bool, pool: &Arc<Pool<T>>) -> Option<Column<T>> {
+            is_wanted.then(|| pool.column())
         }
+        let word = |place| column(wanted.contains(&place), &pools.words);
+        let long = |place| column(wanted.contains(&place), &pools.longs);
         Self {
             rows: 0,
-            wanted,
-            op: room(wanted[place::OP]),
-            site: room(wanted[place::SITE]),
-            cta: room(wanted[place::CTA]),
-            warp: room(wanted[place::WARP]),
-            lane: room(wanted[place::LANE]),
-            sm: room(wanted[place::SM]),
-            width_bytes: room(wanted[place::WIDTH]),
-            address: room(wanted[place::ADDRESS]),
-            allocation: room(wanted[place::ALLOCATION]),
-            offset: room(wanted[place::OFFSET]),
+            op: column(wanted.contains(&place::OP), &pools.bytes),
+            site: word(place::SITE),
+            cta: word(place::CTA),
+            warp: word(place::WARP),
+            lane: word(place::LANE),
+            sm: word(place::SM),
+            width_bytes: word(place::WIDTH),
+            address: long(place::ADDRESS),
+            allocation: long(place::ALLOCATION),
+            offset: long(place::OFFSET),
             holes: Vec::new(),
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Whether a group might not fit any more.
+    pub fn is_full(&self) -> bool {
+        self.rows + WARP_LANES > BATCH_ROWS
+    }
+
     #[inline]
     pub fn push(&mut self, group: &AccessGroup, op: Op, resolver: &mut Resolver) {
-        let lanes = group.lanes();
-        let same = |column: &mut Vec<u32>, place: usize, value: u32| {
-            if self.wanted[place] {
-                append(column, &[value; WARP_LANES], lanes);
-            }
-        };
-        same(&mut self.site, place::SITE, group.site.0);
-        same(&mut self.cta, place::CTA, group.cta);
-        same(&mut self.warp, place::WARP, group.warp);
-        same(&mut self.sm, place::SM, group.sm);
-        same(&mut self.width_bytes, place::WIDTH, group.width_bytes);
-        if self.wanted[place::OP] {
-            append(&mut self.op, &[op.code() as i8 - 1; WARP_LANES], lanes);
+        let at = (self.rows, group.lanes());
+        let same = |column: &mut Option<Column<u32>>, value| put(column, at, &[value; WARP_LANES]);
+        same(&mut self.site, group.site.0);
+        same(&mut self.cta, group.cta);
+        same(&mut self.warp, group.warp);
+        same(&mut self.sm, group.sm);
+        same(&mut self.width_bytes, group.width_bytes);
+        put(&mut self.op, at, &[op.code() as i8 - 1; WARP_LANES]);
+        if self.lane.is_some() {
+            put(&mut self.lane, at, &lanes_of(group.mask));
         }
-        if self.wanted[place::LANE] {
-            append(&mut self.lane, &lanes_of(group.mask), lanes);
-        }
-        if self.wanted[place::ADDRESS] {
-            append(&mut self.address, &group.addresses, lanes);
-        }
-        if self.wanted[place::ALLOCATION] || self.wanted[place::OFFSET] {
+        put(&mut self.address, at, &group.addresses);
+        if self.allocation.is_some() || self.offset.is_some() {
             self.place(group, resolver);
         }
-        self.rows += lanes;
+        self.rows += at.1;
     }
 
     /// Allocations and offsets of a group's addresses; usually all lie in one allocation.
     #[inline]
     fn place(&mut self, group: &AccessGroup, resolver: &mut Resolver) {
-        let lanes = group.lanes();
+        let addresses = group.active_addresses();
         let (mut ids, mut offsets) = ([0; WARP_LANES], [0; WARP_LANES]);
-        let first = group.active_addresses().first();
+        let first = addresses.first();
         let first = first.and_then(|&address| resolver.find(address));
+        let mut is_inside = false;
         if let Some(first) = first {
             ids = [u64::from(first.id.0); WARP_LANES];
-            offsets = group.addresses.map(|at| at.wrapping_sub(first.address));
+            for (offset, address) in offsets.iter_mut().zip(&group.addresses) {
+                *offset = address.wrapping_sub(first.address);
+            }
+            // The highest bit of this is set if no offset has it and all are less than the size. Several lanes are tested at once
+            // so, and not if they are compared: SSE2 has no comparison of 64 bits.
+            let below = |all: u64, &offset: &u64| all & !offset & offset.wrapping_sub(first.bytes);
+            is_inside = offsets[..addresses.len()].iter().fold(u64::MAX, below) >> 63 == 1;
         }
-        let is_inside =
-            |first: &Allocation| offsets[..lanes].iter().all(|&offset| offset < first.bytes);
-        if !first.is_some_and(is_inside) {
-            for (lane, &address) in group.active_addresses().iter().enumerate() {
+        if !is_inside {
+            for (lane, &address) in addresses.iter().enumerate() {
                 (ids[lane], offsets[lane]) = match resolver.find(address) {
                     Some(found) => (u64::from(found.id.0), address - found.address),
                     None => {
@@ -126,55 +161,65 @@ impl Columns {
                 };
             }
         }
-        if self.wanted[place::ALLOCATION] {
-            append(&mut self.allocation, &ids, lanes);
-        }
-        if self.wanted[place::OFFSET] {
-            append(&mut self.offset, &offsets, lanes);
-        }
+        let at = (self.rows, addresses.len());
+        put(&mut self.allocation, at, &ids);
+        put(&mut self.offset, at, &offsets);
     }
 
+    /// The columns that are wanted, with their places as [`new`](Self::new) got them.
     pub fn arrays(
-        self,
+        mut self,
         launch: &ArrayRef,
         dictionary: &ArrayRef,
         wanted: &[usize],
     ) -> Vec<ArrayRef> {
         let rows = self.rows;
-        let nulls = (!self.holes.is_empty()).then(|| {
-            let mut is_there = vec![true; rows];
-            self.holes.iter().for_each(|&row| is_there[row] = false);
-            is_there
-        });
-        let optional = |values: Vec<u64>| -> ArrayRef {
-            let nulls = nulls.clone().map(Into::into);
-            Arc::new(UInt64Array::new(values.into(), nulls))
+        let nulls = self.nulls();
+        let word = |column: &mut Option<Column<u32>>| -> Option<ArrayRef> {
+            Some(Arc::new(UInt32Array::new(
+                column.take()?.finish(rows),
+                None,
+            )))
         };
-        let number = |values: Vec<u32>| -> ArrayRef { Arc::new(UInt32Array::from(values)) };
-        let op = Int8Array::from(self.op);
-        let op = DictionaryArray::<Int8Type>::new(op, dictionary.clone());
-        let all: [ArrayRef; place::ALL] = [
-            launch.slice(0, rows),
-            number(self.site),
-            Arc::new(op),
-            number(self.cta),
-            number(self.warp),
-            number(self.lane),
-            number(self.sm),
-            number(self.width_bytes),
-            Arc::new(UInt64Array::from(self.address)),
-            if self.wanted[place::ALLOCATION] {
-                optional(self.allocation)
-            } else {
-                launch.slice(0, 0)
-            },
-            if self.wanted[place::OFFSET] {
-                optional(self.offset)
-            } else {
-                launch.slice(0, 0)
-            },
-        ];
-        wanted.iter().map(|&place| all[place].clone()).collect()
+        let long = |column: &mut Option<Column<u64>>, nulls| -> Option<ArrayRef> {
+            Some(Arc::new(UInt64Array::new(
+                column.take()?.finish(rows),
+                nulls,
+            )))
+        };
+        let array = |&place: &usize| -> Option<ArrayRef> {
+            match place {
+                place::LAUNCH => Some(launch.slice(0, rows)),
+                place::SITE => word(&mut self.site),
+                place::OP => {
+                    let keys = Int8Array::new(self.op.take()?.finish(rows), None);
+                    Some(Arc::new(DictionaryArray::new(keys, dictionary.clone())))
+                }
+                place::CTA => word(&mut self.cta),
+                place::WARP => word(&mut self.warp),
+                place::LANE => word(&mut self.lane),
+                place::SM => word(&mut self.sm),
+                place::WIDTH => word(&mut self.width_bytes),
+                place::ADDRESS => long(&mut self.address, None),
+                place::ALLOCATION => long(&mut self.allocation, nulls.clone()),
+                place::OFFSET => long(&mut self.offset, nulls.clone()),
+                _ => None,
+            }
+        };
+        wanted.iter().filter_map(array).collect()
+    }
+
+    /// Which rows have an allocation, if not all do.
+    fn nulls(&self) -> Option<NullBuffer> {
+        if self.holes.is_empty() {
+            return None;
+        }
+        let mut bits = vec![u8::MAX; self.rows.div_ceil(8)];
+        for &row in &self.holes {
+            bits[row / 8] &= !(1 << (row % 8));
+        }
+        let bits = BooleanBuffer::new(Buffer::from_vec(bits), 0, self.rows);
+        Some(NullBuffer::new(bits))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Accesses as record batches: chunks are decoded straight into columns, on several threads, a few batches ahead of the reader.
 
 mod columns;
+mod memory;
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
@@ -14,13 +15,11 @@ use superstep_table::arrow_array::{
     ArrayRef, RecordBatch, RecordBatchReader, StringArray, UInt32Array,
 };
 use superstep_table::arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
-use superstep_trace::{
-    Capture, ChunkRef, CtaRange, GroupBuffer, LaunchRecord, Op, Pattern, WARP_LANES,
-};
+use superstep_trace::{Capture, ChunkRef, CtaRange, GroupBuffer, LaunchRecord, Op, Pattern};
 
 use crate::error::{ExportError, Result};
 use crate::tables::AccessRow;
-use columns::Columns;
+use columns::{Columns, Pools};
 
 /// Most rows of a batch: some 3 MB of memory.
 const BATCH_ROWS: usize = 1 << 16;
@@ -30,6 +29,9 @@ const QUEUED_BYTES: usize = 64 << 20;
 
 /// Bytes of a row with all columns.
 const ROW_BYTES: usize = 53;
+
+/// So many allocations are remembered while a chunk is decoded: sites take turns, and each mostly accesses one allocation.
+const RESOLVERS: usize = 8;
 
 /// Which accesses to read, and what of them.
 #[derive(Clone, Debug, Default)]
@@ -100,6 +102,7 @@ struct Shared {
     columns: Vec<usize>,
     dictionary: ArrayRef,
     queued_batches: usize,
+    pools: Pools,
 }
 
 /// Starts to read.
@@ -128,6 +131,7 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
         columns,
         dictionary: Arc::new(StringArray::from_iter_values(names)),
         queued_batches: (QUEUED_BYTES / (BATCH_ROWS * ROW_BYTES) / threads.max(1)).max(2),
+        pools: Pools::new(),
     });
     for _ in 0..threads {
         let shared = Arc::clone(&shared);
@@ -298,9 +302,9 @@ impl Shared {
         buffer: &mut GroupBuffer,
         sender: &SyncSender<Message>,
     ) -> Result<()> {
-        let mut resolver = record.allocations.resolver();
+        let mut resolvers: [_; RESOLVERS] = std::array::from_fn(|_| record.allocations.resolver());
         let launch: ArrayRef = Arc::new(UInt32Array::from(vec![record.number; BATCH_ROWS]));
-        let mut columns = Columns::new(&self.columns);
+        let mut columns = Columns::new(&self.columns, &self.pools);
         let mut outcome = Ok(());
         let mut is_read = true;
         self.capture.read_chunk(&task.chunk, buffer, |group| {
@@ -309,19 +313,22 @@ impl Shared {
                 return;
             }
             match self.ops.op(group.site) {
-                Ok(op) => columns.push(group, op, &mut resolver),
+                Ok(op) => {
+                    let resolver = &mut resolvers[group.site.0 as usize % RESOLVERS];
+                    columns.push(group, op, resolver);
+                }
                 Err(error) => {
                     (outcome, is_read) = (Err(error), false);
                     return;
                 }
             }
-            if columns.rows + WARP_LANES > BATCH_ROWS {
+            if columns.is_full() {
                 let batch = self.batch(&mut columns, &launch);
                 is_read = sender.send(Message::Batch(batch)).is_ok();
             }
         })?;
         outcome?;
-        if columns.rows > 0 && is_read {
+        if !columns.is_empty() && is_read {
             // Nobody reads on: the next message finds that, too.
             drop(sender.send(Message::Batch(self.batch(&mut columns, &launch))));
         }
@@ -329,7 +336,7 @@ impl Shared {
     }
 
     fn batch(&self, columns: &mut Columns, launch: &ArrayRef) -> RecordBatch {
-        let full = std::mem::replace(columns, Columns::new(&self.columns));
+        let full = std::mem::replace(columns, Columns::new(&self.columns, &self.pools));
         let arrays = full.arrays(launch, &self.dictionary, &self.columns);
         RecordBatch::try_new(self.schema.clone(), arrays)
             .expect("the arrays are those of the schema")

@@ -1,0 +1,104 @@
+//! Memory of columns, which is used again once nobody holds their batch: to get fresh pages from the system takes longer than to
+//! decode into them.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer, ToByteSlice as _};
+use bytes::Bytes;
+
+use super::BATCH_ROWS;
+
+/// What a pool keeps at most for the next batches.
+const KEPT_BYTES: usize = 16 << 20;
+
+/// Columns of [`BATCH_ROWS`] values that nobody holds.
+#[derive(Debug)]
+pub struct Pool<T> {
+    free: Mutex<Vec<Box<[T]>>>,
+}
+
+impl<T: ArrowNativeType> Pool<T> {
+    pub fn new() -> Arc<Self> {
+        let free = Mutex::default();
+        Arc::new(Self { free })
+    }
+
+    /// A column to write to; what it holds means nothing.
+    pub fn column(self: &Arc<Self>) -> Column<T> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let values = free.pop();
+        drop(free);
+        Column {
+            values: values.unwrap_or_else(|| vec![T::default(); BATCH_ROWS].into()),
+            pool: Arc::downgrade(self),
+        }
+    }
+}
+
+/// A column of a batch. Dropped, it goes back to its pool, if that is still there.
+pub struct Column<T: ArrowNativeType> {
+    pub values: Box<[T]>,
+    pool: Weak<Pool<T>>,
+}
+
+impl<T: ArrowNativeType> Column<T> {
+    /// The first `rows` values.
+    pub fn finish(self, rows: usize) -> ScalarBuffer<T> {
+        // A small batch does not keep the memory of a large one.
+        let buffer = match rows < BATCH_ROWS / 4 {
+            true => Buffer::from_slice_ref(&self.values[..rows]),
+            false => Buffer::from(Bytes::from_owner(self)),
+        };
+        ScalarBuffer::new(buffer, 0, rows)
+    }
+}
+
+impl<T: ArrowNativeType> AsRef<[u8]> for Column<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.values.to_byte_slice()
+    }
+}
+
+impl<T: ArrowNativeType> Drop for Column<T> {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.upgrade() {
+            let mut free = pool.free.lock().unwrap_or_else(PoisonError::into_inner);
+            if free.len() < KEPT_BYTES / (BATCH_ROWS * size_of::<T>()) {
+                free.push(std::mem::take(&mut self.values));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_comes_back_once_nobody_holds_it() {
+        let pool = Pool::<u32>::new();
+        let mut first = pool.column();
+        first.values.fill(7);
+        let place = first.values.as_ptr();
+        let held = first.finish(BATCH_ROWS);
+        let part = held.slice(5, 10);
+        drop(held);
+
+        let mut second = pool.column();
+        assert_ne!(second.values.as_ptr(), place);
+        second.values.fill(9);
+        assert_eq!(&*part, [7; 10]);
+
+        drop(part);
+        let third = pool.column();
+        assert_eq!(third.values.as_ptr(), place);
+        // Few rows are copied: the column is free at once.
+        let few = third.finish(3);
+        let fourth = pool.column();
+        assert_eq!((fourth.values.as_ptr(), &*few), (place, &[7; 3][..]));
+
+        let last = fourth.finish(BATCH_ROWS);
+        drop(pool);
+        assert_eq!(last[BATCH_ROWS - 1], 7);
+    }
+}
