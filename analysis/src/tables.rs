@@ -68,6 +68,15 @@ table! {
 
 /// All tables of an analysis; those of the metrics are among them where it kept transfers and strides.
 pub fn tables(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Result<Vec<Table>> {
+    with_metrics(analysis, sites, settings).map(|(tables, _)| tables)
+}
+
+/// The same, and the metrics that are among them.
+pub fn with_metrics(
+    analysis: &Analysis,
+    sites: &SiteTable,
+    settings: &Settings,
+) -> Result<(Vec<Table>, Option<Metrics>)> {
     let counts = &analysis.counts;
     let communication = &analysis.communication;
     let launches = &communication.launches;
@@ -129,10 +138,11 @@ pub fn tables(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Re
         launch_volumes.collect(),
         flows.collect(),
     ];
-    if analysis.has_metrics() {
-        tables.extend(Metrics::new(analysis, sites, settings)?.tables());
-    }
-    Ok(tables)
+    let metrics = analysis.has_metrics();
+    let metrics = metrics.then(|| Metrics::new(analysis, sites, settings));
+    let metrics = metrics.transpose()?;
+    tables.extend(metrics.iter().flat_map(Metrics::tables));
+    Ok((tables, metrics))
 }
 
 /// A hash of what the tables hold, in 16 hexadecimal digits: equal where they are, in whatever order they are given.

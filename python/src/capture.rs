@@ -1,20 +1,22 @@
 //! Captures, their accesses, and their analysis.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use superstep_analysis::communication::{MemoryLimit, Options};
-use superstep_analysis::metrics::Settings;
-use superstep_analysis::{analyse_within, tables};
+use superstep_analysis::metrics::{Metrics, Settings};
+use superstep_analysis::{Result as AnalysisResult, analyse_within, tables};
 use superstep_export::accesses::{self, Choice};
 use superstep_export::tables::{TableName, in_memory};
+use superstep_report::figures::communication as figures;
 
 use crate::choice::{Ctas, Numbers, choice};
+use crate::figure::Figure;
 use crate::stream::{Table, capsule};
-use crate::{failure, of_analysis, of_trace};
+use crate::{SuperstepError, failure, of_analysis, of_report, of_trace};
 
 /// Opens a capture: its folder, any file in it, or the folder of a run that holds `capture`.
 #[pyfunction]
@@ -120,12 +122,11 @@ impl Capture {
             bytes: memory_bytes.unwrap_or(none.bytes),
             spill_into: spill_into.unwrap_or(none.spill_into),
         };
-        let tables = py.detach(|| {
+        let analysis = py.detach(|| {
             let analysis = analyse_within(&self.capture, Options::everything(), &limit)?;
-            tables::tables(&analysis, self.capture.sites(), &Settings::default())
+            Analysis::new(&analysis, &self.capture)
         });
-        let tables = tables.map_err(of_analysis)?;
-        Ok(Analysis { tables })
+        analysis.map_err(of_analysis)
     }
 }
 
@@ -151,10 +152,36 @@ impl Accesses {
     }
 }
 
-/// The tables of an analysis.
+/// The tables of an analysis, and what its figures are drawn from.
 #[pyclass(frozen, module = "superstep", mapping)]
 pub struct Analysis {
-    pub tables: Vec<superstep_table::Table>,
+    tables: Vec<superstep_table::Table>,
+    metrics: Option<Metrics>,
+    /// What figures call the program.
+    program: String,
+}
+
+impl Analysis {
+    pub fn new(
+        analysis: &superstep_analysis::Analysis,
+        capture: &superstep_trace::Capture,
+    ) -> AnalysisResult<Self> {
+        let (tables, metrics) =
+            tables::with_metrics(analysis, capture.sites(), &Settings::default())?;
+        let folder = capture.folder();
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        // In a run's folder, every capture has the same name.
+        let named = match folder.file_name() {
+            Some(name) if name == "capture" => folder.parent(),
+            _ => Some(&*folder),
+        };
+        let name = named.and_then(Path::file_name).unwrap_or_default();
+        Ok(Self {
+            tables,
+            metrics,
+            program: name.to_string_lossy().into_owned(),
+        })
+    }
 }
 
 #[pymethods]
@@ -172,6 +199,23 @@ impl Analysis {
     fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
         let files = py.detach(|| tables::write(&folder, &self.tables));
         files.map_err(of_analysis)
+    }
+
+    fn figures(&self, py: Python<'_>) -> Vec<Figure> {
+        let all = |metrics| figures::all(&[(&self.program, metrics)]);
+        let figures = py.detach(|| self.metrics.as_ref().map(all).unwrap_or_default());
+        figures.into_iter().map(Figure::from).collect()
+    }
+
+    fn figure(&self, py: Python<'_>, name: &str) -> PyResult<Figure> {
+        let metrics = self.metrics.as_ref().ok_or_else(|| {
+            SuperstepError::new_err(format!(
+                "failed to draw {name}: nothing was recorded of the program {}",
+                self.program
+            ))
+        })?;
+        let figure = py.detach(|| figures::one(name, (&self.program, metrics)));
+        figure.map(Figure::from).map_err(of_report)
     }
 
     fn __len__(&self) -> usize {

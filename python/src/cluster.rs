@@ -8,8 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
 use superstep_analysis::cluster::{self, Kind, Map, Row, Rows};
 use superstep_analysis::communication::MemoryLimit;
-use superstep_analysis::metrics::Settings;
-use superstep_analysis::{AnalysisError, Result as AnalysisResult, tables};
+use superstep_analysis::{AnalysisError, Result as AnalysisResult};
 
 use crate::capture::{Analysis, Capture};
 use crate::of_analysis;
@@ -153,11 +152,9 @@ pub fn merge(
         py.detach(|| merged.add(&row(found)?))
             .map_err(of_analysis)?;
     }
-    let tables = py.detach(|| {
+    let analysis = py.detach(|| {
         let analysis = merged.finish(&capture.capture)?;
-        tables::tables(&analysis, capture.capture.sites(), &Settings::default())
+        Analysis::new(&analysis, &capture.capture)
     });
-    Ok(Analysis {
-        tables: tables.map_err(of_analysis)?,
-    })
+    analysis.map_err(of_analysis)
 }

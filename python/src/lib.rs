@@ -3,13 +3,15 @@
 mod capture;
 mod choice;
 mod cluster;
+mod figure;
 mod stream;
 
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::exceptions::{PyException, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use superstep_analysis::AnalysisError;
 use superstep_export::ExportError;
+use superstep_report::ReportError;
 use superstep_trace::TraceError;
 
 create_exception!(superstep, SuperstepError, PyException);
@@ -35,6 +37,13 @@ fn of_analysis(error: AnalysisError) -> PyErr {
     failure(error)
 }
 
+fn of_report(error: ReportError) -> PyErr {
+    match error {
+        error @ ReportError::NoSuchFigure { .. } => PyKeyError::new_err(error.to_string()),
+        error => SuperstepError::new_err(error.to_string()),
+    }
+}
+
 /// Captures of CUDA programs and their analysis, as Arrow tables.
 #[pymodule]
 mod _native {
@@ -42,6 +51,8 @@ mod _native {
     use crate::capture::{Accesses, Analysis, Capture, open};
     #[pymodule_export]
     use crate::cluster::{RowIterator, combine_ctas, map_chunks, merge, reduce_pages, tasks};
+    #[pymodule_export]
+    use crate::figure::Figure;
     #[pymodule_export]
     use crate::stream::Table;
     #[pymodule_export]

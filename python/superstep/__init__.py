@@ -1,5 +1,6 @@
 """Captures of CUDA programs and their analysis, as Arrow tables. `superstep.spark` analyses on a cluster."""
 
-from superstep._native import Accesses, Analysis, Capture, CaptureError, SuperstepError, Table, __version__, open
+from superstep._native import Accesses, Analysis, Capture, CaptureError, Figure, SuperstepError, Table
+from superstep._native import __version__, open
 
-__all__ = ["Accesses", "Analysis", "Capture", "CaptureError", "SuperstepError", "Table", "__version__", "open"]
+__all__ = ["Accesses", "Analysis", "Capture", "CaptureError", "Figure", "SuperstepError", "Table", "__version__", "open"]

@@ -92,8 +92,38 @@ class Analysis:
         """Hash of all tables: equal where they are, whatever made them."""
     def write(self, folder: str | PathLike[str]) -> list[PathLike[str]]:
         """Writes every table as CSV and JSON into `folder`; returns the files."""
+    def figure(self, name: str) -> Figure:
+        """A figure of the report, by name: see `figures`.
+
+        A name that there is not is a `KeyError`. Of a program of which there is nothing to draw, it is a `SuperstepError`.
+        """
+    def figures(self) -> list[Figure]:
+        """All figures that can be drawn of the program."""
     def keys(self) -> list[str]: ...
     def __getitem__(self, name: str, /) -> Table: ...
     def __contains__(self, name: str, /) -> bool: ...
     def __iter__(self) -> Iterator[str]: ...
     def __len__(self) -> int: ...
+
+@final
+class Figure:
+    """A figure of the report. As a cell's value in a notebook, it is shown."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str:
+        """What it shows, for those who do not see it."""
+    @property
+    def table(self) -> Table:
+        """The numbers that it is drawn from."""
+    @property
+    def svg(self) -> str: ...
+    @property
+    def png(self) -> bytes: ...
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the file `path`, as SVG or PNG: its name says which."""
+    def _repr_svg_(self) -> str | None: ...
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]] | None: ...

@@ -18,6 +18,14 @@ pub enum ReportError {
         figure: &'static str,
         reason: String,
     },
+    #[error("failed to draw {figure}: there is no figure of this name; there are {}", known.join(", "))]
+    NoSuchFigure {
+        figure: String,
+        known: Vec<&'static str>,
+    },
+    /// The figure exists, but not of what was measured.
+    #[error("failed to draw {figure}: it shows {shows}")]
+    NothingToDraw { figure: String, shows: &'static str },
     #[error(
         "failed to compare a run with the published values of the thesis: {reason}; they need a run of all six programs by `superstep suite thesis --size thesis`"
     )]
