@@ -1,8 +1,10 @@
 """Tests of the installed module: captures of the repository, read with pyarrow, and the examples of docs/python.md."""
 
 import re
+import tempfile
 import unittest
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pyarrow
 
@@ -62,6 +64,45 @@ class Captures(unittest.TestCase):
             for name in analysis.keys():
                 self.assertEqual(pyarrow.table(analysis[name]).column_names, analysis[name].column_names)
 
+    def test_figures(self):
+        analysis = self.capture.analyse()
+        figures = analysis.figures()
+        self.assertEqual([figure.name for figure in figures if figure.name not in analysis], ["density-first", "density-whole"])
+        for figure in figures:
+            svg = ElementTree.fromstring(figure.svg)
+            self.assertEqual(svg.tag, "{http://www.w3.org/2000/svg}svg")
+            self.assertEqual(svg.findtext("{*}title"), figure.title)
+            self.assertEqual(svg.findtext("{*}desc"), figure.description)
+            self.assertEqual(figure.png[:8], b"\x89PNG\r\n\x1a\n")
+            # A notebook shows one of both.
+            self.assertNotEqual(figure._repr_svg_() is None, figure._repr_png_() is None)
+        degree = analysis.figure("degree")
+        self.assertEqual(degree._repr_svg_(), degree.svg)
+        # The program goes by the folder of its capture, which is in front in the table.
+        self.assertIn(">\nwhole\n<", degree.svg)
+        table = pyarrow.table(degree.table)
+        self.assertEqual(table.drop_columns("application").to_pydict(), pyarrow.table(analysis["degree"]).to_pydict())
+        self.assertEqual(set(table["application"].to_pylist()), {"whole"})
+
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        degree.save(folder / "degree.svg")
+        degree.save(folder / "degree.png")
+        self.assertEqual((folder / "degree.svg").read_text(), degree.svg)
+        self.assertEqual((folder / "degree.png").read_bytes(), degree.png)
+        with self.assertRaisesRegex(ValueError, "svg or .png"):
+            degree.save(folder / "degree.gif")
+        with self.assertRaisesRegex(superstep.SuperstepError, "degree.png"):
+            degree.save(folder / "nowhere" / "degree.png")
+
+    def test_figures_that_there_are_not(self):
+        with self.assertRaisesRegex(KeyError, "there are transfer-size, degree"):
+            self.capture.analyse().figure("nothing")
+        # It was written by hand, without the times of its launches.
+        analysis = superstep.open(CAPTURES / "notes").analyse()
+        self.assertNotIn("timeline", [figure.name for figure in analysis.figures()])
+        with self.assertRaisesRegex(superstep.SuperstepError, "failed to draw timeline: it shows when launches ran"):
+            analysis.figure("timeline")
+
     def test_wrong_arguments(self):
         for wrong in ({"launch": 99}, {"kernel": "nothing"}, {"kernel": "regex:("}, {"cta": "3-1"}, {"cta": []},
                       {"columns": ["adress"]}, {"threads": 0}):
@@ -82,7 +123,7 @@ class Captures(unittest.TestCase):
 
     def test_what_the_module_has_stands_in_its_stub(self):
         stub = (ROOT / "python" / "superstep" / "__init__.pyi").read_text()
-        for kind in ("Capture", "Accesses", "Analysis", "Table"):
+        for kind in ("Capture", "Accesses", "Analysis", "Table", "Figure"):
             body = re.search(rf"^class {kind}:\n((?:    .*\n|\n)+)", stub, re.M).group(1)
             typed = set(re.findall(r"^    def (\w+)", body, re.M))
             members = vars(getattr(superstep, kind))
@@ -101,6 +142,9 @@ class Page(unittest.TestCase):
         self.assertEqual(names["rows"], 192)
         self.assertEqual(names["by_cta"].rows(), [(0, 160), (1, 160)])
         self.assertIn("bytes", names["flows"].column_names)
+        self.assertIn("density-whole", names["names"])
+        self.assertIn("</svg>", names["drawing"])
+        self.assertEqual(names["numbers"].num_rows, 4)
 
 
 if __name__ == "__main__":

@@ -77,10 +77,21 @@ pub fn all_tests(
         .run()
         .context("failed: a documentation test did not pass, see above")?;
     // Where they could not be had, a warning has said that their tests are skipped.
-    let of = |wanted: &str| tools.iter().find(|(name, _)| *name == wanted);
-    let spark = of(test_tools::SPARK_PYTHONPATH).map(|(_, packages)| packages.as_str());
+    let of = |wanted: &str| {
+        let tool = tools.iter().find(|(name, _)| *name == wanted);
+        tool.map(|(_, packages)| packages.as_str())
+    };
+    let others = [
+        test_tools::NOTEBOOK_PYTHONPATH,
+        test_tools::SPARK_PYTHONPATH,
+    ];
     match of(test_tools::PYTHONPATH) {
-        Some((_, packages)) => wheel::test(context, packages, spark),
+        Some(packages) => {
+            let all = [packages]
+                .into_iter()
+                .chain(others.into_iter().filter_map(of));
+            wheel::test(context, &all.collect::<Vec<_>>())
+        }
         None => Ok(()),
     }
 }

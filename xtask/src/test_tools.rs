@@ -1,5 +1,5 @@
-//! What only the tests need: DuckDB, Polars and pyarrow for the documented queries, Spark, two versions of CMake, and a browser for
-//! the report.
+//! What only the tests need: DuckDB, Polars, pandas and pyarrow for the documented queries, what runs a notebook, Spark, two
+//! versions of CMake, and a browser for the report.
 
 use std::fs;
 use std::process::Command;
@@ -13,11 +13,15 @@ use crate::context::Context;
 /// Where the Python packages are.
 pub const PYTHONPATH: &str = "SUPERSTEP_TEST_PYTHONPATH";
 
+/// Where those are that run a notebook.
+pub const NOTEBOOK_PYTHONPATH: &str = "SUPERSTEP_TEST_NOTEBOOK_PYTHONPATH";
+
 /// Where Spark's are, as `PYTHONPATH` would list them.
 pub const SPARK_PYTHONPATH: &str = "SUPERSTEP_TEST_SPARK_PYTHONPATH";
 
 /// The Python packages, pinned by version and hash; pip takes them from whatever index it is configured for.
 const REQUIREMENTS: &str = include_str!("../test-requirements.txt");
+const NOTEBOOK: &str = include_str!("../test-notebook-requirements.txt");
 const SPARK: &str = include_str!("../test-spark-requirements.txt");
 const PYSPARK: &str = include_str!("../test-pyspark-requirements.txt");
 const CMAKE: [&str; 2] = [
@@ -41,6 +45,7 @@ pub fn variables(context: &Context) -> Result<Vec<(&'static str, String)>> {
     let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let tools = [
         (PYTHONPATH, python_packages(context, REQUIREMENTS)),
+        (NOTEBOOK_PYTHONPATH, python_packages(context, NOTEBOOK)),
         (SPARK_PYTHONPATH, spark(context)),
         ("SUPERSTEP_TEST_CMAKE", cmake(context)),
         ("SUPERSTEP_TEST_NINJA", ninja(context)),

@@ -278,3 +278,25 @@ fn strides(applications: &[Application<'_>]) -> Multiples {
         joined(applications, |metrics| &metrics.strides),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_by_its_name() {
+        let metrics = Metrics::default();
+        let found = |name| one(name, ("program", &metrics));
+        assert_eq!(found("degree").unwrap().name, "degree");
+        for sometimes in ["stride", "timeline"] {
+            let error = found(sometimes).unwrap_err();
+            assert!(
+                matches!(error, ReportError::NothingToDraw { figure, .. } if figure == sometimes)
+            );
+        }
+        match found("degrees") {
+            Err(ReportError::NoSuchFigure { known, .. }) => assert!(known.contains(&"degree")),
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -246,10 +246,13 @@ impl Multiples {
     }
 
     pub(super) fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
-        let title = TextLook {
+        let mut title = TextLook {
             bold: true,
             ..TextLook::new(16.0, palette::BLACK).at(HPos::Left, VPos::Center)
         };
+        // A figure of one plot has less room than some titles need.
+        let room = f64::from(self.size().0) - 2.0 * MARGIN;
+        title.em *= (room / canvas.text_width(&self.title, title)).min(1.0);
         canvas.text(&self.title, (MARGIN, 26.0), title)?;
         self.legend(canvas)?;
         if self.plots.is_empty() {

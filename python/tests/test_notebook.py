@@ -1,0 +1,60 @@
+"""Runs the notebook of the documents, as somebody would who opens it beside the folder of a run."""
+
+import os
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+try:
+    import nbclient
+    import nbformat
+    from traitlets.config import Config
+except ImportError:
+    nbclient = None
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@unittest.skipIf(nbclient is None, "nbclient is not installed")
+class Notebook(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        # What belongs to Jupyter's users is neither read nor written.
+        places = {name: str(self.folder / name) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
+        self.enterContext(mock.patch.dict(os.environ, places))
+        self.notebook = nbformat.read(ROOT / "docs" / "notebook.ipynb", as_version=4)
+        self.cells = [cell for cell in self.notebook.cells if cell.cell_type == "code"]
+
+    def test_it_is_stored_without_results(self):
+        nbformat.validate(self.notebook)
+        for cell in self.cells:
+            self.assertEqual((cell.outputs, cell.execution_count), ([], None), cell.source)
+
+    def test_it_runs(self):
+        run = self.folder / "out" / "thesis" / "latest" / "benchmarks" / "hs2d"
+        shutil.copytree(ROOT / "trace" / "tests" / "version_1" / "whole", run / "capture")
+        resources = {"metadata": {"path": str(self.folder)}}
+        # Sockets in a folder, not ports that others can reach.
+        config = Config(KernelManager={"transport": "ipc", "ip": str(self.folder / "kernel")})
+        nbclient.NotebookClient(self.notebook, config=config, timeout=300, resources=resources).execute()
+
+        def shown(source):
+            [cell] = [cell for cell in self.cells if cell.source == source]
+            [output] = cell.outputs
+            return output.data
+
+        self.assertIn("4 launches", shown(self.cells[0].source)["text/plain"])
+        drawing = shown('analysis.figure("superstep-volume")')
+        self.assertIn("Communicating bytes of each superstep", drawing["image/svg+xml"])
+        self.assertNotIn("image/png", drawing)
+        picture = shown('analysis.figure("density-first")')
+        self.assertIn("image/png", picture)
+        self.assertNotIn("image/svg+xml", picture)
+        tables = [cell for cell in self.cells if any("text/html" in output.get("data", {}) for output in cell.outputs)]
+        self.assertEqual(len(tables), 7)
+
+
+if __name__ == "__main__":
+    unittest.main()
