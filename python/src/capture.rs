@@ -7,16 +7,16 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use superstep_analysis::communication::{MemoryLimit, Options};
-use superstep_analysis::metrics::{Metrics, Settings};
+use superstep_analysis::metrics::Settings;
 use superstep_analysis::{Result as AnalysisResult, analyse_within, tables};
 use superstep_export::accesses::{self, Choice};
 use superstep_export::tables::{TableName, in_memory};
-use superstep_report::figures::communication as figures;
+use superstep_report::figures::Program;
 
 use crate::choice::{Ctas, Numbers, choice};
 use crate::figure::Figure;
 use crate::stream::{Table, capsule};
-use crate::{SuperstepError, failure, of_analysis, of_report, of_trace};
+use crate::{failure, of_analysis, of_report, of_trace};
 
 /// Opens a capture: its folder, any file in it, or the folder of a run that holds `capture`.
 #[pyfunction]
@@ -156,9 +156,7 @@ impl Accesses {
 #[pyclass(frozen, module = "superstep", mapping)]
 pub struct Analysis {
     tables: Vec<superstep_table::Table>,
-    metrics: Option<Metrics>,
-    /// What figures call the program.
-    program: String,
+    program: Program,
 }
 
 impl Analysis {
@@ -176,11 +174,8 @@ impl Analysis {
             _ => Some(&*folder),
         };
         let name = named.and_then(Path::file_name).unwrap_or_default();
-        Ok(Self {
-            tables,
-            metrics,
-            program: name.to_string_lossy().into_owned(),
-        })
+        let program = Program::new(name.to_string_lossy().into_owned(), analysis, metrics);
+        Ok(Self { tables, program })
     }
 }
 
@@ -202,19 +197,12 @@ impl Analysis {
     }
 
     fn figures(&self, py: Python<'_>) -> Vec<Figure> {
-        let all = |metrics| figures::all(&[(&self.program, metrics)]);
-        let figures = py.detach(|| self.metrics.as_ref().map(all).unwrap_or_default());
+        let figures = py.detach(|| self.program.figures());
         figures.into_iter().map(Figure::from).collect()
     }
 
     fn figure(&self, py: Python<'_>, name: &str) -> PyResult<Figure> {
-        let metrics = self.metrics.as_ref().ok_or_else(|| {
-            SuperstepError::new_err(format!(
-                "failed to draw {name}: nothing was recorded of the program {}",
-                self.program
-            ))
-        })?;
-        let figure = py.detach(|| figures::one(name, (&self.program, metrics)));
+        let figure = py.detach(|| self.program.figure(name));
         figure.map(Figure::from).map_err(of_report)
     }
 

@@ -67,7 +67,7 @@ class Captures(unittest.TestCase):
     def test_figures(self):
         analysis = self.capture.analyse()
         figures = analysis.figures()
-        self.assertEqual([figure.name for figure in figures if figure.name not in analysis], ["density-first", "density-whole"])
+        self.assertEqual([figure.name for figure in figures if figure.name not in analysis], ["data-volume", "density-first", "density-whole"])
         for figure in figures:
             svg = ElementTree.fromstring(figure.svg)
             self.assertEqual(svg.tag, "{http://www.w3.org/2000/svg}svg")
@@ -95,7 +95,7 @@ class Captures(unittest.TestCase):
             degree.save(folder / "nowhere" / "degree.png")
 
     def test_figures_that_there_are_not(self):
-        with self.assertRaisesRegex(KeyError, "there are transfer-size, degree"):
+        with self.assertRaisesRegex(KeyError, "there are data-volume, transfer-size"):
             self.capture.analyse().figure("nothing")
         # It was written by hand, without the times of its launches.
         analysis = superstep.open(CAPTURES / "notes").analyse()

@@ -5,7 +5,6 @@ use super::multiples::{Mark, Multiples, Plot, Scale};
 use super::numbers::bytes;
 use super::over_time::{connectivity, distances, supersteps, timeline};
 use super::palette;
-use crate::error::{ReportError, Result};
 use plotters::style::RGBColor;
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
 use superstep_analysis::metrics::Metrics;
@@ -44,35 +43,6 @@ pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
         figures.push(timeline(applications));
     }
     figures
-}
-
-/// Figures that not every application has, and what they show.
-const SOMETIMES: [(&str, &str); 2] = [
-    (
-        "stride",
-        "distances between addresses, and a capture in situ keeps sums only; trace the program",
-    ),
-    (
-        "timeline",
-        "when launches ran, which the capture does not say; trace the program again",
-    ),
-];
-
-/// One of [`all`] by its name, of one application.
-///
-/// # Errors
-/// [`ReportError::NoSuchFigure`], [`ReportError::NothingToDraw`].
-pub fn one(name: &str, application: Application<'_>) -> Result<Multiples> {
-    let figures = all(&[application]);
-    let known: Vec<_> = figures.iter().map(|figure| figure.name).collect();
-    let found = figures.into_iter().find(|figure| figure.name == name);
-    found.ok_or_else(|| {
-        let figure = name.to_owned();
-        match SOMETIMES.iter().find(|(sometimes, _)| *sometimes == name) {
-            Some(&(_, shows)) => ReportError::NothingToDraw { figure, shows },
-            None => ReportError::NoSuchFigure { figure, known },
-        }
-    })
 }
 
 /// A metric's tables with the application in front.
@@ -277,26 +247,4 @@ fn strides(applications: &[Application<'_>]) -> Multiples {
         plots(applications, plot),
         joined(applications, |metrics| &metrics.strides),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_figure_by_its_name() {
-        let metrics = Metrics::default();
-        let found = |name| one(name, ("program", &metrics));
-        assert_eq!(found("degree").unwrap().name, "degree");
-        for sometimes in ["stride", "timeline"] {
-            let error = found(sometimes).unwrap_err();
-            assert!(
-                matches!(error, ReportError::NothingToDraw { figure, .. } if figure == sometimes)
-            );
-        }
-        match found("degrees") {
-            Err(ReportError::NoSuchFigure { known, .. }) => assert!(known.contains(&"degree")),
-            other => panic!("{other:?}"),
-        }
-    }
 }

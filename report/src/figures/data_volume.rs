@@ -34,7 +34,7 @@ pub fn data_volume(run: &RunSummary) -> Multiples {
     of(&rows.collect::<Vec<_>>())
 }
 
-fn of(rows: &[DataVolumeRow]) -> Multiples {
+pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
     let each = |value: fn(&DataVolumeRow) -> f64| -> Vec<f64> { rows.iter().map(value).collect() };
     let loaded = each(|row| row.loaded_bytes as f64);
     let stored = each(|row| row.stored_bytes as f64);

@@ -10,8 +10,10 @@ pub mod multiples;
 pub mod numbers;
 mod over_time;
 pub mod palette;
+mod program;
 
 pub use data_volume::data_volume;
+pub use program::Program;
 
 use crate::error::{ReportError, Result};
 use canvas::Canvas;

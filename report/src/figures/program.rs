@@ -1,0 +1,134 @@
+//! The figures of one program, from its analysis: for those who have no run of a suite.
+
+use super::communication::all;
+use super::data_volume::{DataVolumeRow, of};
+use super::multiples::Multiples;
+use crate::error::{ReportError, Result};
+use superstep_analysis::Analysis;
+use superstep_analysis::metrics::{Metrics, share};
+
+/// What the figures of a program are drawn from.
+#[derive(Clone, Debug)]
+pub struct Program {
+    volume: DataVolumeRow,
+    metrics: Option<Metrics>,
+}
+
+impl Program {
+    /// `metrics` are those of the analysis, if it has them.
+    pub fn new(name: String, analysis: &Analysis, metrics: Option<Metrics>) -> Self {
+        let counts = &analysis.counts.total;
+        let communication = &analysis.communication.total;
+        let (stored, communicated) = (
+            communication.stored_bytes,
+            communication.communicated_stored_bytes,
+        );
+        Self {
+            volume: DataVolumeRow {
+                application: name,
+                loaded_bytes: counts.loaded_bytes.saturating_add(counts.atomic_bytes),
+                stored_bytes: stored,
+                communicated_stored_bytes: communicated,
+                communication_share: share(communicated, stored),
+            },
+            metrics,
+        }
+    }
+
+    /// All figures, in the thesis's order.
+    pub fn figures(&self) -> Vec<Multiples> {
+        let volume = std::slice::from_ref(&self.volume);
+        let mut figures = vec![of(volume)];
+        if let Some(metrics) = &self.metrics {
+            figures.extend(all(&[(&self.volume.application, metrics)]));
+        }
+        figures
+    }
+
+    /// One of them by its name.
+    ///
+    /// # Errors
+    /// [`ReportError::NoSuchFigure`]; [`ReportError::NothingToDraw`] if other programs have one.
+    pub fn figure(&self, name: &str) -> Result<Multiples> {
+        let figures = self.figures();
+        let known: Vec<_> = figures.iter().map(|figure| figure.name).collect();
+        let found = figures.into_iter().find(|figure| figure.name == name);
+        found.ok_or_else(|| {
+            let figure = name.to_owned();
+            match self.shows(name) {
+                Some(shows) => ReportError::NothingToDraw { figure, shows },
+                None => ReportError::NoSuchFigure { figure, known },
+            }
+        })
+    }
+
+    /// What a figure shows that this program has nothing of.
+    fn shows(&self, name: &str) -> Option<&'static str> {
+        let is_any =
+            || (all(&[("", &Metrics::default())]).iter()).any(|figure| figure.name == name);
+        match name {
+            "stride" if self.metrics.is_some() => Some(
+                "distances between addresses, and a capture in situ keeps sums only; trace the program",
+            ),
+            "timeline" if self.metrics.is_some() => {
+                Some("when launches ran, which the capture does not say; trace the program again")
+            }
+            "stride" | "timeline" => Some(NO_ACCESSES),
+            _ if is_any() => Some(NO_ACCESSES),
+            _ => None,
+        }
+    }
+}
+
+const NO_ACCESSES: &str = "how CTAs communicate, and the capture has no accesses";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(metrics: Option<Metrics>) -> Program {
+        let volume = DataVolumeRow {
+            application: "program".to_owned(),
+            loaded_bytes: 8,
+            stored_bytes: 4,
+            communicated_stored_bytes: 1,
+            communication_share: 0.25,
+        };
+        Program { volume, metrics }
+    }
+
+    #[test]
+    fn a_figure_by_its_name() {
+        let program = program(Some(Metrics::default()));
+        for name in ["data-volume", "degree", "density-whole"] {
+            assert_eq!(program.figure(name).unwrap().name, name);
+        }
+        match program.figure("degrees") {
+            Err(ReportError::NoSuchFigure { known, .. }) => assert!(known.contains(&"degree")),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_figure_that_the_program_has_not() {
+        let names = |program: &Program| {
+            program
+                .figures()
+                .iter()
+                .map(|figure| figure.name)
+                .collect::<Vec<_>>()
+        };
+        let (whole, empty) = (program(Some(Metrics::default())), program(None));
+        assert_eq!(names(&empty), ["data-volume"]);
+        for (program, name) in [
+            (&whole, "stride"),
+            (&whole, "timeline"),
+            (&empty, "stride"),
+            (&empty, "degree"),
+        ] {
+            assert!(!names(program).contains(&name));
+            let error = program.figure(name).unwrap_err();
+            assert!(matches!(error, ReportError::NothingToDraw { figure, .. } if figure == name));
+        }
+    }
+}
