@@ -3,7 +3,9 @@
     superstep export --format parquet --table accesses -o exported CAPTURE
     python python/bench/accesses.py CAPTURE exported/accesses.parquet
 
-Needs pandas and pyarrow. Every figure is the best of some repeats, in accesses a second of wall time.
+Needs pandas and pyarrow. `batches` are read and let go, `table` keeps all of them, as a data frame does. `copies` is memory
+copied to memory, as many bytes as the batches have. `pandas` has text as Python's objects, `arrow` as Arrow's. Each figure is
+the best of some repeats, once by wall time, once by processor time as if each thread had had a core for itself.
 """
 
 import argparse
@@ -17,26 +19,29 @@ import pyarrow
 import superstep
 
 COPIED_BYTES = 128 << 20
+KINDS = ("batches", "table", "pandas", "arrow", "copies")
 
 
-def best(work, repeat):
-    """The shortest of some runs in seconds, and what the last one returned, which is alive while nothing is timed."""
-    seconds = []
+def best(work, threads, repeat):
+    """The least wall time and processor time of some runs, and the size of what they return."""
+    walls, processors = [], []
     for _ in range(repeat):
-        started = time.perf_counter()
+        wall, processor = time.perf_counter(), time.process_time()
         result = work()
-        seconds.append(time.perf_counter() - started)
-        if len(seconds) < repeat:
-            del result
-    return min(seconds), result
+        walls.append(time.perf_counter() - wall)
+        processors.append((time.process_time() - processor) / threads)
+        size = len(result)
+        # Not while the next run is timed.
+        del result
+    return size, (min(walls), min(processors))
 
 
-def copied_bytes_a_second(threads, repeat):
-    """What each thread copies from memory to memory: faster than this, bytes come only from and into caches."""
+def copied(threads, repeat):
+    """Seconds for a byte."""
     pairs = [(numpy.ones(COPIED_BYTES, numpy.uint8), numpy.ones(COPIED_BYTES, numpy.uint8)) for _ in range(threads)]
     with ThreadPoolExecutor(threads) as pool:
-        seconds, _ = best(lambda: list(pool.map(lambda pair: numpy.copyto(*pair), pairs)), repeat)
-    return threads * COPIED_BYTES / seconds
+        _, times = best(lambda: list(pool.map(lambda pair: numpy.copyto(*pair), pairs)), threads, repeat)
+    return [seconds / (threads * COPIED_BYTES) for seconds in times]
 
 
 def main():
@@ -52,32 +57,37 @@ def main():
     pyarrow.set_io_thread_count(args.threads)
     capture = superstep.open(args.capture)
     rows = capture.thread_accesses
-    copied = copied_bytes_a_second(args.threads, args.repeat)
-    print(f"superstep {superstep.__version__}, pyarrow {pyarrow.__version__}, pandas {pandas.__version__}")
-    print(f"{rows} accesses, {args.threads} threads, best of {args.repeat}; copies: {copied / 1e9:.1f} GB/s")
-    print(f"{'millions a second':24}{'bytes':>6}{'stream':>9}{'table':>9}{'pandas':>9}{'copies':>9}{'stream/pandas':>15}{'table/pandas':>14}")
+    copies = copied(args.threads, args.repeat)
+    versions = f"superstep {superstep.__version__}, pyarrow {pyarrow.__version__}, pandas {pandas.__version__}"
+    print(f"{versions}; {rows} accesses, {args.threads} threads, best of {args.repeat}; millions of accesses a second:")
+    print(f"{'':30}" + "".join(f"{kind:>9}" for kind in KINDS) + "   batches/pandas  table/arrow")
     for names in args.columns:
         columns = None if names == "all" else names.split(",")
         accesses = capture.accesses(columns=columns, threads=args.threads)
 
-        def stream():
-            batches = pyarrow.RecordBatchReader.from_stream(accesses)
-            sizes = [(batch.num_rows, batch.nbytes) for batch in batches]
-            return sum(number for number, _ in sizes), sum(size for _, size in sizes)
+        def batches():
+            found = pyarrow.RecordBatchReader.from_stream(accesses)
+            return range(sum(batch.num_rows for batch in found))
 
-        streamed, (streamed_rows, size) = best(stream, args.repeat)
-        tabled, table = best(lambda: pyarrow.RecordBatchReader.from_stream(accesses).read_all(), args.repeat)
-        table_rows = table.num_rows
-        del table
-        framed, frame = best(lambda: pandas.read_parquet(args.parquet, columns=columns), args.repeat)
-        if not rows == streamed_rows == table_rows == len(frame):
-            parser.error(f"{args.parquet} is not the export of {args.capture}: it has {len(frame)} accesses, not {rows}")
-        del frame
-        speeds = [rows / seconds / 1e6 for seconds in (streamed, tabled, framed)] + [rows * copied / size / 1e6]
-        print(
-            f"{names:24}{size / rows:6.1f}" + "".join(f"{speed:9.1f}" for speed in speeds)
-            + f"{framed / streamed:15.1f}{framed / tabled:14.1f}", flush=True
-        )
+        def table():
+            return pyarrow.RecordBatchReader.from_stream(accesses).read_all()
+
+        def frame(**arguments):
+            return lambda: pandas.read_parquet(args.parquet, columns=columns, **arguments)
+
+        times = []
+        for work in (batches, table, frame(), frame(dtype_backend="pyarrow")):
+            found, seconds = best(work, args.threads, args.repeat)
+            times.append(seconds)
+            if found != rows:
+                parser.error(f"{args.parquet} is not the export of {args.capture}: expected {rows} accesses, found {found}")
+        schema = pyarrow.RecordBatchReader.from_stream(accesses).schema
+        width = sum(field.type.index_type.byte_width if field.name == "op" else field.type.byte_width for field in schema)
+        times.append([seconds * rows * width for seconds in copies])
+        for clock, seconds in zip(("wall", "processor"), zip(*times)):
+            speeds = "".join(f"{rows / one / 1e6:9.1f}" for one in seconds)
+            ratios = f"{seconds[2] / seconds[0]:17.1f}{seconds[3] / seconds[1]:13.1f}"
+            print(f"{names}, {width} bytes, {clock}".ljust(30) + speeds + ratios, flush=True)
 
 
 if __name__ == "__main__":
