@@ -169,6 +169,30 @@ fn reading_may_end_early() {
 }
 
 #[test]
+fn who_reads_slowly_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let launch = |number| ("write", vec![group(STORE, number, 0, &[BASE, BASE + 4])]);
+    let launches: Vec<_> = (0..200).map(launch).collect();
+    let capture = Arc::new(common::capture(folder.path(), &launches));
+    let choice = Choice {
+        threads: std::num::NonZero::new(2),
+        ..Choice::default()
+    };
+    let mut reader = read(Arc::clone(&capture), &choice).unwrap();
+    let mut rows = reader.next().unwrap().unwrap().num_rows();
+    // Until the threads rest.
+    let mut before = 0;
+    while before < capture.watch.read_bytes() {
+        before = capture.watch.read_bytes();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    let (read, all) = (capture.watch.read_bytes(), capture.access_bytes());
+    assert!(read < all / 10, "{read} of {all} bytes are read ahead");
+    rows += reader.map(|batch| batch.unwrap().num_rows()).sum::<usize>();
+    assert_eq!(rows, 400);
+}
+
+#[test]
 fn a_damaged_chunk_is_an_error_behind_what_precedes_it() {
     let folder = tempfile::tempdir().unwrap();
     drop(capture(folder.path()));

@@ -5,7 +5,7 @@ mod memory;
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -24,8 +24,11 @@ use columns::{Columns, Pools};
 /// Most rows of a batch: some 3 MB of memory.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Memory that decoded batches take at most before somebody reads them, apart from one batch for each thread.
+/// Memory that decoded batches take before somebody reads them, unless one for each chunk that is decoded is more.
 const QUEUED_BYTES: usize = 64 << 20;
+
+/// Chunks that each thread is ahead of who reads.
+const CHUNKS_AHEAD: usize = 2;
 
 /// Bytes of a row with all columns.
 const ROW_BYTES: usize = 53;
@@ -94,8 +97,9 @@ struct Shared {
     capture: Arc<Capture>,
     ops: SiteOps,
     tasks: Vec<Task>,
-    /// The next task, and who reads the chunks in the order of the tasks.
-    next: Mutex<(usize, Sender<Receiver<Message>>)>,
+    /// The next task, and who reads the chunks in the order of the tasks. There is room for so many chunks as threads are ahead:
+    /// small chunks fill no queue of their own.
+    next: Mutex<(usize, SyncSender<Receiver<Message>>)>,
     ctas: Vec<CtaRange>,
     schema: SchemaRef,
     /// Places of the wanted columns in the table.
@@ -118,7 +122,10 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
         NonZero::get,
     );
     let threads = threads.min(tasks.len());
-    let (sender, chunks) = channel();
+    let chunks_ahead = CHUNKS_AHEAD * threads;
+    let (sender, chunks) = sync_channel(chunks_ahead);
+    // Those, the one that is read, and the one that waits for room.
+    let queues = chunks_ahead + 2;
     let chunks_left = tasks.len();
     let names = Op::ALL.iter().map(|op| op.name());
     let shared = Arc::new(Shared {
@@ -130,7 +137,7 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
         schema: schema.clone(),
         columns,
         dictionary: Arc::new(StringArray::from_iter_values(names)),
-        queued_batches: (QUEUED_BYTES / (BATCH_ROWS * ROW_BYTES) / threads.max(1)).max(2),
+        queued_batches: (QUEUED_BYTES / (BATCH_ROWS * ROW_BYTES) / queues).max(1),
         pools: Pools::new(),
     });
     for _ in 0..threads {
