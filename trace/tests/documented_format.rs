@@ -79,6 +79,7 @@ fn events_are_written_as_documented() {
         bytes: 8,
         kind: AllocationKind::Imported,
         place: None,
+        device: 0,
     };
     const IMPORTED: &str =
         r#"{"allocate":{"sequence":0,"id":0,"address":4096,"bytes":8,"kind":"imported"}}"#;

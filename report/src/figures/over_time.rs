@@ -4,6 +4,7 @@ use super::communication::{Application, bars, joined, plots};
 use super::multiples::{Mark, Multiples, Plot, Scale};
 use super::numbers::bytes;
 use super::palette;
+use std::collections::HashMap;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::connectivity::ConnectivityRow;
 use superstep_analysis::metrics::timeline::TimelineRow;
@@ -14,6 +15,9 @@ fn thousandths(value: f64) -> String {
 
 /// From this number of launches on, lines instead of bars.
 const MANY: usize = 60;
+
+/// More than a plot has pixels from left to right.
+const MOST_MARKS: usize = 1000;
 
 pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
@@ -87,18 +91,29 @@ pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
         let rows = &metrics.connectivity;
         // Launches in order; those that nobody received from have no place in the table, but keep theirs on the axis.
+        let steps = (0u32..).zip(&metrics.supersteps);
+        let places: HashMap<_, _> = steps.map(|(at, s)| ((s.stream, s.superstep), at)).collect();
         let place = |row: &ConnectivityRow| {
-            let at = (metrics.supersteps.iter())
-                .position(|s| (s.stream, s.superstep) == (row.stream, row.superstep));
-            at.unwrap_or(row.superstep as usize) as f64 + 0.5
+            let at = places.get(&(row.stream, row.superstep));
+            f64::from(*at.unwrap_or(&row.superstep)) + 0.5
         };
-        let mut marks = Vec::new();
-        for row in rows.iter().filter(|row| row.deviation > 0.0) {
-            let (x, low) = (place(row), (row.mean - row.deviation).max(0.0));
-            let spread = vec![(x, low), (x, row.mean + row.deviation)];
-            marks.push(Mark::Line(spread, 2.0, palette::SKY_BLUE));
+        let (mut marks, mut means) = (Vec::new(), Vec::new());
+        for rows in rows.chunks(rows.len().div_ceil(MOST_MARKS).max(1)) {
+            let mean = |value: &dyn Fn(&ConnectivityRow) -> f64| {
+                rows.iter().map(value).sum::<f64>() / rows.len() as f64
+            };
+            let x = mean(&place);
+            means.push((x, mean(&|row| row.mean)));
+            let spread = rows.iter().filter(|row| row.deviation > 0.0);
+            let lows = spread.clone().map(|row| row.mean - row.deviation);
+            let low = lows.fold(f64::INFINITY, f64::min).max(0.0);
+            let highs = spread.map(|row| row.mean + row.deviation);
+            let high = highs.fold(0.0, f64::max);
+            if low < high {
+                let spread = vec![(x, low), (x, high)];
+                marks.push(Mark::Line(spread, 2.0, palette::SKY_BLUE));
+            }
         }
-        let means: Vec<_> = rows.iter().map(|row| (place(row), row.mean)).collect();
         if rows.len() > 1 {
             marks.push(Mark::Line(means.clone(), 1.5, palette::BLUE));
         }
@@ -116,7 +131,8 @@ pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
     Multiples::new(
         "connectivity",
         "Mean out-degree of each superstep (Rieber 2017, figure 6.9)",
-        "Mean number of CTAs that a CTA of the superstep sends to, and one standard deviation on either side.",
+        "Mean number of CTAs that a CTA of the superstep sends to, and one standard deviation on either side. \
+         Of more than a thousand supersteps, neighbours are drawn as one: the mean of their means, and the widest spread.",
         &[
             ("mean", palette::BLUE),
             ("standard deviation", palette::SKY_BLUE),
@@ -142,16 +158,26 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
             .iter()
             .map(|row| milliseconds(row.begin_ns + row.elapsed_ns));
         let end = ends.clone().fold(0.0, f64::max);
-        let marks = (rows.iter().zip(ends))
-            .filter_map(|(row, right)| {
-                let low = lanes.iter().position(|other| *other == lane(row))? as f64;
-                let left = milliseconds(row.begin_ns);
-                // Two launches side by side stay two, and a short one stays visible.
-                let right = (left + (right - left) * 0.97).max(left + end / 500.0);
-                let (from, to) = ((left, low + 0.2), (right, low + 0.8));
-                Some(Mark::Area(from, to, palette::BLUE))
-            })
-            .collect();
+        let mut bars: Vec<Vec<(f64, f64)>> = vec![Vec::new(); lanes.len()];
+        for (row, right) in rows.iter().zip(ends) {
+            let Some(at) = lanes.iter().position(|other| *other == lane(row)) else {
+                continue;
+            };
+            let left = milliseconds(row.begin_ns);
+            // Two launches side by side stay two, and a short one stays visible.
+            let right = (left + (right - left) * 0.97).max(left + end / 500.0);
+            match bars[at].last_mut() {
+                // What covers each other is one bar: a program may have tens of thousands of launches.
+                Some(last) if last.0 <= left && left <= last.1 => last.1 = last.1.max(right),
+                _ => bars[at].push((left, right)),
+            }
+        }
+        let mut marks = Vec::new();
+        for (low, bars) in (0..).map(f64::from).zip(bars) {
+            let area =
+                |(left, right)| Mark::Area((left, low + 0.2), (right, low + 0.8), palette::BLUE);
+            marks.extend(bars.into_iter().map(area));
+        }
         let several_streams = lanes.iter().any(|(stream, _)| *stream != lanes[0].0);
         let names = lanes.iter().map(|(stream, kernel)| {
             let name: String = kernel.chars().take(11).collect();
