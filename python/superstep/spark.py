@@ -8,6 +8,7 @@ buckets say of the same CTAs is joined. Rows are packets of some hundred kilobyt
 from __future__ import annotations
 
 import argparse
+import atexit
 import itertools
 import json
 import os
@@ -91,7 +92,7 @@ class _Job:
         (self.parts / "errors").mkdir()
         if not self.tasks:
             return
-        module = _ship(self.session, self.parts)
+        module = _ship(self.session)
 
         def step(rows, name, *more):
             return rows.mapInArrow(_in_task(module, name, *self.arguments, *more), SCHEMA)
@@ -232,17 +233,26 @@ class _Step:
         self.watch.name_of_step = None
 
 
-def _ship(session, parts):
-    """Gives the executors this module, if they are other machines. Returns the name of the folder that they have it in."""
-    if session.sparkContext.master.startswith("local"):
+# Applications whose executors have this module.
+_shipped: set[str] = set()
+
+
+def _ship(session):
+    """Gives the executors this module, if they are other processes. Returns the name of the folder that they have it in."""
+    context = session.sparkContext
+    if context.master.startswith("local"):
         return None
-    archive = parts / f"{MODULE}.zip"
-    folder = Path(superstep.__file__).parent
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
-        for path in sorted(folder.iterdir()):
-            if path.is_file():
-                file.write(path, f"superstep/{path.name}")
-    session.sparkContext.addArchive(f"{archive.as_uri()}#{MODULE}")
+    if context.applicationId not in _shipped:
+        # Executors that start later fetch it too, so it stays as long as this process.
+        place = tempfile.mkdtemp(prefix="superstep-")
+        atexit.register(shutil.rmtree, place, ignore_errors=True)
+        archive = Path(place, f"{MODULE}.zip")
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+            for path in sorted(Path(superstep.__file__).parent.iterdir()):
+                if path.is_file():
+                    file.write(path, f"superstep/{path.name}")
+        context.addArchive(f"{archive.as_uri()}#{MODULE}")
+        _shipped.add(context.applicationId)
     return MODULE
 
 

@@ -22,6 +22,20 @@ ROOT = Path(__file__).resolve().parents[2]
 CAPTURES = [ROOT / "trace" / "tests" / "version_1" / name for name in ("whole", "killed")]
 SMALL = {"spark.driver.memory": "512m", "spark.executor.memory": "512m", "spark.ui.enabled": "false"}
 
+# One session analyses one capture after the other.
+TWICE = """
+import sys
+from pyspark.sql import SparkSession
+from superstep import spark
+url, parts, *captures = sys.argv[1:]
+builder = SparkSession.builder.master(url).config("spark.driver.memory", "512m").config("spark.executor.memory", "512m")
+session = builder.getOrCreate()
+for number, capture in enumerate(captures):
+    (analysis,) = spark.analyse(session, [capture], f"{parts}-{number}", buckets=2)
+    print(analysis.digest)
+session.stop()
+"""
+
 
 def digests():
     return [superstep.open(path).analyse().digest for path in CAPTURES]
@@ -96,6 +110,14 @@ class Standalone(unittest.TestCase):
             self.assertEqual(both.returncode, 9, both.stderr)
             self.assertEqual([line.split()[-1] for line in both.stdout.splitlines()], digests())
             self.assertEqual(sorted(os.listdir(out)), ["0-whole", "1-killed"])
+            twice = subprocess.run(
+                [sys.executable, "-c", TWICE, cluster.url, Path(out, "parts"), *CAPTURES],
+                env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+            self.assertEqual(twice.stdout.split(), digests(), twice.stderr)
 
 
 if __name__ == "__main__":
