@@ -69,9 +69,12 @@ pub fn analyse_within(
     if in_situ::has_sums(capture)? {
         return of_sums(capture, options, limit);
     }
-    let mut engine = Engine::watched(options, limit, capture.watch.clone());
-    let walk = walk(capture, &mut engine, &mut OfCapture(capture))?;
-    Ok(walk.into_analysis(capture, options, engine.finish()?))
+    // By one of the threads that share the work: to hand each launch to another one takes longer than a small launch.
+    rayon::scope(|_| {
+        let mut engine = Engine::watched(options, limit, capture.watch.clone());
+        let walk = walk(capture, &mut engine, &mut OfCapture(capture))?;
+        Ok(walk.into_analysis(capture, options, engine.finish()?))
+    })
 }
 
 /// Where the accesses of launches come from. Everything else about an analysis is the same on one machine and on many.

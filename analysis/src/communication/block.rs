@@ -129,12 +129,28 @@ impl Block {
         }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Memory(records, _) => records.len(),
+            Self::Disk(pieces) => pieces.iter().map(|piece| piece.items).sum(),
+        }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Memory(records, _) => records.len() * size_of::<Record>(),
             Self::Disk(_) => 0,
         }
     }
+}
+
+/// Records that are worth a task of their own.
+const TASK_RECORDS: usize = 1024;
+
+/// Shards that a thread takes together, so that small launches keep few threads awake.
+pub(crate) fn shards_of_a_task(blocks: &[Block]) -> usize {
+    let records: usize = blocks.iter().map(Block::len).sum();
+    SHARDS / (records / TASK_RECORDS).clamp(1, SHARDS)
 }
 
 /// Moves those of `blocks` that are in memory, which are the last ones, to `file`. They become one: a shard's records of many blocks

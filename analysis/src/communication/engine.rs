@@ -1,6 +1,8 @@
 //! The engine: launches and host writes in, tables out.
 
-use super::block::{Block, Pool, SHARDS, Spare, collect, recycle, shard_of, spill};
+use super::block::{
+    Block, Pool, SHARDS, Spare, collect, recycle, shard_of, shards_of_a_task, spill,
+};
 use super::detail::{Found, Regions};
 use super::exact::{self, Matching};
 use super::host::Untraced;
@@ -372,6 +374,7 @@ impl Engine {
         let pages_bytes = AtomicUsize::new(self.shards.iter().map(Shard::bytes).sum());
         let (transfers, strides) = (&self.transfers, &self.strides);
         (self.shards.par_iter_mut().enumerate())
+            .with_min_len(shards_of_a_task(blocks))
             .filter(|(number, _)| blocks.iter().any(|block| block.count(*number) > 0))
             .try_for_each(|(number, shard)| {
                 let name = format!("pages-{number}");
