@@ -339,6 +339,25 @@ fn any_group() -> impl Strategy<Value = AccessGroup> {
 }
 
 /// Groups that follow from each other, more or less: with the moves, masks and links that programs make.
+/// The address of `lane` at site `number`, of one of five kinds, in a round. Not inlined into [`any_program`]: LLVM 22 takes ten
+/// minutes and more for its loops then.
+#[inline(never)]
+fn address_of(
+    (kind, bits, lg_width): (u64, u64, u32),
+    (base, number, round): (u64, u64, u64),
+    lane: u64,
+) -> u64 {
+    let mixed = |value, bits: u64| (mix(value) % (1 << bits)) << lg_width;
+    match kind {
+        0 => base + lane * 4,
+        1 => base,
+        2 => base + mixed(lane, bits),
+        3 => base + mixed(round << 8 | lane, bits),
+        // The same numbers at each such site.
+        _ => ((1 + number) << 42) + mixed(round << 8 | lane, 20),
+    }
+}
+
 fn any_program() -> impl Strategy<Value = Vec<AccessGroup>> {
     let site = (
         any::<bool>(),
@@ -363,17 +382,9 @@ fn any_program() -> impl Strategy<Value = Vec<AccessGroup>> {
                         + (number as u64) * (1 << 32)
                         + step * round
                         + 4096 * u64::from(warp);
-                    let address = |lane| match kind {
-                        0 => base + lane * 4,
-                        1 => base,
-                        2 => base + ((mix(lane) % (1 << bits)) << lg_width),
-                        3 => base + ((mix(round << 8 | lane) % (1 << bits)) << lg_width),
-                        // The same numbers at each such site.
-                        _ => {
-                            ((1 + number as u64) << 42)
-                                + ((mix(round << 8 | lane) % (1 << 20)) << lg_width)
-                        }
-                    };
+                    let of_site = (kind, bits, lg_width);
+                    let at = (base, number as u64, round);
+                    let address = |lane| address_of(of_site, at, lane);
                     groups.push(AccessGroup {
                         cta: warp / 2,
                         warp: warp % 2,
