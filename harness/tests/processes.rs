@@ -104,17 +104,21 @@ fn launches(result: &Value) -> Vec<(u64, u64)> {
     processes.iter().map(numbers).collect()
 }
 
+/// A folder with the results of `FORKS` with so many processes.
+fn forked(processes: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("forks.cu"), FORKS).unwrap();
+    let command = ["run", "forks.cu", "--backend", "cpu", "--", processes];
+    passes(folder.path(), &command);
+    folder
+}
+
 #[test]
 fn forked_processes_are_joined_and_the_parent_leaves_nothing() {
     if !tools_are_here() {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("forks.cu"), FORKS).unwrap();
-    passes(
-        folder.path(),
-        &["run", "forks.cu", "--backend", "cpu", "--", "3"],
-    );
+    let folder = forked("3");
     let whole = result(folder.path(), "forks");
     assert_eq!(whole["launches"], 6);
     assert_eq!(whole["threads"]["stores"], 6 * 64);
@@ -297,12 +301,7 @@ fn a_path_has_a_place_for_the_process() {
     if !tools_are_here() {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("forks.cu"), FORKS).unwrap();
-    passes(
-        folder.path(),
-        &["run", "forks.cu", "--backend", "cpu", "--", "1"],
-    );
+    let folder = forked("1");
     // The traced variant, as the run has started it.
     let outcome = "out/forks/latest/benchmarks/forks/traced/outcome.json";
     let outcome = fs::read_to_string(folder.path().join(outcome)).unwrap();
