@@ -174,6 +174,29 @@ fn what_has_bounds_must_lie_within_them() {
 }
 
 #[test]
+fn where_runs_differ_sums_lie_between_two_traces() {
+    let folders = [0, 1, 2].map(|_| tempfile::tempdir().unwrap());
+    let one = analysed(&traced(folders[0].path()));
+    // Another run, in which the second launch loads half as much.
+    let mut other = one.clone();
+    other.communication.launches[1].volume.loaded_bytes = 64;
+    let check = |loaded: u64| {
+        let sums = sums(folders[2].path(), |it| it.read.loads.bytes = loaded);
+        in_situ_between(&analysed(&sums), [&one, &other], sums.sites())
+    };
+    for within in [64, 100, 128] {
+        let check = check(within);
+        assert!(check.ok && !check.warning, "{check:?}");
+        let detail = "runs differ; 24 of 24 volumes of kernels lie between two traces";
+        assert_eq!(check.detail, detail);
+    }
+    let check = check(60);
+    assert!(check.ok && check.warning, "{check:?}");
+    let furthest = "furthest outside is loaded_bytes of read: 60 to 60 in situ, 64 to 128 traced";
+    assert!(check.detail.ends_with(furthest), "{check:?}");
+}
+
+#[test]
 fn sums_that_contradict_each_other_are_found() {
     let broken = |change: fn(&mut Sums)| {
         let folder = tempfile::tempdir().unwrap();

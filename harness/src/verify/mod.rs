@@ -37,7 +37,7 @@ use superstep_report::run_summary::{Check, NotCompared};
 pub use counts::Unsteady;
 pub use expected::expected_counts;
 pub use golden::{Golden, compare_with_golden, golden_is_whole, require_golden};
-pub use in_situ::{check_sums, in_situ_equal, in_situ_unsteady};
+pub use in_situ::{check_sums, in_situ_between, in_situ_equal};
 pub use output::{
     RunFiles, Unstable, check_manifest, no_plain_build, outputs_equal, plain_build_equal, read_text,
 };

@@ -359,9 +359,11 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
   Entry *place = nullptr;
   unsigned of_class = IN_SITU_NONE;
   const unsigned words = width_bytes >= 4 ? width_bytes / 4 : 1;
-  // Whole words, all in one block, aligned: 16 bytes never cross it. What the first look finds holds: later, they may have been split.
+  const unsigned bytes = width_bytes >= 4 ? 0xf : ((1u << width_bytes) - 1) << (address & 3);
+  // Whole words, or loads from one, all in one block, aligned: 16 bytes never cross it. What the first look finds holds: later, they may
+  // have been split.
   Entry entries[4];
-  bool simple = width_bytes >= 4 && (address & (width_bytes - 1)) == 0;
+  bool simple = (width_bytes >= 4 || operation == IN_SITU_LOAD) && (address & (width_bytes - 1)) == 0;
   if (simple) {
     place = entry_of(me.context, address);
     simple = place != nullptr;
@@ -397,8 +399,9 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
       if (i >= words) break;
       const Entry e = entries[i];
       if (operation != IN_SITU_STORE) {
-        if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, 4);
-        if (of_class == IN_SITU_COMMUNICATED) communicated(me, place + i, e, address + 4 * i, 0xf, 0xf, i == 0);
+        if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, __popc(bytes));
+        if (of_class == IN_SITU_COMMUNICATED)
+          communicated(me, place + i, e, (address & ~(uint64_t)3) + 4 * i, bytes, bytes, i == 0);
       }
       // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
       const bool is_known = ((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (operation != IN_SITU_STORE || e.now & IN_SITU_PLAIN);

@@ -66,7 +66,13 @@ bool waits;
 void run(Access access) {
   blockIdx.x = access.cta;
   threadIdx.x = access.thread;
-  __superstep_probe_access(&context, parameter, access.operation << 28, (void *)access.address, access.width);
+  // As for sites that are known when the handler is compiled, which is the usual way.
+  const unsigned site = access.operation << 28;
+  switch (operation_of(site)) {
+  case IN_SITU_LOAD: return choose<IN_SITU_LOAD>(&context, parameter, site, access.address, access.width);
+  case IN_SITU_STORE: return choose<IN_SITU_STORE>(&context, parameter, site, access.address, access.width);
+  default: return choose<IN_SITU_ATOMIC>(&context, parameter, site, access.address, access.width);
+  }
 }
 
 void meanwhile() {
