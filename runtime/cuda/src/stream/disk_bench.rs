@@ -83,7 +83,7 @@ fn convolution(thread: u32, step: u32) -> u64 {
         if left < rows * columns {
             let row = i - 1 - first_row - left % rows;
             let column = j - 1 - first_column - left / rows;
-            return u64::from(thread / 256) << 20 | u64::from(MORE_ROWS * column + row) * 4;
+            return (u64::from(thread / 256) << 20) + u64::from(MORE_ROWS * column + row) * 4;
         }
         left -= rows * columns;
         element += 256;
