@@ -67,13 +67,14 @@ impl Team {
         })
     }
 
-    /// One worker is through with launches, the first of them `serial`. Answers those that all workers are through with now, and
-    /// what all of them found. Each worker comes once for each launch, in order, so launches are complete in order, too.
+    /// One worker is through with launches, the first of them `serial`. Gives `end` those that all workers are through with now, and
+    /// what all of them found; nobody ends later ones before it returns. Each worker comes once for each launch, in order, so launches are complete in order, too.
     fn arrive<'a>(
         &self,
         serial: u64,
         parts: impl Iterator<Item = &'a Ending>,
-    ) -> Vec<(u64, Ending)> {
+        end: impl FnOnce(Vec<(u64, Ending)>),
+    ) {
         let mut arrived = self.arrived.lock();
         let first = serial.saturating_sub(arrived.first_serial) as usize;
         for (index, part) in (first..).zip(parts) {
@@ -96,7 +97,7 @@ impl Team {
             let ending = arrived.launches.pop_front();
             complete.extend(ending.map(|(_, ending)| (serial, ending)));
         }
-        complete
+        end(complete);
     }
 }
 
@@ -309,19 +310,20 @@ impl<S: Sink> Worker<S> {
             return;
         };
         let first = first.serial;
-        let complete = self
-            .team
-            .arrive(first, parts.iter().map(|(_, ending)| ending));
-        let number = complete.len();
-        self.queue.pop_many(number);
-        for (serial, mut ending) in complete {
-            // The last one to be through with a launch has its ticket.
-            if let Some((ticket, _)) = parts.get(serial.saturating_sub(first) as usize) {
-                ending.failure = ticket.failure();
-                self.sink.end(ticket, ending);
+        let endings = parts.iter().map(|(_, ending)| ending);
+        let (queue, sink) = (&self.queue, &mut self.sink);
+        self.team.arrive(first, endings, |complete| {
+            let number = complete.len();
+            queue.pop_many(number);
+            for (serial, mut ending) in complete {
+                // The last one to be through with a launch has its ticket.
+                if let Some((ticket, _)) = parts.get(serial.saturating_sub(first) as usize) {
+                    ending.failure = ticket.failure();
+                    sink.end(ticket, ending);
+                }
             }
-        }
-        self.queue.done(number);
+            queue.done(number);
+        });
     }
 
     fn while_running(&mut self, ticket: &Ticket) {
