@@ -333,7 +333,7 @@ impl<S: Sink> Worker<S> {
         self.tell();
         let (mut written, mut last_write) = (false, Instant::now());
         while !self.queue.is_over(ticket) {
-            if self.look(ticket, true) {
+            if self.look(ticket, !self.discard) {
                 self.queue.moved();
                 (self.nap, self.last_move, written) = (NAP_SHORTEST, Instant::now(), false);
                 if self.last_move - last_write > BUSY_AFTER {
