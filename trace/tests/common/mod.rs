@@ -96,7 +96,7 @@ pub fn any_loop(base: u64) -> impl Strategy<Value = Vec<AccessGroup>> {
                         1 => start + moved,
                         2 => start + moved + (index(lane) << log),
                         // Lanes in rounds of their own.
-                        5 => start + (lane % 3 + round % (2 + lane % 7) << log),
+                        5 => start + ((lane % 3 + round % (2 + lane % 7)) << log),
                         3 => start + (index(lane ^ moved ^ u64::from(number)) << log),
                         _ => start + (index(lane ^ moved) << log),
                     };
