@@ -311,7 +311,7 @@ fn a_later_version_is_refused() {
     std::fs::write(&path, bytes).unwrap();
     let error = Capture::open(folder.path()).unwrap_err().to_string();
     assert!(
-        error.contains("format version 9, this tool reads 1 to 7"),
+        error.contains("format version 9, this tool reads 1 to 8"),
         "{error}"
     );
 }

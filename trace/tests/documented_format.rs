@@ -178,7 +178,7 @@ fn an_opaque_launch_raises_the_version_of_the_events() {
     assert_eq!(ranges, [(4096, 16), (4128, 16), (4160, 16)]);
     chunks_of(
         &std::fs::read(folder.path().join("stream-0.sst")).unwrap(),
-        6,
+        8,
         2,
         0,
     );

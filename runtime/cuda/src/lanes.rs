@@ -6,6 +6,7 @@ use crate::monitor::Item;
 use crate::queue::{Queue, Ticket};
 use crate::runtime::{Runtime, runtime};
 use crate::signals;
+use crate::stream::shared::SharedRing;
 use crate::stream::{self, workers};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -90,14 +91,12 @@ impl Lane {
             }
             Transport::Stream(buffer, settings) => {
                 let team = workers::Team::new(settings.workers);
-                let mut parts: Vec<Vec<_>> = (0..settings.workers).map(|_| Vec::new()).collect();
-                for ring in buffer.rings {
-                    parts[ring.number() % settings.workers].push(ring);
-                }
+                let rings = SharedRing::all(buffer.rings);
                 let mut consumers = Vec::new();
-                for rings in parts {
-                    let (queue, team) = (queue.clone(), team.clone());
-                    let mut worker = workers::Worker::new(queue, team, rings, settings.how, sink);
+                for number in 0..settings.workers {
+                    let (queue, team, rings) = (queue.clone(), team.clone(), rings.clone());
+                    let mut worker =
+                        workers::Worker::new(queue, team, number, rings, settings.how, sink);
                     consumers.push(spawn(Box::new(move || worker.run()))?);
                 }
                 let parameter = buffer.shape.parameter();

@@ -5,7 +5,7 @@ mod replay;
 mod version_1;
 
 use crate::codec::{Decoder, version_2};
-use crate::container::{ChunkReader, FORMAT_VERSION, Role};
+use crate::container::{ChunkReader, GROUP_COLUMNS_VERSION, Role};
 use crate::error::{Result, TraceError};
 use crate::writer::EVENTS_FILE;
 use crate::{AccessGroup, Header, LaunchId, ModuleTable, Outcome, SiteTable, StreamId, Watch};
@@ -64,7 +64,7 @@ impl GroupBuffer {
     /// first that is malformed, if there is one.
     fn groups(&mut self, version: u32, mut visit: impl FnMut(&AccessGroup) -> bool) -> Option<u64> {
         let (mut number, mut group) = (0, AccessGroup::EMPTY);
-        if version < FORMAT_VERSION {
+        if version < GROUP_COLUMNS_VERSION {
             self.old_decoder.clear();
             let mut at = 0;
             while at < self.raw.len() {

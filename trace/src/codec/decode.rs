@@ -184,12 +184,48 @@ impl Decoder {
                 slot.addresses(mask, &mut group.addresses);
             }
             _ => {
-                let addresses = &mut group.addresses[..lanes_count];
-                self.values(payload, form, number, addresses)?;
+                if form == FORM_STRAYS {
+                    self.strays(payload, [number, which], group)?;
+                } else {
+                    let addresses = &mut group.addresses[..lanes_count];
+                    self.values(payload, form, number, addresses)?;
+                }
+                let addresses = &group.addresses[..lanes_count];
                 self.state.slots[number].set(mask, addresses);
             }
         }
         self.state.slots[number].link = group.addresses[0].wrapping_sub(origin);
+        Some(())
+    }
+
+    /// Moves all lanes, and reads where a few of them are instead.
+    fn strays(
+        &mut self,
+        payload: &[u8],
+        [number, which]: [usize; 2],
+        group: &mut AccessGroup,
+    ) -> Option<()> {
+        let bytes = &payload[self.bits_start..];
+        let is_new = self.bits.get(bytes, 1)? != 0;
+        let count = self.bits.get(bytes, STRAYS_BITS)?;
+        let width = self.bits.get(bytes, WIDTH_BITS)? as u32;
+        if width > 64 {
+            return None;
+        }
+        if is_new {
+            self.state.slots[number].moves[which] = self.number(payload)?;
+        }
+        let slot = &mut self.state.slots[number];
+        let shift = slot.frame.map_or(0, |frame| frame.shift);
+        slot.base = slot.base.wrapping_add(slot.moves[which]);
+        slot.addresses(group.mask, &mut group.addresses);
+        let addresses = &mut group.addresses[..group.mask.count_ones() as usize];
+        for _ in 0..count {
+            let index = self.bits.get(bytes, STRAYS_BITS)? as usize;
+            let far = unzigzag(self.bits.get(bytes, width)?) as u64;
+            let address = addresses.get_mut(index)?;
+            *address = address.wrapping_add(far << shift);
+        }
         Some(())
     }
 

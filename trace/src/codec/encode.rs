@@ -259,7 +259,9 @@ impl Encoder {
         }
         let source = state.source(number, before);
         let link = addresses[0].wrapping_sub(state.source_of_lane(source, first_lane));
-        let is_linked = state.slots[number].link == link
+        // From its own last group the slot would have moved.
+        let is_linked = (before != number || has_moved)
+            && state.slots[number].link == link
             && (lanes(mask).zip(addresses)).all(|(lane, &address)| {
                 state.source_of_lane(source, lane).wrapping_add(link) == address
             });
@@ -283,7 +285,10 @@ impl Encoder {
             self.number(stride);
             return FORM_RUN;
         }
-        let form = self.values(number, addresses);
+        let form = match which == 0 && self.strays(number, mask, addresses) {
+            true => FORM_STRAYS,
+            false => self.values(number, addresses),
+        };
         self.state.slots[number].set(mask, addresses);
         form
     }

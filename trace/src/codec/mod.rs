@@ -8,6 +8,7 @@ mod bits;
 mod decode;
 mod encode;
 mod model;
+mod strays;
 mod values;
 pub(crate) mod version_2;
 
@@ -38,6 +39,8 @@ const FORM_LINK: u8 = 3 << 5;
 const FORM_FRAME: u8 = 4 << 5;
 const FORM_VALUES: u8 = 5 << 5;
 const FORM_NEW_FRAME: u8 = 6 << 5;
+/// All but a few lanes moved equally far.
+const FORM_STRAYS: u8 = 7 << 5;
 
 /// In place of a tag: the one before is repeated, and a varint says how often.
 const TAG_REPEAT: u8 = PLACE_MASK;
@@ -49,6 +52,8 @@ const VALUES_DIFFERENCES: u64 = 2;
 const VALUES_KIND_BITS: u32 = 2;
 /// Bits of a width.
 const WIDTH_BITS: u32 = 7;
+/// Bits of the number of strays, and of the index of one among the active lanes.
+const STRAYS_BITS: u32 = 5;
 
 /// Lengths of the first three columns, before the columns.
 const COLUMNS_HEADER_BYTES: usize = 12;

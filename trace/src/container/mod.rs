@@ -28,15 +28,18 @@ pub(crate) const IN_SITU_VERSION: u32 = 4;
 /// Version of an `events.sst` with parts in columns, which were events before.
 pub(crate) const COLUMNS_VERSION: u32 = 5;
 
-/// Version of a stream: the first with the present encoding of groups.
-pub const FORMAT_VERSION: u32 = 6;
+/// The first version of a stream with the present columns of groups.
+pub(crate) const GROUP_COLUMNS_VERSION: u32 = 6;
 
 /// Version of an `events.sst` of a program that shares memory with another process: a reader that does not know that would take
 /// the memory for the program's own.
 pub(crate) const PROCESSES_VERSION: u32 = 7;
 
+/// Version of a stream, in which groups may have strays.
+pub const FORMAT_VERSION: u32 = 8;
+
 /// The newest version that is read.
-const LATEST_VERSION: u32 = PROCESSES_VERSION;
+const LATEST_VERSION: u32 = FORMAT_VERSION;
 
 /// The oldest version that is still read.
 const OLDEST_VERSION: u32 = 1;

@@ -1,9 +1,9 @@
 //! Finds the whole chunks of a file and reads them.
 
 use super::{
-    CHUNK_HEADER_BYTES, CHUNK_MAGIC, FILE_HEADER_BYTES, FLAG_HEAD, FLAG_ZSTD, FORMAT_VERSION,
-    HEAD_LENGTH_BYTES, Kind, LATEST_VERSION, MAGIC, MAX_CHUNK_ACCESSES, MAX_CHUNK_BYTES,
-    OLDEST_VERSION, Role,
+    CHUNK_HEADER_BYTES, CHUNK_MAGIC, FILE_HEADER_BYTES, FLAG_HEAD, FLAG_ZSTD,
+    GROUP_COLUMNS_VERSION, HEAD_LENGTH_BYTES, Kind, LATEST_VERSION, MAGIC, MAX_CHUNK_ACCESSES,
+    MAX_CHUNK_BYTES, OLDEST_VERSION, Role,
 };
 use crate::error::{Result, TraceError};
 use std::cell::RefCell;
@@ -223,7 +223,7 @@ fn parse_chunk_header(
         stored_bytes: u32_at(header, 28),
         checksum: u64_at(header, 32),
     };
-    let known_flags = if version < FORMAT_VERSION {
+    let known_flags = if version < GROUP_COLUMNS_VERSION {
         &[0, FLAG_ZSTD][..]
     } else {
         &[0, FLAG_ZSTD, FLAG_HEAD]
@@ -236,7 +236,7 @@ fn parse_chunk_header(
     }
     // Before version 6 a group of up to 32 accesses takes two bytes at least.
     let most_items = match version {
-        0..FORMAT_VERSION => 16 * u64::from(info.raw_bytes),
+        0..GROUP_COLUMNS_VERSION => 16 * u64::from(info.raw_bytes),
         _ => MAX_CHUNK_ACCESSES,
     };
     if info.kind == Kind::ACCESSES && info.items > most_items {

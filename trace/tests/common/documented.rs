@@ -11,7 +11,7 @@ pub fn number(bytes: &[u8]) -> u64 {
 
 /// Kind, launch, thread accesses and payload of every chunk.
 pub fn chunks(file: &[u8], role: u64, stream: u64) -> Vec<(u8, u32, u64, Vec<u8>)> {
-    chunks_of(file, if role == 1 { 2 } else { 6 }, role, stream)
+    chunks_of(file, if role == 1 { 2 } else { 8 }, role, stream)
 }
 
 pub fn chunks_of(

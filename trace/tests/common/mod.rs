@@ -77,7 +77,7 @@ pub fn any_group(base: u64) -> impl Strategy<Value = AccessGroup> {
 
 /// Groups of a loop as programs have them: whose lanes move on, leave it, and use the same index in several allocations.
 pub fn any_loop(base: u64) -> impl Strategy<Value = Vec<AccessGroup>> {
-    let site = (0u64..4, 0u32..5);
+    let site = (0u64..4, 0u32..6);
     let sites = proptest::collection::vec(site, 1..5);
     (sites, 1u64..10, 1u32..4, any::<[u32; 4]>(), any::<bool>()).prop_map(
         move |(sites, rounds, warps, masks, narrows)| {
@@ -95,6 +95,8 @@ pub fn any_loop(base: u64) -> impl Strategy<Value = Vec<AccessGroup>> {
                         0 => start + moved + (lane << log),
                         1 => start + moved,
                         2 => start + moved + (index(lane) << log),
+                        // Lanes in rounds of their own.
+                        5 => start + ((lane % 3 + round % (2 + lane % 7)) << log),
                         3 => start + (index(lane ^ moved ^ u64::from(number)) << log),
                         _ => start + (index(lane ^ moved) << log),
                     };

@@ -180,6 +180,22 @@ pub fn decode(payload: &[u8]) -> Vec<AccessGroup> {
                 }
                 slot.moves[which] = slot.base.wrapping_sub(old);
             }
+            7 => {
+                let (is_new, count, size) = (bits.take(1), bits.take(5), bits.take(7));
+                if is_new == 1 {
+                    slot.moves[which] = signed();
+                }
+                let moved = |&lane: &usize| slot.address(lane).wrapping_add(slot.moves[which]);
+                let mut all: Vec<_> = active.iter().map(moved).collect();
+                let shift = slot.frame.map_or(0, |frame| frame.1);
+                for _ in 0..count {
+                    let (index, far) = (bits.take(5), bits.take(size));
+                    let far = far >> 1 ^ (far & 1).wrapping_neg();
+                    let address = &mut all[index as usize];
+                    *address = address.wrapping_add(far << shift);
+                }
+                slot.set(&active.iter().copied().zip(all).collect::<Vec<_>>());
+            }
             form => {
                 if form == 6 {
                     let old = slot.frame.map_or(0, |frame| frame.0);

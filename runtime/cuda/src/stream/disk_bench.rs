@@ -10,8 +10,8 @@ use superstep_trace::{AccessGroup, CaptureWriter, ChunkBuilder, Header, LaunchId
 const PIECE_BYTES: usize = 64 << 10;
 /// Warps that write by turns: those of an SM's eight CTAs of `suites/bench`.
 const WARPS: u32 = 64;
-/// Unrolled loads of a round, each a site.
-const SITES: u16 = 8;
+/// Loads of a warp in a round.
+const STEPS: u32 = 8;
 /// CTAs of the program, 256 threads each.
 const CTAS: u32 = 132 * 8;
 const BASE: u64 = 0x7f12_3400_0000;
@@ -64,36 +64,62 @@ fn mix(x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// The first three as `suites/bench` has them.
-const PATTERNS: [(&str, Pattern); 5] = [
-    ("coalesced", |thread, step| {
+/// Rodinia's heartwall: each lane has an element of a convolution of 51 by 51 with 81 by 81 elements, and goes over all pairs that
+/// make it, column by column. Columns have different lengths, so the lanes are apart.
+fn convolution(thread: u32, step: u32) -> u64 {
+    const ROWS: u32 = 51;
+    const MORE_ROWS: u32 = 81;
+    const SUMS: u32 = ROWS + MORE_ROWS - 1;
+    let overlap = |i: u32| {
+        (
+            i.saturating_sub(MORE_ROWS),
+            i.min(ROWS) - i.saturating_sub(MORE_ROWS),
+        )
+    };
+    let (mut element, mut left) = (thread % 256, step + 20_000);
+    loop {
+        let (i, j) = (element % SUMS + 1, element / SUMS % SUMS + 1);
+        let ((first_row, rows), (first_column, columns)) = (overlap(i), overlap(j));
+        if left < rows * columns {
+            let row = i - 1 - first_row - left % rows;
+            let column = j - 1 - first_column - left / rows;
+            return (u64::from(thread / 256) << 20) + u64::from(MORE_ROWS * column + row) * 4;
+        }
+        left -= rows * columns;
+        element += 256;
+    }
+}
+
+/// Name, unrolled loads of a loop, each a site, and addresses. The first three are those of `suites/bench`.
+const PATTERNS: [(&str, u32, Pattern); 6] = [
+    ("coalesced", 8, |thread, step| {
         u64::from(thread.wrapping_add(step * CTAS * 256) % (1 << 24)) * 4
     }),
-    ("broadcast", |thread, step| {
+    ("broadcast", 8, |thread, step| {
         u64::from((thread / 32).wrapping_add(step * CTAS * 8) % (1 << 24)) * 4
     }),
-    ("scattered", |thread, step| {
+    ("scattered", 8, |thread, step| {
         u64::from(lcg(thread.wrapping_mul(2_654_435_761), step) >> 8) * 4
     }),
-    ("random", |thread, step| {
+    ("random", 8, |thread, step| {
         mix(u64::from(thread) << 32 | u64::from(step)) % (1 << 24) * 4
     }),
-    ("random in 4 KiB", |thread, step| {
+    ("random in 4 KiB", 8, |thread, step| {
         let at = mix(u64::from(thread) << 32 | u64::from(step)) % (1 << 10) * 4;
         at + u64::from(thread / 32 % 512 + step % 16 * 512) * 4096
     }),
+    ("heartwall", 1, convolution),
 ];
 
 /// The pieces that a ring brings of `rounds` rounds.
-fn pieces(pattern: Pattern, rounds: u32) -> Vec<Vec<u8>> {
+fn pieces(pattern: Pattern, sites: u32, rounds: u32) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for round in 0..rounds {
         for warp in 0..WARPS {
-            for site in 0..SITES {
+            for step in round * STEPS..(round + 1) * STEPS {
                 let thread = |lane: u32| (warp / 8 * 132 * 256 + warp % 8 * 32) + lane;
-                let step = round * u32::from(SITES) + u32::from(site);
                 let group = AccessGroup {
-                    site: superstep_trace::SiteId::new(0, site),
+                    site: superstep_trace::SiteId::new(0, (step % sites) as u16),
                     cta: warp / 8 * 132,
                     warp: warp % 8,
                     sm: 0,
@@ -121,8 +147,8 @@ fn to_disk() {
         "pattern", "M accesses/s", "bytes/access", "wire bytes"
     );
 
-    for (name, pattern) in PATTERNS {
-        let pieces = pieces(pattern, rounds);
+    for (name, sites, pattern) in PATTERNS {
+        let pieces = pieces(pattern, sites, rounds);
         let wire: usize = pieces.iter().map(Vec::len).sum();
         let begin = Instant::now();
         let (mut best, mut stored, mut accesses) = (Duration::MAX, 0, 0);
@@ -145,7 +171,7 @@ fn to_disk() {
                 .expect("the file can be written");
             best = best.min(start.elapsed());
             (stored, accesses) = (capture.written_bytes(), out.accesses);
-            assert_eq!(accesses, u64::from(rounds * WARPS * u32::from(SITES) * 32));
+            assert_eq!(accesses, u64::from(rounds * WARPS * STEPS * 32));
         }
         println!(
             "{name:16} {:>12.1} {:>14.4} {:>10.3}",

@@ -1,7 +1,7 @@
 //! The protocol `stream`: compact records in rings on the device, which the kernel's own warps carry to the host.
 //!
 //! docs/capture/protocol.md has the protocol and its argument. `layout` is what both sides share, `wire` reads records, `rings` is the
-//! host's view of a buffer, `workers` the threads that empty it, `buffer` allocates it, `flush` ends a launch's pieces.
+//! host's view of a buffer, `shared` who reads which ring, `workers` the threads that empty it, `buffer` allocates it, `flush` ends a launch's pieces.
 
 pub mod buffer;
 mod by_warp;
@@ -11,6 +11,7 @@ pub mod flush;
 pub mod layout;
 pub mod rings;
 pub mod settings;
+pub mod shared;
 pub mod wire;
 #[cfg(test)]
 mod wire_tests;

@@ -20,6 +20,31 @@ impl Ended {
     }
 }
 
+/// Looks whether a ring has a piece, from any thread.
+#[derive(Clone, Copy)]
+pub struct Peek {
+    ready: *const AtomicU64,
+    taken: *const AtomicU64,
+    mask: u32,
+}
+
+// SAFETY: the words live as long as the value (a condition of `HostRing::all`), and are only read, atomically.
+unsafe impl Send for Peek {}
+// SAFETY: as above.
+unsafe impl Sync for Peek {}
+
+impl Peek {
+    /// Whether there was a piece that nobody had taken yet.
+    pub fn has_piece(&self) -> bool {
+        // SAFETY: the ring's own word.
+        let next = unsafe { &*self.taken }.load(Ordering::Relaxed) as u32;
+        let slot = (next & self.mask) as usize;
+        // SAFETY: the slot is below `host_slots`, and `HostRing::all` asked for that many pairs of words.
+        let ready = unsafe { &*self.ready.add(2 * slot) };
+        ready.load(Ordering::Relaxed) as u32 == next.wrapping_add(1)
+    }
+}
+
 /// One ring's side on the host. One thread uses it at a time.
 pub struct HostRing {
     number: usize,
@@ -66,6 +91,14 @@ impl HostRing {
 
     pub fn number(&self) -> usize {
         self.number
+    }
+
+    pub fn peek(&self) -> Peek {
+        Peek {
+            ready: self.ready,
+            taken: self.taken,
+            mask: self.shape.host_slots as u32 - 1,
+        }
     }
 
     /// Hands the next piece to `read`, if the device has brought it and it belongs to launch `serial` of the buffer, and then

@@ -3,6 +3,7 @@
 use super::layout::Shape;
 use super::rings::HostRing;
 use super::settings::{SinkChoice, WorkerSettings};
+use super::shared::SharedRing;
 use super::wire_tests::record;
 use super::workers::{Team, Worker};
 use crate::consumer::{Ending, Sink};
@@ -13,13 +14,18 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use superstep_runtime_core::ActiveLaunch;
-use superstep_trace::{AccessGroup, ChunkBuilder, Launch, LaunchId, SiteId, StreamId};
+use superstep_trace::{
+    AccessGroup, Backend, Capture, CaptureWriter, ChunkBuilder, Event, Header, Launch, LaunchId,
+    Outcome, SiteId, StreamId, StreamWriter,
+};
 
 #[derive(Clone, Default)]
 struct Seen {
     endings: Arc<Mutex<Vec<(u32, Ending)>>>,
     /// Panics at the chunk of this launch.
     trap: Option<u32>,
+    /// Where chunks go.
+    file: Option<StreamWriter>,
 }
 
 impl Sink for Seen {
@@ -29,6 +35,9 @@ impl Sink for Seen {
         if self.trap == Some(launch.0) {
             self.trap = None;
             panic!("as the test wanted");
+        }
+        if let Some(file) = &self.file {
+            file.flush(chunk).expect("the file can be written");
         }
         chunk.restart(launch);
     }
@@ -51,24 +60,24 @@ struct Device {
 
 impl Device {
     fn new(rings: usize, workers: usize, seen: Seen, pause: Duration) -> Self {
-        let shape = Shape::rounded(rings, 32, 2, 2);
+        Device::of(Shape::rounded(rings, 32, 2, 2), workers, seen, pause)
+    }
+
+    fn of(shape: Shape, workers: usize, seen: Seen, pause: Duration) -> Self {
         let zeroes = (0..shape.host_bytes() / 8).map(|_| AtomicU64::new(0));
         let words: &'static [AtomicU64] = Box::leak(zeroes.collect());
         // SAFETY: the memory has the size asked for, is zeroed and leaked; alignment to a page is not used.
         let (all, ended) = unsafe { HostRing::all(shape, words.as_ptr().cast()) };
         let queue = Arc::new(Queue::counted(ended));
         let team = Team::new(workers);
-        let mut parts: Vec<Vec<HostRing>> = (0..workers).map(|_| Vec::new()).collect();
-        for ring in all {
-            parts[ring.number() % workers].push(ring);
-        }
+        let shared = SharedRing::all(all);
         let settings = WorkerSettings {
             sink: SinkChoice::Disk,
             pause,
         };
-        let start = |rings| {
-            let mut worker =
-                Worker::new(queue.clone(), team.clone(), rings, settings, seen.clone());
+        let start = |number| {
+            let (queue, team, rings) = (queue.clone(), team.clone(), shared.clone());
+            let mut worker = Worker::new(queue, team, number, rings, settings, seen.clone());
             std::thread::spawn(move || {
                 let mut panics = 0;
                 while catch_unwind(AssertUnwindSafe(|| worker.run())).is_err() {
@@ -78,10 +87,10 @@ impl Device {
             })
         };
         Device {
-            workers: parts.into_iter().map(start).collect(),
+            workers: (0..workers).map(start).collect(),
             shape,
             words,
-            next_piece: vec![0; rings],
+            next_piece: vec![0; shape.rings],
             ended: 0,
             queue,
             seen,
@@ -128,7 +137,7 @@ impl Device {
             warp: 0,
             sm: ring as u32,
             mask: u32::MAX,
-            addresses: std::array::from_fn(|lane| 4096 + 4 * lane as u64),
+            addresses: std::array::from_fn(|lane| 4096 * u64::from(piece) + 4 * lane as u64),
             width_bytes: 4,
         };
         let bytes = record(&group, piece).repeat(records);
@@ -191,6 +200,50 @@ fn pieces_of_many_launches_in_flight_go_to_their_launches() {
         assert_eq!(endings, expected);
         assert_eq!(panics, [0; 3]);
     }
+}
+
+#[test]
+fn a_ring_that_goes_from_worker_to_worker_keeps_its_order() {
+    const PIECES: u64 = 200;
+    let folder = tempfile::tempdir().expect("there is room");
+    let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cuda))
+        .expect("the folder can be written");
+    let seen = Seen {
+        file: Some(capture.stream(StreamId(0)).expect("the file can be made")),
+        ..Seen::default()
+    };
+    // Pieces so large that chunks become full while the kernel runs, and only two of the rings have any.
+    let shape = Shape::rounded(8, 2048, 2, 4);
+    let mut device = Device::of(shape, 4, seen, Duration::ZERO);
+    for launch in 0..2 {
+        let ticket = device.push(launch);
+        let event = Event::Launch(ticket.active.launch.clone());
+        capture.event(&event).expect("the file can be written");
+        for _ in 0..PIECES {
+            device.piece(4, 2048);
+            device.piece(0, 2048);
+        }
+        device.end();
+    }
+    let (endings, _) = device.close();
+    assert_eq!(endings.len(), 2);
+    capture
+        .finish(&Outcome::Finished)
+        .expect("it can be written");
+    let capture = Capture::open(folder.path()).expect("it is a capture");
+    let mut next = [0u64; 8];
+    let groups = capture.groups(|record, group| {
+        let ring = group.sm as usize;
+        assert_eq!(
+            u64::from(record.launch.launch.0),
+            next[ring] / (PIECES * 2048)
+        );
+        assert_eq!(group.addresses[0] / 4096, next[ring] / 2048);
+        next[ring] += 1;
+    });
+    groups.expect("it can be read");
+    assert_eq!(next[0], 2 * PIECES * 2048);
+    assert_eq!(next[4], next[0]);
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! The threads that empty a stream's rings. Each has rings of its own, so that a ring's records stay in order.
+//! The threads that empty a stream's rings. While a kernel runs, each takes what is there from any ring.
 //!
 //! They make no CUDA call, for the reason given in `consumer`: a kernel may be waiting for them.
 
-use super::rings::HostRing;
 use super::settings::{SinkChoice, WorkerSettings};
+use super::shared::SharedRing;
 use super::wire::{Emit, Reader};
 use crate::consumer::{Ending, Sink};
 use crate::queue::{Queue, Ticket};
@@ -67,13 +67,14 @@ impl Team {
         })
     }
 
-    /// One worker is through with launches, the first of them `serial`. Answers those that all workers are through with now, and
-    /// what all of them found. Each worker comes once for each launch, in order, so launches are complete in order, too.
+    /// One worker is through with launches, the first of them `serial`. Gives `end` those that all workers are through with now, and
+    /// what all of them found; nobody ends later ones before it returns. Each worker comes once for each launch, in order, so launches are complete in order, too.
     fn arrive<'a>(
         &self,
         serial: u64,
         parts: impl Iterator<Item = &'a Ending>,
-    ) -> Vec<(u64, Ending)> {
+        end: impl FnOnce(Vec<(u64, Ending)>),
+    ) {
         let mut arrived = self.arrived.lock();
         let first = serial.saturating_sub(arrived.first_serial) as usize;
         for (index, part) in (first..).zip(parts) {
@@ -96,14 +97,24 @@ impl Team {
             let ending = arrived.launches.pop_front();
             complete.extend(ending.map(|(_, ending)| (serial, ending)));
         }
-        complete
+        end(complete);
     }
 }
 
 pub struct Worker<S> {
     queue: Arc<Queue>,
     team: Arc<Team>,
-    rings: Vec<(HostRing, Reader)>,
+    /// Its place in the team.
+    number: usize,
+    /// All rings of the stream.
+    rings: Arc<[SharedRing]>,
+    /// Of each ring: whether it is this worker's own, or one from which it has read pieces of this launch. It is this worker that
+    /// sees that nothing of the launch is left there.
+    minds: Vec<bool>,
+    /// Rings of which it has groups that are not written.
+    keeps: Vec<usize>,
+    /// Where it looks next for a ring with a piece.
+    next_ring: usize,
     settings: WorkerSettings,
     sink: S,
     chunk: ChunkBuilder,
@@ -152,6 +163,18 @@ struct Encode<'a, S> {
     ticket: &'a Ticket,
     chunk: &'a mut ChunkBuilder,
     sink: &'a mut S,
+    /// Set when everything of earlier pieces is written.
+    wrote: bool,
+}
+
+impl<S: Sink> Encode<'_, S> {
+    #[inline]
+    fn write_if_full(&mut self) {
+        if self.chunk.is_full() {
+            self.sink.write(self.ticket, self.chunk);
+            self.wrote = true;
+        }
+    }
 }
 
 impl<S: Sink> Emit for Encode<'_, S> {
@@ -163,37 +186,34 @@ impl<S: Sink> Emit for Encode<'_, S> {
     #[inline]
     fn group(&mut self, group: &AccessGroup) {
         self.chunk.push(group);
-        if self.chunk.is_full() {
-            self.sink.write(self.ticket, self.chunk);
-        }
+        self.write_if_full();
     }
     #[inline]
     fn run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         self.chunk.push_run(group, base, stride);
-        if self.chunk.is_full() {
-            self.sink.write(self.ticket, self.chunk);
-        }
+        self.write_if_full();
     }
 }
 
 impl<S: Sink> Worker<S> {
-    /// A worker of `team` that empties `rings`.
+    /// Worker `number` of `team`, which empties `rings`.
     pub fn new(
         queue: Arc<Queue>,
         team: Arc<Team>,
-        rings: Vec<HostRing>,
+        number: usize,
+        rings: Arc<[SharedRing]>,
         settings: WorkerSettings,
         sink: S,
     ) -> Self {
-        let with_reader = |ring: HostRing| {
-            let reader = Reader::new(ring.number());
-            (ring, reader)
-        };
         Worker {
             queue,
             team,
-            random: rings.first().map_or(1, |ring| ring.number() as u64 + 1),
-            rings: rings.into_iter().map(with_reader).collect(),
+            random: number as u64 + 1,
+            number,
+            minds: vec![false; rings.len()],
+            keeps: Vec::new(),
+            next_ring: number,
+            rings,
             settings,
             sink,
             chunk: ChunkBuilder::new(LaunchId(0)),
@@ -243,17 +263,18 @@ impl<S: Sink> Worker<S> {
     /// This worker's part of a launch.
     fn launch(&mut self, ticket: &Arc<Ticket>) {
         self.chunk.restart(ticket.active.launch.launch);
+        for (ring, minds) in self.minds.iter_mut().enumerate() {
+            *minds = ring % self.team.size == self.number;
+        }
         self.while_running(ticket);
         // The pieces of an ended launch have all been announced before the device said so. A faulted one's are not complete,
         // and those of a running one (the program ends) may go on coming; what is there is taken.
-        while self.look(ticket) {}
+        while self.look(ticket, false) {}
+        self.write(ticket);
+        self.wait_for_others(ticket);
         if !self.queue.is_over(ticket) {
             ticket.fail("the program ended before the kernel did".to_owned());
         }
-        for (_, reader) in &mut self.rings {
-            self.part.broken += reader.end();
-        }
-        self.write(ticket);
         let part = std::mem::take(&mut self.part);
         self.told_not.push((ticket.clone(), part));
     }
@@ -262,6 +283,23 @@ impl<S: Sink> Worker<S> {
     fn write(&mut self, ticket: &Ticket) {
         if self.chunk.thread_accesses() > 0 && !self.discard {
             self.sink.write(ticket, &mut self.chunk);
+        }
+        for ring in self.keeps.drain(..) {
+            self.rings[ring].release();
+        }
+    }
+
+    /// Sees that nothing of an ended launch is left in the rings that this worker minds. Other workers may still keep some of them,
+    /// but not for long: whoever waits here keeps none.
+    fn wait_for_others(&mut self, ticket: &Ticket) {
+        for ring in 0..self.rings.len() {
+            while self.minds[ring] {
+                match self.take(ticket, ring, true) {
+                    Some(Some(_)) => self.write(ticket),
+                    Some(None) => break,
+                    None => std::thread::yield_now(),
+                }
+            }
         }
     }
 
@@ -272,19 +310,20 @@ impl<S: Sink> Worker<S> {
             return;
         };
         let first = first.serial;
-        let complete = self
-            .team
-            .arrive(first, parts.iter().map(|(_, ending)| ending));
-        let number = complete.len();
-        self.queue.pop_many(number);
-        for (serial, mut ending) in complete {
-            // The last one to be through with a launch has its ticket.
-            if let Some((ticket, _)) = parts.get(serial.saturating_sub(first) as usize) {
-                ending.failure = ticket.failure();
-                self.sink.end(ticket, ending);
+        let endings = parts.iter().map(|(_, ending)| ending);
+        let (queue, sink) = (&self.queue, &mut self.sink);
+        self.team.arrive(first, endings, |complete| {
+            let number = complete.len();
+            queue.pop_many(number);
+            for (serial, mut ending) in complete {
+                // The last one to be through with a launch has its ticket.
+                if let Some((ticket, _)) = parts.get(serial.saturating_sub(first) as usize) {
+                    ending.failure = ticket.failure();
+                    sink.end(ticket, ending);
+                }
             }
-        }
-        self.queue.done(number);
+            queue.done(number);
+        });
     }
 
     fn while_running(&mut self, ticket: &Ticket) {
@@ -294,7 +333,7 @@ impl<S: Sink> Worker<S> {
         self.tell();
         let (mut written, mut last_write) = (false, Instant::now());
         while !self.queue.is_over(ticket) {
-            if self.look(ticket) {
+            if self.look(ticket, !self.discard) {
                 self.queue.moved();
                 (self.nap, self.last_move, written) = (NAP_SHORTEST, Instant::now(), false);
                 if self.last_move - last_write > BUSY_AFTER {
@@ -331,47 +370,107 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Takes one piece of each ring that has one; whether there was any.
-    fn look(&mut self, ticket: &Ticket) -> bool {
+    /// Takes pieces from rings that this worker keeps, or else from one other: any while the kernel runs, and one that it minds
+    /// afterwards. Whether there was any.
+    fn look(&mut self, ticket: &Ticket, any: bool) -> bool {
         self.pause();
-        let (mut bytes, mut pieces, mut count) = (0, 0, Count::default());
-        for (ring, reader) in &mut self.rings {
-            let part = &mut self.part;
+        let mut found = false;
+        for index in 0..self.keeps.len() {
+            // Fewer are kept when something was written.
+            if let Some(&ring) = self.keeps.get(index) {
+                found |= self.rings[ring].has_piece_for(self.number)
+                    && matches!(self.take(ticket, ring, false), Some(Some(_)));
+            }
+        }
+        if found {
+            return true;
+        }
+        // Where the search ended last time, so that no ring waits for ever.
+        for _ in 0..self.rings.len() {
+            let ring = self.next_ring;
+            self.next_ring = (ring + 1) % self.rings.len();
+            if (any || self.minds[ring])
+                && self.rings[ring].has_piece_for(self.number)
+                && matches!(self.take(ticket, ring, false), Some(Some(_)))
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes the next piece of a ring if it has one of this launch: its bytes. `None` where another worker is at it or keeps it. If
+    /// the launch `ends`, nothing may be left over.
+    fn take(&mut self, ticket: &Ticket, ring: usize, ends: bool) -> Option<Option<usize>> {
+        let (mut count, mut broken, mut wrote) = (Count::default(), 0, false);
+        let keeps = self.settings.sink == SinkChoice::Disk && !self.discard;
+        let taken = self.rings[ring].visit(self.number, |inside| {
+            let reader = &mut inside.reader;
+            let is_first = inside.serial != self.serial;
             let taken = match self.settings.sink {
-                _ if self.discard => ring.take(self.serial, |_, _| part.broken += 1),
-                SinkChoice::Disk => ring.take(self.serial, |number, piece| {
+                _ if self.discard => inside.host.take(self.serial, |_, _| broken += 1),
+                SinkChoice::Disk => inside.host.take(self.serial, |number, piece| {
+                    if !self.keeps.contains(&ring) {
+                        self.keeps.push(ring);
+                    }
                     let mut encode = Encode {
-                        count: std::mem::take(&mut count),
+                        count: Count::default(),
                         ticket,
                         chunk: &mut self.chunk,
                         sink: &mut self.sink,
+                        wrote: false,
                     };
-                    part.broken += reader.piece(number, piece, &mut encode);
-                    count = encode.count;
+                    broken += read(reader, is_first, number, piece, &mut encode);
+                    (count, wrote) = (encode.count, encode.wrote);
                 }),
-                SinkChoice::Count => ring.take(self.serial, |number, piece| {
-                    part.broken += reader.piece(number, piece, &mut count);
+                SinkChoice::Count => inside.host.take(self.serial, |number, piece| {
+                    broken += read(reader, is_first, number, piece, &mut count);
                 }),
-                SinkChoice::Memory => ring.take(self.serial, |number, piece| {
+                SinkChoice::Memory => inside.host.take(self.serial, |number, piece| {
                     keep(&mut self.kept, &mut self.kept_at, piece);
-                    part.broken += reader.piece(number, piece, &mut count);
+                    broken += read(reader, is_first, number, piece, &mut count);
                 }),
             };
-            if let Some(taken) = taken {
-                bytes += taken as u64;
-                pieces += 1;
+            if taken.is_some() {
+                inside.serial = self.serial;
+            } else if ends && !is_first {
+                broken += inside.reader.end();
+            }
+            (taken, taken.is_some() && keeps)
+        })?;
+        if wrote {
+            // Behind what was written there are groups of this ring alone.
+            for other in std::mem::take(&mut self.keeps) {
+                if other == ring {
+                    self.keeps.push(ring);
+                } else {
+                    self.rings[other].release();
+                }
             }
         }
-        if pieces == 0 {
-            return false;
+        self.part.broken += broken;
+        if let Some(bytes) = taken {
+            self.minds[ring] = true;
+            self.part.thread_accesses += count.lanes;
+            TOTALS.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            TOTALS.pieces.fetch_add(1, Ordering::Relaxed);
+            TOTALS.groups.fetch_add(count.groups, Ordering::Relaxed);
+            TOTALS.accesses.fetch_add(count.lanes, Ordering::Relaxed);
         }
-        self.part.thread_accesses += count.lanes;
-        TOTALS.bytes.fetch_add(bytes, Ordering::Relaxed);
-        TOTALS.pieces.fetch_add(pieces, Ordering::Relaxed);
-        TOTALS.groups.fetch_add(count.groups, Ordering::Relaxed);
-        TOTALS.accesses.fetch_add(count.lanes, Ordering::Relaxed);
-        true
+        Some(taken)
     }
+}
+
+/// Reads a piece, the first of a launch or another one.
+fn read<E: Emit>(
+    reader: &mut Reader,
+    is_first: bool,
+    number: u32,
+    piece: &[u8],
+    emit: &mut E,
+) -> u64 {
+    let broken = if is_first { reader.end() } else { 0 };
+    broken + reader.piece(number, piece, emit)
 }
 
 /// Writes a piece over the oldest ones.

@@ -1,0 +1,99 @@
+//! Writes addresses of lanes that moved equally far, but for a few: those that are in another round of an outer loop.
+
+use super::bits;
+use super::encode::Encoder;
+use super::model::{Slot, lanes};
+use super::*;
+use crate::WARP_LANES;
+use crate::varint::zigzag;
+
+/// What strays may take, for each active lane. Where they take more, there may be something shorter.
+const MOST_BITS_A_LANE: u32 = 4;
+/// Bits of the rest: whether the move is new, how many strays there are, and in how many bits each is.
+const HEAD_BITS: u32 = 1 + STRAYS_BITS + WIDTH_BITS;
+/// No stray is farther away.
+const MOST_WIDTH: u32 = 32;
+
+impl Encoder {
+    /// Writes the addresses as a move and the lanes that did not make it, if that takes few bits. The slot keeps its addresses.
+    #[inline(always)]
+    pub(super) fn strays(&mut self, number: usize, mask: u32, addresses: &[u64]) -> bool {
+        let slot = &self.state.slots[number];
+        let Some(moved) = common_move(slot, mask, addresses) else {
+            return false;
+        };
+        let shift = slot.frame.map_or(0, |frame| frame.shift);
+        let mut off = [0; WARP_LANES];
+        let strays = strays_of(slot, moved, mask, addresses, &mut off);
+        let count = strays.count_ones();
+        let (any, odd) = lanes(strays).fold((0, 0), |(any, odd), index| {
+            (any | zigzag(off[index] as i64 >> shift), odd | off[index])
+        });
+        let width = bits::length(any);
+        let taken = HEAD_BITS + count * (STRAYS_BITS + width);
+        if odd & bits::low_bits(shift) != 0
+            || width > MOST_WIDTH
+            || taken > MOST_BITS_A_LANE * addresses.len() as u32
+        {
+            return false;
+        }
+        let slot = &mut self.state.slots[number];
+        let is_new = slot.moves[0] != moved;
+        slot.moves[0] = moved;
+        self.bits.put(
+            u64::from(is_new) | u64::from(count) << 1 | u64::from(width) << (1 + STRAYS_BITS),
+            HEAD_BITS,
+        );
+        if is_new {
+            self.number(moved);
+        }
+        for index in lanes(strays) {
+            let far = zigzag(off[index] as i64 >> shift);
+            self.bits
+                .put(index as u64 | far << STRAYS_BITS, STRAYS_BITS + width);
+        }
+        true
+    }
+}
+
+/// Which of the active lanes, by their index, did not move by `moved`, and how far they are `off` from there.
+#[inline(always)]
+fn strays_of(
+    slot: &Slot,
+    moved: u64,
+    mask: u32,
+    addresses: &[u64],
+    off: &mut [u64; WARP_LANES],
+) -> u32 {
+    let base = slot.base.wrapping_add(moved);
+    if mask == u32::MAX && !slot.is_run {
+        for ((off, address), distance) in off.iter_mut().zip(addresses).zip(&slot.shape) {
+            *off = address.wrapping_sub(base).wrapping_sub(*distance);
+        }
+    } else {
+        for ((off, address), lane) in off.iter_mut().zip(addresses).zip(lanes(mask)) {
+            *off = address.wrapping_sub(base).wrapping_sub(slot.distance(lane));
+        }
+    }
+    let all = off.iter().enumerate();
+    all.fold(0, |strays, (index, &off)| {
+        strays | u32::from(off != 0) << index
+    })
+}
+
+/// How far two of three lanes moved.
+#[inline(always)]
+fn common_move(slot: &Slot, mask: u32, addresses: &[u64]) -> Option<u64> {
+    let mut active = lanes(mask);
+    let middle = addresses.len() / 2;
+    let of = |index: usize, lane: usize| {
+        addresses[index].wrapping_sub(slot.base.wrapping_add(slot.distance(lane)))
+    };
+    let first = of(0, active.next()?);
+    let second = of(middle, active.nth(middle.checked_sub(1)?)?);
+    if first == second {
+        return Some(first);
+    }
+    let last = of(addresses.len() - 1, 31 - mask.leading_zeros() as usize);
+    (last == first || last == second).then_some(last)
+}
