@@ -87,6 +87,11 @@ impl<T: Item> Sorter<T> {
         }
     }
 
+    /// Items that are sorted together.
+    pub(crate) fn run_items(&self) -> usize {
+        self.run_items
+    }
+
     fn state(&self) -> std::sync::MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -356,20 +361,23 @@ impl<T: Item> Sorted<T> {
     }
 
     /// Hands the items of these numbers to `sink`, in order.
-    pub(crate) fn part(&self, numbers: Range<u64>, mut sink: impl FnMut(&T)) -> Result<()> {
+    pub(crate) fn part(
+        &self,
+        numbers: Range<u64>,
+        mut sink: impl FnMut(&T) -> Result<()>,
+    ) -> Result<()> {
         let (first, count) = (numbers.start, numbers.end.saturating_sub(numbers.start));
         let Some(run) = &self.run else {
             let items = self.memory.iter().flatten();
-            items
+            return items
                 .skip(first as usize)
                 .take(count as usize)
-                .for_each(sink);
-            return Ok(());
+                .try_for_each(sink);
         };
         let (mut reader, mut step) = (run.read_from(first)?, paced(&self.watch));
         for _ in 0..count {
             step()?;
-            reader.next()?.iter().for_each(&mut sink);
+            reader.next()?.iter().try_for_each(&mut sink)?;
         }
         Ok(())
     }
