@@ -112,8 +112,7 @@ impl<T: Item> Sorter<T> {
             state.pending_items = 0;
             std::mem::take(&mut state.pending)
         };
-        let mut run = parts.concat();
-        drop(parts);
+        let mut run = joined(parts);
         order(&mut run);
         {
             let mut state = self.state();
@@ -164,8 +163,7 @@ impl<T: Item> Sorter<T> {
     /// Sorted parts in memory, one behind the other, or runs on disk if any of them went there.
     fn parts(&self) -> Result<(Vec<Vec<T>>, Vec<Run>)> {
         let pending = std::mem::take(&mut self.state().pending);
-        let mut last = pending.concat();
-        drop(pending);
+        let mut last = joined(pending);
         order(&mut last);
         let mut memory = std::mem::take(&mut self.state().memory);
         memory.push(last);
@@ -229,6 +227,14 @@ impl<T: Item> Sorter<T> {
             sink(work(&piece));
         }
         Ok(())
+    }
+}
+
+/// All parts, one behind the other.
+fn joined<T: Copy>(mut parts: Vec<Vec<T>>) -> Vec<T> {
+    match parts.len() {
+        1 => parts.remove(0),
+        _ => parts.concat(),
     }
 }
 
