@@ -52,6 +52,11 @@ impl<T> Pool<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Frees what nobody has taken.
+    pub(crate) fn clear(&self) {
+        self.things().clear();
+    }
+
     /// Lends a thing to `work`; makes one with `new` where none is free.
     pub(crate) fn with<R>(&self, new: impl FnOnce() -> T, work: impl FnOnce(&mut T) -> R) -> R {
         let taken = self.things().pop();
@@ -65,8 +70,8 @@ impl<T> Pool<T> {
 pub(crate) enum Block {
     /// In memory, and by shard, where its records end.
     Memory(Vec<Record>, Vec<u32>),
-    /// In the spill file, by shard: what were many blocks.
-    Disk(Vec<Piece>),
+    /// In the spill file, by shard: what were many blocks, in pieces of about [`BLOCK_RECORDS`].
+    Disk(Vec<Vec<Piece>>),
 }
 
 /// Memory of blocks that are done, so that it need not be asked for again.
@@ -125,14 +130,14 @@ impl Block {
     pub(crate) fn count(&self, shard: usize) -> usize {
         match self {
             Self::Memory(..) => self.records(shard).len(),
-            Self::Disk(pieces) => pieces[shard].items,
+            Self::Disk(pieces) => pieces[shard].iter().map(|piece| piece.items).sum(),
         }
     }
 
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Memory(records, _) => records.len(),
-            Self::Disk(pieces) => pieces.iter().map(|piece| piece.items).sum(),
+            Self::Disk(pieces) => pieces.iter().flatten().map(|piece| piece.items).sum(),
         }
     }
 
@@ -160,19 +165,31 @@ pub(crate) fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare
         .take_while(|block| matches!(block, Block::Disk(_)))
         .count();
     let moved = blocks.split_off(on_disk);
-    let shards: Vec<usize> = (0..SHARDS).collect();
-    let mut pieces = Vec::with_capacity(SHARDS);
-    for shards in shards.chunks(4 * rayon::current_num_threads()) {
-        let packed: Vec<(Vec<u8>, usize)> = (shards.par_iter())
-            .map(|&shard| {
-                let parts: Vec<_> = moved.iter().map(|block| block.records(shard)).collect();
-                (pack(&parts), parts.iter().map(|part| part.len()).sum())
-            })
-            .collect();
-        for (bytes, records) in packed {
-            pieces.push(file.append(&bytes, records)?);
+    // A shard may have nearly all of the records: what is packed and read together is bounded all the same.
+    let mut parts: Vec<(usize, Vec<&[Record]>)> = Vec::new();
+    for shard in 0..SHARDS {
+        let mut records = BLOCK_RECORDS;
+        for part in moved.iter().map(|block| block.records(shard)) {
+            match parts.last_mut() {
+                Some((_, piece)) if records < BLOCK_RECORDS => piece.push(part),
+                _ if part.is_empty() => continue,
+                _ => {
+                    parts.push((shard, vec![part]));
+                    records = 0;
+                }
+            }
+            records += part.len();
         }
     }
+    let mut pieces = vec![Vec::new(); SHARDS];
+    for parts in parts.chunks(4 * rayon::current_num_threads()) {
+        let packed: Vec<Vec<u8>> = parts.par_iter().map(|(_, parts)| pack(parts)).collect();
+        for ((shard, parts), bytes) in parts.iter().zip(packed) {
+            let records = parts.iter().map(|part| part.len()).sum();
+            pieces[*shard].push(file.append(&bytes, records)?);
+        }
+    }
+    drop(parts);
     recycle(moved, spare);
     blocks.push(Block::Disk(pieces));
     Ok(())
@@ -267,16 +284,22 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// Takes a shard's records out of one block.
-    pub(crate) fn load(block: &Block, of: &Records<'_>, into: &mut Vec<Record>) -> Result<()> {
-        into.clear();
-        match (block, of.file) {
-            (Block::Disk(pieces), Some(file)) => file.read(pieces[of.shard], into),
-            _ => {
-                into.extend_from_slice(block.records(of.shard));
-                Ok(())
-            }
+    /// Hands a shard's records in one block to `sink`, part by part.
+    pub(crate) fn parts(
+        block: &Block,
+        of: &Records<'_>,
+        mut sink: impl FnMut(&[Record]) -> Result<()>,
+    ) -> Result<()> {
+        let (Block::Disk(pieces), Some(file)) = (block, of.file) else {
+            return sink(block.records(of.shard));
+        };
+        let mut loaded = Vec::new();
+        for piece in &pieces[of.shard] {
+            loaded.clear();
+            file.read(*piece, &mut loaded)?;
+            sink(&loaded)?;
         }
+        Ok(())
     }
 
     /// Takes a shard's records out of `blocks` and hands those of each page to `sink`, in the order of the blocks.
@@ -288,12 +311,14 @@ impl Gathered {
             file,
             ..
         }: &Records<'_>,
-        mut sink: impl FnMut(&mut [Record], &Survey),
+        mut sink: impl FnMut(&mut [Record], &Survey) -> Result<()>,
     ) -> Result<()> {
         self.loaded.clear();
         for block in blocks {
             if let (Block::Disk(pieces), Some(file)) = (block, file) {
-                file.read(pieces[shard], &mut self.loaded)?;
+                for piece in &pieces[shard] {
+                    file.read(*piece, &mut self.loaded)?;
+                }
             }
         }
         // What is on disk came first.
@@ -335,7 +360,7 @@ impl Gathered {
             (rest, start) = (more, end);
             let survey = Survey::of(bucket);
             if survey.one_page {
-                sink(bucket, &survey);
+                sink(bucket, &survey)?;
                 continue;
             }
             // Stable: each page's records stay in the order of the file.
@@ -344,7 +369,7 @@ impl Gathered {
             }
             for page in bucket.chunk_by_mut(|a, b| a.page() == b.page()) {
                 let survey = Survey::of(page);
-                sink(page, &survey);
+                sink(page, &survey)?;
             }
         }
         // One large launch should not cost its memory for ever.

@@ -6,14 +6,15 @@ use super::block::{
 use super::detail::{Found, Regions};
 use super::exact::{self, Matching};
 use super::host::Untraced;
+use super::kept::Kept;
 use super::limit::{Budget, MemoryLimit};
 use super::part::{LaunchPart, WideSource};
 use super::record::{Record, WideAccess, WideAccesses};
 use super::shadow::{Tag, page_of};
 use super::shard::{Records, Scratch, Shard};
-use super::sorted::{Sorted, Sorter};
+use super::sorted::Sorted;
 use super::spill::{SpillFile, SpillFolder};
-use super::strides::{Run, Strides};
+use super::strides::Run;
 use super::sums::View;
 use super::transfers::Transfers;
 use super::unwritten::Unwritten;
@@ -93,8 +94,7 @@ pub struct Engine {
     kernels: Vec<KernelVolume>,
     kernel_numbers: FxHashMap<String, u32>,
     flows: Vec<Flow>,
-    transfers: Sorter<Transfer>,
-    strides: Strides,
+    kept: Kept,
 }
 
 impl Engine {
@@ -107,7 +107,6 @@ impl Engine {
     pub fn watched(options: Options, limit: &MemoryLimit, watch: Watch) -> Self {
         let budget = limit.budget();
         let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
-        let sorter_bytes = budget.sorter_bytes;
         Self {
             options,
             shards: (0..SHARDS).map(|_| Shard::new(options)).collect(),
@@ -125,8 +124,7 @@ impl Engine {
             kernels: Vec::new(),
             kernel_numbers: FxHashMap::default(),
             flows: Vec::new(),
-            transfers: Sorter::new("transfers", sorter_bytes, folder.clone(), watch.clone()),
-            strides: Strides::new(sorter_bytes, folder.clone(), watch.clone()),
+            kept: Kept::new(budget.sorter_bytes, &folder, &watch),
             budget,
             watch,
             folder,
@@ -244,10 +242,10 @@ impl Engine {
             transfers.extend(part.wide(position, receiver_cta, source));
         }
         if self.options.transfers {
-            self.transfers.append(transfers)?;
+            self.kept.transfers.append(transfers)?;
         }
         if self.options.strides {
-            self.strides.end_launch(position)?;
+            self.kept.strides.end_launch(position)?;
         }
         part.counted(&counts);
         self.settle(position, part);
@@ -295,6 +293,8 @@ impl Engine {
         blocks: Vec<Block>,
         wide: &[WideAccess],
     ) -> Result<(LaunchPart, Vec<WideSource>)> {
+        // What blocks on disk have left: the shards need memory for themselves.
+        self.spare.clear();
         self.shards_of(position, ops, &blocks, wide)?;
         recycle(blocks, &self.spare);
         if let Some(file) = &mut self.spilled {
@@ -368,11 +368,11 @@ impl Engine {
             wide,
             regions: &self.regions,
             ops,
+            kept: &self.kept,
             watch: &self.watch,
         };
         let (untraced, folder, file) = (&self.untraced, &*self.folder, self.spilled.as_ref());
         let pages_bytes = AtomicUsize::new(self.shards.iter().map(Shard::bytes).sum());
-        let (transfers, strides) = (&self.transfers, &self.strides);
         (self.shards.par_iter_mut().enumerate())
             .with_min_len(shards_of_a_task(blocks))
             .filter(|(number, _)| blocks.iter().any(|block| block.count(*number) > 0))
@@ -397,9 +397,7 @@ impl Engine {
                     shard.swap_out(folder, &name)?;
                     pages_bytes.fetch_sub(after, Ordering::Relaxed);
                 }
-                let out = &mut shard.out;
-                transfers.append(out.transfers(position))?;
-                strides.take(&mut out.loads, &mut out.stores)
+                self.kept.take(position, &mut shard.out)
             })
     }
 
@@ -454,11 +452,11 @@ impl Engine {
     pub(crate) fn finish_part(mut self) -> Result<EngineEnd> {
         self.end_shards();
         let launches = self.launches.iter();
-        let (loads, stores) = self.strides.into_sorted()?;
+        let (loads, stores) = self.kept.strides.into_sorted()?;
         Ok(EngineEnd {
             stored: (launches.map(|launch| launch.volume.communicated_stored_bytes)).collect(),
             found: self.found,
-            transfers: self.transfers.finish()?,
+            transfers: self.kept.transfers.finish()?,
             loads,
             stores,
         })
@@ -467,7 +465,9 @@ impl Engine {
     /// The tables over everything that was analysed.
     pub fn finish(mut self) -> Result<Communication> {
         self.end_shards();
-        let (strides, transfers) = (self.strides, self.transfers);
+        let Kept {
+            strides, transfers, ..
+        } = self.kept;
         let launches = match self.options.strides {
             true => self.launches.len(),
             false => 0,

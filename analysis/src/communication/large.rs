@@ -49,20 +49,21 @@ struct PageRecords<'a> {
 
 impl PageRecords<'_> {
     /// Hands the records of each CTA to `sink`.
-    fn ctas(&self, mut sink: impl FnMut(&[Record])) -> Result<()> {
+    fn ctas(&self, mut sink: impl FnMut(&[Record]) -> Result<()>) -> Result<()> {
         let mut records: Vec<Record> = Vec::new();
         self.sorted
             .part(self.range.clone(), |Ordered { record, .. }| {
                 if records.last().is_some_and(|last| last.cta != record.cta) {
-                    sink(&records);
+                    sink(&records)?;
                     records.clear();
                 }
                 records.push(*record);
+                Ok(())
             })?;
-        if !records.is_empty() {
-            sink(&records);
+        match records.is_empty() {
+            true => Ok(()),
+            false => sink(&records),
         }
-        Ok(())
     }
 }
 
@@ -95,8 +96,11 @@ impl Shard {
                 self.large_page(view, untraced, scratch, &page)?;
             } else {
                 let mut records = Vec::new();
-                page.ctas(|more| records.extend_from_slice(more))?;
-                self.page(view, untraced, scratch, &records, &Survey::of(&records));
+                page.ctas(|more| {
+                    records.extend_from_slice(more);
+                    Ok(())
+                })?;
+                self.page(view, untraced, scratch, &records, &Survey::of(&records))?;
             }
         }
         Ok(())
@@ -114,6 +118,7 @@ impl Shard {
         records.ctas(|records| {
             number = records[0].page();
             records.iter().for_each(|record| touches.add(record));
+            Ok(())
         })?;
         let base = number * PAGE_BYTES as u64;
         let Options {
@@ -131,6 +136,7 @@ impl Shard {
             let parts = parts_of(untraced, base);
             records.ctas(|records| {
                 never_read(view, &parts, records, is_shared, &mut self.out);
+                Ok(())
             })?;
             (0, but_for(&parts))
         } else {
@@ -139,20 +145,30 @@ impl Shard {
                 .or_insert_with(|| fresh_page(untraced, base, &[], strides));
             records.ctas(|records| {
                 scratch.read(view, page, base, (records, is_shared), &mut self.out);
+                view.make_room(&mut self.out)
             })?;
             (known, never_in(page))
         };
         if details && self.out.sums.uninitialised > uninitialised {
             let mut is_stored = false;
-            records.ctas(|records| is_stored |= scratch.search.stores(view, records))?;
-            records.ctas(|records| scratch.search.cta(view, records, &never, is_stored))?;
+            records.ctas(|records| {
+                is_stored |= scratch.search.stores(view, records);
+                Ok(())
+            })?;
+            records.ctas(|records| {
+                scratch.search.cta(view, records, &never, is_stored);
+                Ok(())
+            })?;
             (scratch.search).end(is_stored, &mut self.out.details.unwritten);
         }
         if details {
             if let Some(allocation) = only {
                 (self.out.details).in_array(allocation, view.kernel, &mark, &self.out.sums);
             }
-            records.ctas(|records| self.stores(view, records, only))?;
+            records.ctas(|records| {
+                self.stores(view, records, only);
+                Ok(())
+            })?;
         }
         if is_written && let Some(page) = self.pages.get_mut(&number) {
             let mut plain = Bitmap::new();
@@ -164,6 +180,7 @@ impl Shard {
                         plain.insert(offset, len, |_, _| {});
                     }
                 }
+                Ok(())
             })?;
             self.out.several_writers(view.launch, page, &plain);
         }
@@ -177,18 +194,20 @@ impl Shard {
 fn ordered(view: &View, of: &Records<'_>) -> Result<Sorted<Ordered>> {
     let bytes = of.most * size_of::<Ordered>();
     let sorter = Sorter::new("records", bytes, of.spill_folder(), view.watch.clone());
-    let (mut loaded, mut number) = (Vec::new(), 0);
+    let mut number = 0;
     for block in of.blocks {
-        Gathered::load(block, of, &mut loaded)?;
-        for part in loaded.chunks(1 << 12) {
-            let items = part.iter().zip(number..);
-            sorter.append(
-                items
-                    .map(|(&record, number)| Ordered { record, number })
-                    .collect(),
-            )?;
-            number += part.len() as u64;
-        }
+        Gathered::parts(block, of, |records| {
+            for part in records.chunks(1 << 12) {
+                let items = part.iter().zip(number..);
+                sorter.append(
+                    items
+                        .map(|(&record, number)| Ordered { record, number })
+                        .collect(),
+                )?;
+                number += part.len() as u64;
+            }
+            Ok(())
+        })?;
     }
     sorter.finish()
 }

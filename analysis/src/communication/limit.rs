@@ -33,7 +33,8 @@ impl MemoryLimit {
     pub(crate) fn budget(&self) -> Budget {
         // The program itself, chunks on their way, and the parts that threads are working on.
         const FIXED: u64 = 192 << 20;
-        let rest = self.bytes.saturating_sub(FIXED);
+        // A fifth is for what the allocator cannot give back to the system.
+        let rest = self.bytes.saturating_sub(FIXED) / 5 * 4;
         let percent = |percent: u64| usize::try_from(rest / 100 * percent).unwrap_or(usize::MAX);
         Budget {
             record_bytes: percent(35),

@@ -13,6 +13,7 @@ mod exact;
 mod host;
 #[cfg(test)]
 mod in_situ_tests;
+mod kept;
 mod large;
 mod limit;
 mod local;

@@ -222,14 +222,12 @@ impl Shard {
         }
         let mut gathered = std::mem::take(&mut scratch.gathered);
         gathered.pages(of, |records, survey| {
-            if view.watch.is_stopped() {
-                return;
-            }
+            view.watch.check()?;
             // Stable: within a CTA the order of the file is the program order of each thread.
             if !survey.by_cta {
                 records.sort_by_key(|record| record.cta);
             }
-            self.page(view, untraced, scratch, records, survey);
+            self.page(view, untraced, scratch, records, survey)
         })?;
         scratch.gathered = gathered;
         view.watch.check()?;
@@ -244,12 +242,13 @@ impl Shard {
         scratch: &mut Scratch,
         records: &[Record],
         survey: &Survey,
-    ) {
+    ) -> Result<()> {
         let number = records[0].page();
         let base = number * PAGE_BYTES as u64;
         if exact::asked(self.out.options) {
             let page = self.exact.entry(number).or_default();
-            return page.launch(view, untraced, base, records, &mut self.out);
+            page.launch(view, untraced, base, records, &mut self.out);
+            return view.make_room(&mut self.out);
         }
         if !self.out.options.details {
             return self.accesses(view, untraced, scratch, (records, survey), false);
@@ -259,7 +258,7 @@ impl Shard {
         self.touches(number, view.launch, &touches);
         let only = (view.regions).only(base, base.saturating_add(PAGE_BYTES as u64));
         let mark = self.out.details.mark(&self.out.sums);
-        self.accesses(view, untraced, scratch, (records, survey), only.is_none());
+        self.accesses(view, untraced, scratch, (records, survey), only.is_none())?;
         let details = &mut self.out.details;
         if let Some(allocation) = only {
             details.in_array(allocation, view.kernel, &mark, &self.out.sums);
@@ -267,6 +266,7 @@ impl Shard {
         if survey.writes {
             self.stores(view, records, only);
         }
+        Ok(())
     }
 
     /// Launch `launch` touches page `number`.
@@ -304,7 +304,7 @@ impl Shard {
         scratch: &mut Scratch,
         (records, survey): (&[Record], &Survey),
         is_shared: bool,
-    ) {
+    ) -> Result<()> {
         let number = records[0].page();
         let base = number * PAGE_BYTES as u64;
         let writes = survey.writes;
@@ -316,7 +316,7 @@ impl Shard {
                 let found = &mut self.out.details.unwritten;
                 (scratch.search).page(view, records, &but_for(&parts), found);
             }
-            return;
+            return Ok(());
         }
         let strides = self.out.options.strides;
         let found = (self.out.loads.len(), self.out.stores.len());
@@ -332,13 +332,12 @@ impl Shard {
         if let (false, false, Some(width)) = (is_shared, writes, single) {
             let of = (records[0].cta, false);
             let mut reader = (scratch.marks).reader(view, (page, base), of, &mut self.out);
-            reader.singles(records, width);
+            reader.singles(records, width)?;
         } else {
             for records in records.chunk_by(|a, b| a.cta == b.cta) {
-                if view.watch.is_stopped() {
-                    break;
-                }
+                view.watch.check()?;
                 scratch.read(view, page, base, (records, is_shared), &mut self.out);
+                view.make_room(&mut self.out)?;
             }
         }
         if self.out.options.details && self.out.sums.uninitialised > uninitialised {
@@ -351,6 +350,7 @@ impl Shard {
         self.bytes = (self.bytes + page.bytes()).saturating_sub(before);
         self.out.loads.settle(found.0);
         self.out.stores.settle(found.1);
+        view.make_room(&mut self.out)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::reader::{Reader, Seen, mark_read};
 use super::record::Record;
+use crate::error::Result;
 
 /// Records that [`Reader::singles`] takes together.
 const TOGETHER: usize = 256;
@@ -32,7 +33,7 @@ impl Reader<'_> {
     ///
     /// Who wrote an address is as good as random where accesses are scattered. So the records are first put into lists by
     /// that, without a branch, and each list has a loop for itself.
-    pub(crate) fn singles(&mut self, records: &[Record], width: usize) {
+    pub(crate) fn singles(&mut self, records: &[Record], width: usize) -> Result<()> {
         let shift = self.page.shift;
         let one_cell = width >> shift == 1;
         let details = self.out.options.details;
@@ -75,6 +76,7 @@ impl Reader<'_> {
                 let fresh = if is_new { u8::MAX >> (8 - width) } else { 0 };
                 let tag = self.page.tag(at);
                 self.several_fresh((at, width), times, (fresh, u64::from(is_new)), tag);
+                self.view.make_room(self.out)?;
                 if details {
                     self.at_site(record, record.volume());
                 }
@@ -93,6 +95,7 @@ impl Reader<'_> {
         }
         self.seen.turn = turn;
         self.seen.clear();
+        Ok(())
     }
 
     /// One access whose bytes all have the same single writer.

@@ -87,6 +87,11 @@ impl<T: Item> Sorter<T> {
         }
     }
 
+    /// Items that are sorted together.
+    pub(crate) fn run_items(&self) -> usize {
+        self.run_items
+    }
+
     fn state(&self) -> std::sync::MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -107,8 +112,7 @@ impl<T: Item> Sorter<T> {
             state.pending_items = 0;
             std::mem::take(&mut state.pending)
         };
-        let mut run = parts.concat();
-        drop(parts);
+        let mut run = joined(parts);
         order(&mut run);
         {
             let mut state = self.state();
@@ -159,8 +163,7 @@ impl<T: Item> Sorter<T> {
     /// Sorted parts in memory, one behind the other, or runs on disk if any of them went there.
     fn parts(&self) -> Result<(Vec<Vec<T>>, Vec<Run>)> {
         let pending = std::mem::take(&mut self.state().pending);
-        let mut last = pending.concat();
-        drop(pending);
+        let mut last = joined(pending);
         order(&mut last);
         let mut memory = std::mem::take(&mut self.state().memory);
         memory.push(last);
@@ -224,6 +227,14 @@ impl<T: Item> Sorter<T> {
             sink(work(&piece));
         }
         Ok(())
+    }
+}
+
+/// All parts, one behind the other.
+fn joined<T: Copy>(mut parts: Vec<Vec<T>>) -> Vec<T> {
+    match parts.len() {
+        1 => parts.remove(0),
+        _ => parts.concat(),
     }
 }
 
@@ -356,20 +367,23 @@ impl<T: Item> Sorted<T> {
     }
 
     /// Hands the items of these numbers to `sink`, in order.
-    pub(crate) fn part(&self, numbers: Range<u64>, mut sink: impl FnMut(&T)) -> Result<()> {
+    pub(crate) fn part(
+        &self,
+        numbers: Range<u64>,
+        mut sink: impl FnMut(&T) -> Result<()>,
+    ) -> Result<()> {
         let (first, count) = (numbers.start, numbers.end.saturating_sub(numbers.start));
         let Some(run) = &self.run else {
             let items = self.memory.iter().flatten();
-            items
+            return items
                 .skip(first as usize)
                 .take(count as usize)
-                .for_each(sink);
-            return Ok(());
+                .try_for_each(sink);
         };
         let (mut reader, mut step) = (run.read_from(first)?, paced(&self.watch));
         for _ in 0..count {
             step()?;
-            reader.next()?.iter().for_each(&mut sink);
+            reader.next()?.iter().try_for_each(&mut sink)?;
         }
         Ok(())
     }

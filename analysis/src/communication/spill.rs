@@ -255,7 +255,9 @@ impl<T: Fixed> RunWriter<T> {
         self.run.items += 1;
         let mut bytes = [0; 64];
         item.put(&mut bytes);
-        (self.file.write_all(&bytes[..T::BYTES])).map_err(failed(&self.run.path))
+        let written = self.file.write_all(&bytes[..T::BYTES]);
+        // Made where it is needed: it copies the path.
+        written.map_err(|error| failed(&self.run.path)(error))
     }
 
     pub(crate) fn finish(mut self) -> Result<Run> {
@@ -308,7 +310,7 @@ impl<T: Fixed> RunReader<T> {
         self.left -= 1;
         let mut bytes = [0; 64];
         let read = self.file.read_exact(&mut bytes[..T::BYTES]);
-        read.map_err(failed(&self.path))?;
+        read.map_err(|error| failed(&self.path)(error))?;
         Ok(Some(T::get(&bytes)))
     }
 }

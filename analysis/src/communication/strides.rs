@@ -201,6 +201,8 @@ impl Runs {
     /// Puts the runs from number `from` on in order and joins what continues each other: where CTAs read here and there, they are
     /// found one by one.
     pub(crate) fn settle(&mut self, from: usize) {
+        // Fewer, where much was found and has been taken.
+        let from = from.min(self.0.len());
         let found = &mut self.0[from..];
         if found.is_sorted_by_key(Item::key) {
             return;

@@ -3,10 +3,12 @@
 use super::bitmap::Bitmap;
 use super::detail::{Details, Regions};
 use super::engine::Options;
+use super::kept::Kept;
 use super::record::{Pattern, Record, WideAccess};
 use super::shadow::{Page, Tag, Writer};
 use super::strides::Runs;
 use super::volume::Transfer;
+use crate::error::Result;
 use crate::sites::SiteOps;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -24,11 +26,19 @@ pub(crate) struct View<'a> {
     /// Allocations that are alive now.
     pub(crate) regions: &'a Regions,
     pub(crate) ops: &'a SiteOps,
+    /// Takes what is too much for a shard to keep.
+    pub(crate) kept: &'a Kept,
     /// Ends the launch's analysis.
     pub(crate) watch: &'a Watch,
 }
 
 impl View<'_> {
+    /// Takes what a shard has found so far in the current launch, if it is much.
+    #[inline]
+    pub(crate) fn make_room(&self, out: &mut ShardOut) -> Result<()> {
+        self.kept.take_much(self.launch, out)
+    }
+
     /// Whether launch `launch` ran the current kernel.
     #[inline]
     pub(crate) fn is_same_kernel(&self, launch: u32) -> bool {
@@ -311,9 +321,11 @@ impl ShardOut {
         }
     }
 
-    /// The transfers of the launch at `position`; none are left.
+    /// The transfers of the launch at `position` that are not pending; none are left.
     pub(crate) fn transfers(&mut self, position: u32) -> Vec<Transfer> {
-        let parts = std::mem::take(&mut self.transfers);
+        let mut parts = std::mem::take(&mut self.transfers);
+        join(&mut parts);
+        self.join_at = JOIN_AT;
         (parts.iter())
             .filter_map(|part| {
                 Some(Transfer {
@@ -341,8 +353,6 @@ impl ShardOut {
         self.flush();
         self.flush_sources();
         self.end_flow();
-        join(&mut self.transfers);
-        self.join_at = JOIN_AT;
     }
 
     /// `bytes` more bytes stored by `launch` turned out to be communicated.

@@ -21,9 +21,38 @@ table! {
     }
 }
 
+/// Distinct coordinates.
+struct Coordinates {
+    all: BTreeSet<u32>,
+    /// By the lower bits of a coordinate: the latest one. Nearly all are known, and are found here.
+    latest: Vec<u32>,
+}
+
+const LATEST: u32 = 1 << 16;
+
+impl Default for Coordinates {
+    fn default() -> Self {
+        Self {
+            all: BTreeSet::new(),
+            // Each is one whose place is another one.
+            latest: (1..=LATEST).collect(),
+        }
+    }
+}
+
+impl Coordinates {
+    #[inline]
+    fn insert(&mut self, at: u32) {
+        let latest = &mut self.latest[(at % LATEST) as usize];
+        if std::mem::replace(latest, at) != at {
+            self.all.insert(at);
+        }
+    }
+}
+
 /// For x, y and z.
 pub(super) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
-    let mut used: [BTreeSet<u32>; 3] = Default::default();
+    let mut used: [Coordinates; 3] = Default::default();
     // Most CTAs take part in many transfers, one after the other.
     let mut last = [None; 2];
     source.transfers().each(|t| {
@@ -41,6 +70,7 @@ pub(super) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
             }
         }
     })?;
+    let used = used.map(|used| used.all);
     let cuts = used
         .each_ref()
         .map(|used| used.iter().nth(used.len() / 2).copied().unwrap_or(0));
