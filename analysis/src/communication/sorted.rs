@@ -9,7 +9,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use superstep_trace::Watch;
 
-/// Runs on disk are merged into one when there are so many.
+/// Runs on disk are merged into one when there are so many that were merged equally often: then each item is written a few times,
+/// however many there are.
 const MERGE_AT: usize = 256;
 
 /// Items of a run where there is no limit to the memory.
@@ -41,7 +42,8 @@ struct State<T> {
     /// Sorted and joined.
     memory: Vec<Vec<T>>,
     memory_items: usize,
-    disk: Vec<Run>,
+    /// By how often their items were merged.
+    disk: Vec<Vec<Run>>,
     files: u64,
 }
 
@@ -122,17 +124,22 @@ impl<T: Item> Sorter<T> {
                 return Ok(());
             }
         }
-        let written = self.written(run)?;
-        let merge = {
-            let mut state = self.state();
-            state.disk.push(written);
-            if state.disk.len() < MERGE_AT {
-                return Ok(());
-            }
-            std::mem::take(&mut state.disk)
-        };
-        let merged = self.merged(&merge)?;
-        self.state().disk.push(merged);
+        let mut written = self.written(run)?;
+        for merges in 0.. {
+            let alike = {
+                let mut state = self.state();
+                if state.disk.len() == merges {
+                    state.disk.push(Vec::new());
+                }
+                let alike = &mut state.disk[merges];
+                alike.push(written);
+                if alike.len() < MERGE_AT {
+                    break;
+                }
+                std::mem::take(alike)
+            };
+            written = self.merged(&alike)?;
+        }
         Ok(())
     }
 
@@ -167,7 +174,7 @@ impl<T: Item> Sorter<T> {
         order(&mut last);
         let mut memory = std::mem::take(&mut self.state().memory);
         memory.push(last);
-        let mut disk = std::mem::take(&mut self.state().disk);
+        let mut disk: Vec<Run> = self.state().disk.drain(..).flatten().collect();
         if disk.is_empty() {
             memory = merge_in_memory(memory, &self.watch);
             self.watch.check()?;

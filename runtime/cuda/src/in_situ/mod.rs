@@ -43,7 +43,7 @@ const READERS: usize = 1 << 24;
 /// The share of the GPU's memory that they may take.
 const READERS_SHARE: usize = 32;
 const READER_BYTES: usize = 16;
-const TRANSFERS: usize = 1 << 24;
+const TRANSFERS: usize = 1 << 25;
 const SPLITS: usize = 1 << 22;
 /// With fewer rows than this there is no use in going on.
 const FEWEST_ROWS: usize = 1 << 12;
