@@ -1,5 +1,6 @@
 //! Numbers of any width in bits, one after the other, the lowest bit first.
 
+use super::vectors::Avx2;
 use crate::WARP_LANES;
 
 /// The lowest `width` bits, up to 64.
@@ -19,7 +20,9 @@ pub(super) const fn length(value: u64) -> u32 {
 
 #[derive(Default)]
 pub(super) struct BitWriter {
+    /// The full words, and room for those of a row.
     words: Vec<u64>,
+    full: usize,
     last: Partial,
 }
 
@@ -31,57 +34,46 @@ struct Partial {
 }
 
 impl Partial {
-    /// Takes `width` bits, at most 64. Answers the word if it is full.
+    /// Takes `width` bits, at most 64. Answers the word, and whether it is full. Without a branch: nobody can foresee which words are.
     #[inline(always)]
-    fn put(&mut self, value: u64, width: u32) -> Option<u64> {
+    fn put(&mut self, value: u64, width: u32) -> (u64, bool) {
         let word = self.word | value << self.used;
         let used = self.used + width;
-        if used < 64 {
-            *self = Partial { word, used };
-            return None;
-        }
+        let is_full = used >= 64;
         // Two shifts, because nothing may have been used.
-        self.word = value >> 1 >> (63 - self.used);
-        self.used = used - 64;
-        Some(word)
+        let rest = value >> 1 >> (63 - self.used);
+        *self = Partial {
+            word: if is_full { rest } else { word },
+            used: used % 64,
+        };
+        (word, is_full)
     }
 }
 
 /// The words that a row of numbers fills.
-struct Row {
-    full: [u64; WARP_LANES],
-    count: usize,
+struct Row<'a> {
+    words: &'a mut [u64; WARP_LANES],
+    full: usize,
     last: Partial,
 }
 
-impl Row {
-    #[inline(always)]
-    fn after(last: Partial) -> Self {
-        Row {
-            full: [0; WARP_LANES],
-            count: 0,
-            last,
-        }
-    }
-
+impl Row<'_> {
     #[inline(always)]
     fn put(&mut self, value: u64, width: u32) {
-        if let Some(word) = self.last.put(value, width) {
-            self.full[self.count % WARP_LANES] = word;
-            self.count += 1;
-        }
+        let (word, is_full) = self.last.put(value, width);
+        self.words[self.full % WARP_LANES] = word;
+        self.full += usize::from(is_full);
     }
 }
 
 impl BitWriter {
     pub(super) fn clear(&mut self) {
-        self.words.clear();
-        self.last = Partial::default();
+        (self.full, self.last) = (0, Partial::default());
     }
 
     /// Bytes so far, without the word that is not full.
     pub(super) fn len(&self) -> usize {
-        self.words.len() * 8
+        self.full * 8
     }
 
     /// Appends what was written to `out`, filled up with zeroes to a whole byte.
@@ -100,14 +92,17 @@ impl BitWriter {
     #[inline(always)]
     pub(super) fn put(&mut self, value: u64, width: u32) {
         debug_assert!(value & !low_bits(width) == 0);
-        self.words.extend(self.last.put(value, width));
+        let (mut row, full) = self.row();
+        row.put(value, width);
+        let (more, last) = (row.full, row.last);
+        (self.full, self.last) = (full + more, last);
     }
 
     /// Writes up to 32 `values` with `width` bits each.
     #[inline(always)]
     pub(super) fn put_all<T: Copy + Into<u64>>(&mut self, values: &[T], width: u32) {
-        // Outside of `self`, so that the compiler keeps it in registers.
-        let mut row = Row::after(self.last);
+        debug_assert!(values.len() <= WARP_LANES);
+        let (mut row, full) = self.row();
         // Several of them make one number: the steps of `put` depend on each other, these do not.
         let rest = match width {
             0 => &[],
@@ -133,9 +128,77 @@ impl BitWriter {
         for &value in rest {
             row.put(value.into(), width);
         }
-        self.words
-            .extend_from_slice(&row.full[..row.count.min(WARP_LANES)]);
-        self.last = row.last;
+        let (more, last) = (row.full, row.last);
+        (self.full, self.last) = (full + more, last);
+    }
+
+    /// Writes the first `lanes` of `values` with `width` bits each, at most 32. The others are 0.
+    #[inline(always)]
+    pub(super) fn put_row(
+        &mut self,
+        avx2: Option<Avx2>,
+        values: &[u32; WARP_LANES],
+        lanes: usize,
+        width: u32,
+    ) {
+        let Some(avx2) = avx2 else {
+            return self.put_all(&values[..lanes], width);
+        };
+        debug_assert!(width <= 32 && values[lanes..].iter().all(|&value| value == 0));
+        let (mut row, full) = self.row();
+        // The last number may be of fewer values.
+        let mut left = lanes as u32 * width;
+        let low = low_bits(width);
+        match width {
+            0 => {}
+            1..=8 => {
+                for eight in avx2.bytes(values) {
+                    let all = left.min(8 * width);
+                    row.put(avx2.gather(eight, low * 0x0101_0101_0101_0101), all);
+                    left -= all;
+                }
+            }
+            9..=16 => {
+                for four in values.as_chunks::<4>().0 {
+                    let [a, b, c, d] = four.map(u64::from);
+                    let four = a | b << 16 | c << 32 | d << 48;
+                    let all = left.min(4 * width);
+                    row.put(avx2.gather(four, low * 0x0001_0001_0001_0001), all);
+                    left -= all;
+                }
+            }
+            _ => {
+                for pair in values.as_chunks::<2>().0 {
+                    let [a, b] = pair.map(u64::from);
+                    let all = left.min(2 * width);
+                    row.put(a | b << width, all);
+                    left -= all;
+                }
+            }
+        }
+        let (more, last) = (row.full, row.last);
+        (self.full, self.last) = (full + more, last);
+    }
+
+    /// Where the next row goes, and how many full words there are before it.
+    #[inline(always)]
+    fn row(&mut self) -> (Row<'_>, usize) {
+        if self.words.len() < self.full + WARP_LANES {
+            self.grow();
+        }
+        let words = self.words[self.full..].first_chunk_mut();
+        let words = words.expect("there is room for a row");
+        let row = Row {
+            words,
+            full: 0,
+            last: self.last,
+        };
+        (row, self.full)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.words.resize(2 * self.words.len() + WARP_LANES, 0);
     }
 }
 
@@ -201,10 +264,23 @@ mod tests {
                 values.iter().map(|value| value & low_bits(width)).collect::<Vec<_>>()
             };
             for row in &rows {
-                writer.put_all(&cut(row), row.0);
+                let mut whole = [0; WARP_LANES];
+                let values = cut(row);
+                for (lane, &value) in whole.iter_mut().zip(&values) {
+                    *lane = value as u32;
+                }
+                match row.0 {
+                    ..=32 => writer.put_row(Avx2::detect(), &whole, values.len(), row.0),
+                    _ => writer.put_all(&values, row.0),
+                }
             }
             let mut bytes = Vec::new();
             writer.copy_into(&mut bytes);
+            let mut single = BitWriter::default();
+            rows.iter().for_each(|row| single.put_all(&cut(row), row.0));
+            let mut same = Vec::new();
+            single.copy_into(&mut same);
+            prop_assert_eq!(&bytes, &same);
             let bits: usize = rows.iter().map(|(width, values)| *width as usize * values.len()).sum();
             prop_assert_eq!(bytes.len(), bits.div_ceil(8));
             let (mut all, mut one) = (BitReader::default(), BitReader::default());

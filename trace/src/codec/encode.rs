@@ -3,6 +3,7 @@
 use super::bits::{self, BitWriter};
 use super::model::{Slot, Source, State, lanes};
 use super::values::{Range, number_bits};
+use super::vectors::Avx2;
 use super::*;
 use crate::AccessGroup;
 use crate::varint::{self, zigzag};
@@ -13,8 +14,8 @@ const SHORT_MOVE_BITS: u32 = 16;
 /// Two lanes that are no farther apart make a run.
 const CLOSE_BYTES: u64 = 256;
 
-#[derive(Default)]
 pub(crate) struct Encoder {
+    pub(super) avx2: Option<Avx2>,
     pub(super) state: State,
     /// One for each slot.
     pub(super) ranges: Vec<Range>,
@@ -26,6 +27,24 @@ pub(crate) struct Encoder {
     last_tag: Option<u8>,
     repeated: u64,
     groups: usize,
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Encoder {
+            avx2: Avx2::detect(),
+            state: State::default(),
+            ranges: Vec::new(),
+            slot_of: FxHashMap::default(),
+            tags: Vec::new(),
+            places: Vec::new(),
+            numbers: Vec::new(),
+            bits: BitWriter::default(),
+            last_tag: None,
+            repeated: 0,
+            groups: 0,
+        }
+    }
 }
 
 impl Encoder {
@@ -70,12 +89,9 @@ impl Encoder {
     /// Adds a group with at least one lane.
     pub(crate) fn encode(&mut self, group: &AccessGroup) {
         #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::is_x86_feature_detected as has;
-            if has!("avx2") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt") {
-                // SAFETY: the processor has all five that the function asks for.
-                return unsafe { self.encode_avx2(group) };
-            }
+        if self.avx2.is_some() {
+            // SAFETY: there is an `Avx2` only where the processor has all five that the function asks for.
+            return unsafe { self.encode_avx2(group) };
         }
         self.encode_anywhere(group);
     }
@@ -156,15 +172,20 @@ impl Encoder {
         (tag, slot, before)
     }
 
-    #[inline]
+    #[inline(always)]
     fn mask(&mut self, slot: usize, mask: u32) -> u8 {
         let (before, of_slot) = (self.state.mask(), self.state.slots[slot].mask);
         self.state.set_mask(slot, mask);
         if mask == of_slot {
-            return LANES_SAME;
+            LANES_SAME
         } else if mask == before {
-            return LANES_BEFORE;
+            LANES_BEFORE
+        } else {
+            self.new_mask(before, of_slot, mask)
         }
+    }
+
+    fn new_mask(&mut self, before: u32, of_slot: u32, mask: u32) -> u8 {
         let lanes_of = |all: u32| match mask & !all {
             0 => all.count_ones(),
             _ => u32::MAX,
@@ -190,7 +211,9 @@ impl Encoder {
             self.repeated += 1;
             return;
         }
-        self.end_repetition();
+        if self.repeated != 0 {
+            self.end_repetition();
+        }
         self.tags.push(tag);
         self.last_tag = Some(tag);
     }

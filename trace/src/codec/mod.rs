@@ -10,6 +10,7 @@ mod encode;
 mod model;
 mod strays;
 mod values;
+mod vectors;
 pub(crate) mod version_2;
 
 pub(crate) use decode::Decoder;

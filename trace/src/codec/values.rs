@@ -3,6 +3,7 @@
 use super::bits;
 use super::encode::Encoder;
 use super::model::Frame;
+use super::vectors::Row;
 use super::*;
 use crate::WARP_LANES;
 use crate::varint::zigzag;
@@ -64,26 +65,19 @@ impl Encoder {
     /// Writes addresses and answers the form.
     #[inline(always)]
     pub(super) fn values(&mut self, number: usize, addresses: &[u64]) -> u8 {
-        // For a whole warp the compiler knows how often each loop runs.
-        match <&[u64; WARP_LANES]>::try_from(addresses) {
-            Ok(addresses) => self.values_of(number, addresses),
-            Err(_) => self.values_of(number, addresses),
-        }
-    }
-
-    #[inline(always)]
-    fn values_of(&mut self, number: usize, addresses: &[u64]) -> u8 {
         let slot = &self.state.slots[number];
         let Some(frame) = slot.frame else {
             return self.new_frame(number, addresses);
         };
-        let any = (addresses.iter()).fold(0, |any, &a| any | a.wrapping_sub(frame.base));
-        if any & bits::low_bits(frame.shift) != 0 {
-            return self.new_frame(number, addresses);
-        }
         let near = frame.coordinate(slot.base);
-        if frame.bits <= 32 && any >> frame.shift >> frame.bits == 0 {
-            self.inside(number, frame, near, addresses)
+        let row = match (self.avx2, addresses.try_into()) {
+            (Some(avx2), Ok(whole)) => Row::whole(avx2, frame, whole),
+            _ => Row::new(frame, addresses),
+        };
+        if row.any & bits::low_bits(frame.shift) != 0 {
+            self.new_frame(number, addresses)
+        } else if frame.bits <= 32 && row.any >> frame.shift >> frame.bits == 0 {
+            self.inside(number, frame, near, row, addresses.len())
         } else {
             self.anywhere(number, frame, near, addresses)
         }
@@ -91,57 +85,56 @@ impl Encoder {
 
     /// Writes addresses in a frame whose numbers have at most 32 bits.
     #[inline(always)]
-    fn inside(&mut self, number: usize, frame: Frame, near: u64, addresses: &[u64]) -> u8 {
-        let lanes = addresses.len() as u32;
-        let mut all = [0u32; WARP_LANES];
-        let all = &mut all[..addresses.len()];
-        for (coordinate, &address) in all.iter_mut().zip(addresses) {
-            *coordinate = (address.wrapping_sub(frame.base) >> frame.shift) as u32;
-        }
-        let low = all.iter().fold(u32::MAX, |low, &c| low.min(c));
-        let high = all.iter().fold(0, |high, &c| high.max(c));
+    fn inside(&mut self, number: usize, frame: Frame, near: u64, row: Row, lanes: usize) -> u8 {
+        let Row {
+            mut all,
+            low,
+            high,
+            first,
+            mut rest,
+            least,
+            most,
+            ..
+        } = row;
         self.ranges[number].take(frame, low, high);
 
-        // Differences of neighbours modulo the size of the frame, less the first of them.
-        let unused = 32 - frame.bits.max(1);
-        let mut rest = [0u32; WARP_LANES];
-        let rest = &mut rest[..addresses.len() - 1];
-        let first = all.get(1).map_or(0, |second| second.wrapping_sub(all[0]));
-        let (mut least, mut most) = (0, 0);
-        for (difference, pair) in rest.iter_mut().zip(all.windows(2)) {
-            let far = pair[1].wrapping_sub(pair[0]).wrapping_sub(first);
-            let far = (far << unused) as i32 >> unused;
-            (least, most) = (far.min(least), far.max(most));
-            *difference = far as u32;
-        }
         let width = bits::length(u64::from(most.wrapping_sub(least) as u32));
 
         let near_width = bits::length(u64::from(high - low));
         let from_near = u64::from(low).wrapping_sub(near);
         let kind_bits = VALUES_KIND_BITS + WIDTH_BITS;
-        let frame_bits = lanes * frame.bits;
-        let differences_bits = kind_bits + 2 * frame.bits + (lanes - 1) * width;
-        let near_bits = kind_bits + number_bits(from_near) + lanes * near_width;
+        let frame_bits = lanes as u32 * frame.bits;
+        let differences_bits = kind_bits + 2 * frame.bits + (lanes as u32 - 1) * width;
+        let near_bits = kind_bits + number_bits(from_near) + lanes as u32 * near_width;
         if frame_bits <= differences_bits.min(near_bits) {
-            self.bits.put_all(all, frame.bits);
+            self.bits.put_row(self.avx2, &all, lanes, frame.bits);
             return FORM_FRAME;
         }
         if differences_bits < near_bits {
             let pivot = u64::from(first.wrapping_add(least as u32)) & bits::low_bits(frame.bits);
-            for difference in &mut *rest {
+            for difference in &mut rest {
                 *difference = difference.wrapping_sub(least as u32);
             }
-            self.bits.put(VALUES_FRAME_DIFFERENCES, VALUES_KIND_BITS);
-            self.bits.put(u64::from(all[0]), frame.bits);
-            self.bits.put(pivot, frame.bits);
-            self.row(rest, width);
+            rest[lanes - 1..].fill(0);
+            let start = u64::from(all[0]);
+            self.bits.put(
+                VALUES_FRAME_DIFFERENCES | start << VALUES_KIND_BITS,
+                VALUES_KIND_BITS + frame.bits,
+            );
+            self.bits.put(
+                pivot | u64::from(width) << frame.bits,
+                frame.bits + WIDTH_BITS,
+            );
+            self.bits.put_row(self.avx2, &rest, lanes - 1, width);
         } else {
-            for coordinate in &mut *all {
-                *coordinate -= low;
+            for coordinate in &mut all {
+                *coordinate = coordinate.wrapping_sub(low);
             }
-            self.bits.put(VALUES_NEAR, VALUES_KIND_BITS);
+            all[lanes..].fill(0);
             self.number(from_near);
-            self.row(all, near_width);
+            let head = VALUES_NEAR | u64::from(near_width) << VALUES_KIND_BITS;
+            self.bits.put(head, kind_bits);
+            self.bits.put_row(self.avx2, &all, lanes, near_width);
         }
         FORM_VALUES
     }

@@ -1,6 +1,7 @@
 //! From records in memory to a file, on one core: that all accesses arrive, and how fast.
 //!
-//! `SUPERSTEP_BENCH_SECONDS=2 cargo test --release -p superstep-cuda --lib -- --nocapture to_disk`
+//! `SUPERSTEP_BENCH_SECONDS=2 cargo test --release -p superstep-cuda --lib -- --nocapture to_disk`, and with
+//! `SUPERSTEP_BENCH_PATTERN=random` only the pattern of that name.
 
 use super::wire::{Emit, Reader};
 use super::wire_tests::record;
@@ -147,7 +148,9 @@ fn to_disk() {
         "pattern", "M accesses/s", "bytes/access", "wire bytes"
     );
 
-    for (name, sites, pattern) in PATTERNS {
+    let only = std::env::var("SUPERSTEP_BENCH_PATTERN").ok();
+    let is_wanted = |name| only.as_deref().is_none_or(|only| only == name);
+    for (name, sites, pattern) in PATTERNS.into_iter().filter(|(name, ..)| is_wanted(*name)) {
         let pieces = pieces(pattern, sites, rounds);
         let wire: usize = pieces.iter().map(Vec::len).sum();
         let begin = Instant::now();

@@ -1,0 +1,245 @@
+//! What is the same for all lanes of a whole warp, for eight of them at once where the processor can.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+use super::model::Frame;
+use crate::WARP_LANES;
+
+/// Says that the processor has AVX2, BMI1, BMI2, LZCNT and POPCNT.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(super) struct Avx2(());
+
+/// No other processor has.
+#[cfg(not(target_arch = "x86_64"))]
+#[derive(Clone, Copy)]
+pub(super) struct Avx2(std::convert::Infallible);
+
+impl Avx2 {
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn detect() -> Option<Self> {
+        use std::arch::is_x86_feature_detected as has;
+        let all = has!("avx2") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt");
+        all.then_some(Avx2(()))
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(super) fn detect() -> Option<Self> {
+        None
+    }
+
+    /// The bits of `word` where `mask` has some, one behind the other.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn gather(self, word: u64, mask: u64) -> u64 {
+        // SAFETY: the processor has BMI2.
+        unsafe { _pext_u64(word, mask) }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(super) fn gather(self, _: u64, _: u64) -> u64 {
+        match self.0 {}
+    }
+
+    /// Numbers below 256, eight in each word.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn bytes(self, numbers: &[u32; WARP_LANES]) -> [u64; 4] {
+        // SAFETY: the processor has AVX2.
+        unsafe { bytes_avx2(numbers) }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(super) fn bytes(self, _: &[u32; WARP_LANES]) -> [u64; 4] {
+        match self.0 {}
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn bytes_avx2(numbers: &[u32; WARP_LANES]) -> [u64; 4] {
+    let eight = |index: usize| {
+        let eight: &[u32; 8] = &numbers.as_chunks().0[index];
+        // SAFETY: eight numbers are as long as the vector, and it need not be aligned.
+        unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
+    };
+    let halves = [
+        _mm256_packus_epi32(eight(0), eight(1)),
+        _mm256_packus_epi32(eight(2), eight(3)),
+    ];
+    // In each half of the vector four bytes of each of the four.
+    let mixed = _mm256_packus_epi16(halves[0], halves[1]);
+    let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    let bytes = _mm256_permutevar8x32_epi32(mixed, order);
+    [
+        _mm256_extract_epi64::<0>(bytes) as u64,
+        _mm256_extract_epi64::<1>(bytes) as u64,
+        _mm256_extract_epi64::<2>(bytes) as u64,
+        _mm256_extract_epi64::<3>(bytes) as u64,
+    ]
+}
+
+/// Addresses in terms of a frame; only `any` means something where one of them needs more than 32 bits. Of 32 lanes or fewer, the
+/// others are 0.
+#[cfg_attr(test, derive(PartialEq, Debug))]
+pub(super) struct Row {
+    /// All bits of the distances from the frame's base in bytes, one over the other.
+    pub any: u64,
+    pub all: [u32; WARP_LANES],
+    pub low: u32,
+    pub high: u32,
+    /// How far the second lane is from the first.
+    pub first: u32,
+    /// How far each lane's neighbour is from it, modulo the size of the frame and less `first`.
+    pub rest: [u32; WARP_LANES],
+    /// The range of these and of 0.
+    pub least: i32,
+    pub most: i32,
+}
+
+impl Row {
+    #[inline(always)]
+    pub(super) fn new(frame: Frame, addresses: &[u64]) -> Self {
+        let (mut all, mut any) = ([0u32; WARP_LANES], 0);
+        for (coordinate, &address) in all.iter_mut().zip(addresses) {
+            let far = address.wrapping_sub(frame.base);
+            any |= far;
+            *coordinate = (far >> frame.shift) as u32;
+        }
+        let active = &all[..addresses.len()];
+        let low = active.iter().fold(u32::MAX, |low, &c| low.min(c));
+        let high = active.iter().fold(0, |high, &c| high.max(c));
+        let unused = 32 - frame.bits.clamp(1, 32);
+        let mut rest = [0u32; WARP_LANES];
+        let first = active.get(1).map_or(0, |c| c.wrapping_sub(active[0]));
+        let (mut least, mut most) = (0, 0);
+        for (difference, pair) in rest.iter_mut().zip(active.windows(2)) {
+            let far = pair[1].wrapping_sub(pair[0]).wrapping_sub(first);
+            let far = (far << unused) as i32 >> unused;
+            (least, most) = (far.min(least), far.max(most));
+            *difference = far as u32;
+        }
+        Row {
+            any,
+            all,
+            low,
+            high,
+            first,
+            rest,
+            least,
+            most,
+        }
+    }
+
+    /// The same of a whole warp.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn whole(_: Avx2, frame: Frame, addresses: &[u64; WARP_LANES]) -> Self {
+        // SAFETY: there is an `Avx2` only where the processor has what the function asks for.
+        unsafe { Self::whole_avx2(frame, addresses) }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(super) fn whole(avx2: Avx2, _: Frame, _: &[u64; WARP_LANES]) -> Self {
+        match avx2.0 {}
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn whole_avx2(frame: Frame, addresses: &[u64; WARP_LANES]) -> Self {
+        let base = _mm256_set1_epi64x(frame.base as i64);
+        let shift = _mm_cvtsi32_si128(frame.shift as i32);
+        let mut any = _mm256_setzero_si256();
+        let mut far = |index: usize| {
+            let four: &[u64; 4] = &addresses.as_chunks().0[index];
+            // SAFETY: four numbers are as long as the vector, and it need not be aligned.
+            let four = unsafe { _mm256_loadu_si256(four.as_ptr().cast()) };
+            let far = _mm256_sub_epi64(four, base);
+            any = _mm256_or_si256(any, far);
+            _mm256_castsi256_ps(_mm256_srl_epi64(far, shift))
+        };
+        let all: [__m256i; 4] = std::array::from_fn(|index| {
+            // Of each 64 bits the lower half: lanes 0, 1, 4, 5, 2, 3, 6 and 7, and then in order.
+            let halves = _mm256_shuffle_ps::<0b10_00_10_00>(far(2 * index), far(2 * index + 1));
+            _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_castps_si256(halves))
+        });
+        // Each lane's neighbour: the next one in the vector, and of the last the first of the next vector.
+        let turn = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0);
+        let turned = all.map(|eight| _mm256_permutevar8x32_epi32(eight, turn));
+        let first = _mm256_cvtsi256_si32(turned[0]).wrapping_sub(_mm256_cvtsi256_si32(all[0]));
+        let unused = _mm_cvtsi32_si128(32 - frame.bits.clamp(1, 32) as i32);
+        let zero = _mm256_setzero_si256();
+        let rest: [__m256i; 4] = std::array::from_fn(|index| {
+            let behind = turned.get(index + 1).copied().unwrap_or(zero);
+            let next = _mm256_blend_epi32::<0b1000_0000>(turned[index], behind);
+            let far =
+                _mm256_sub_epi32(_mm256_sub_epi32(next, all[index]), _mm256_set1_epi32(first));
+            let far = _mm256_sra_epi32(_mm256_sll_epi32(far, unused), unused);
+            match index {
+                // The last lane has no neighbour.
+                3 => _mm256_blend_epi32::<0b1000_0000>(far, zero),
+                _ => far,
+            }
+        });
+        let any = _mm256_or_si256(any, _mm256_permute4x64_epi64::<0b01_00_11_10>(any));
+        Row {
+            any: (_mm256_extract_epi64::<0>(any) | _mm256_extract_epi64::<1>(any)) as u64,
+            low: of_all(all, |a, b| _mm256_min_epu32(a, b)) as u32,
+            high: of_all(all, |a, b| _mm256_max_epu32(a, b)) as u32,
+            first: first as u32,
+            // The last lane's 0 is among them.
+            least: of_all(rest, |a, b| _mm256_min_epi32(a, b)),
+            most: of_all(rest, |a, b| _mm256_max_epi32(a, b)),
+            all: numbers(all),
+            rest: numbers(rest),
+        }
+    }
+}
+
+/// What `of` makes of all lanes.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn of_all([a, b, c, d]: [__m256i; 4], of: impl Fn(__m256i, __m256i) -> __m256i) -> i32 {
+    let eight = of(of(a, b), of(c, d));
+    let four = of(eight, _mm256_permute4x64_epi64::<0b01_00_11_10>(eight));
+    let two = of(four, _mm256_shuffle_epi32::<0b01_00_11_10>(four));
+    _mm256_cvtsi256_si32(of(two, _mm256_shuffle_epi32::<0b10_11_00_01>(two)))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn numbers(vectors: [__m256i; 4]) -> [u32; WARP_LANES] {
+    let mut numbers = [0u32; WARP_LANES];
+    for (eight, vector) in numbers.as_chunks_mut::<8>().0.iter_mut().zip(vectors) {
+        // SAFETY: eight numbers are as long as the vector, and they need not be aligned.
+        unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), vector) };
+    }
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn vectors_and_single_lanes_agree(
+            base: u64, shift in 0u32..13, bits in 0u32..=64, width in 0u32..=64,
+            far in prop::array::uniform32(any::<u64>()),
+        ) {
+            let frame = Frame { base, shift, bits };
+            let low = crate::codec::bits::low_bits(width);
+            let addresses = far.map(|far| base.wrapping_add(far & low));
+            if let Some(avx2) = Avx2::detect() {
+                let (whole, one) = (Row::whole(avx2, frame, &addresses), Row::new(frame, &addresses));
+                prop_assert_eq!(whole, one);
+            }
+        }
+    }
+}
