@@ -94,17 +94,15 @@ impl RunFolder {
         }
     }
 
-    /// Replaces `run.json`, in one step: a reader never sees half of it.
+    /// Replaces `run.json`, in one step: a reader never sees half of it. What a killed process leaves, the next one replaces.
     pub fn write_summary(&self, summary: &RunSummary) -> Result<(), Failure> {
-        let path = self.path.join("run.json");
+        let (path, new) = (self.path.join("run.json"), self.path.join("run.json.new"));
         let write = || -> io::Result<()> {
-            let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
+            let mut file = io::BufWriter::new(fs::File::create(&new)?);
             serde_json::to_writer_pretty(&mut file, summary)?;
             io::Write::write_all(&mut file, b"\n")?;
-            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-            file.as_file().set_permissions(mode)?;
-            file.persist(&path).map_err(|error| error.error)?;
-            Ok(())
+            file.into_inner().map_err(io::IntoInnerError::into_error)?;
+            fs::rename(&new, &path)
         };
         write().map_err(Failure::io("write", &path))
     }
