@@ -41,10 +41,14 @@ fn run(compilers: &[&str], arguments: &[&str], source: &str, input: &str) -> Opt
     let [file, program, text] = ["source", "program", "input"].map(|name| folder.path().join(name));
     std::fs::write(&file, source).expect("a temporary file");
     std::fs::write(&text, input).expect("a temporary file");
-    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/device");
+    let includes = [
+        concat!("-I", env!("CARGO_MANIFEST_DIR"), "/device"),
+        concat!("-I", env!("CARGO_MANIFEST_DIR"), "/src/in_situ"),
+    ];
     let output = std::process::Command::new(compiler)
         .args(arguments)
-        .args(["-I", include, "-o"])
+        .args(includes)
+        .arg("-o")
         .args([&program, &file])
         .output()
         .expect("the compiler starts");
@@ -54,7 +58,8 @@ fn run(compilers: &[&str], arguments: &[&str], source: &str, input: &str) -> Opt
         .stdin(std::fs::File::open(&text).expect("a temporary file"))
         .output()
         .expect("it starts");
-    assert!(output.status.success(), "{}", output.status);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {errors}", output.status);
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

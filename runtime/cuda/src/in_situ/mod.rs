@@ -5,6 +5,8 @@
 //! the state that those before it left.
 
 #[cfg(test)]
+mod device_programs;
+#[cfg(test)]
 mod device_tests;
 mod graph_nodes;
 mod graphs;

@@ -1,88 +1,63 @@
-// Runs the handler of the protocol `in-situ` on the host, one lane at a time: device_tests.rs feeds it accesses and reads what they add up
-// to. Between the look at an entry and its exchange, another access may come.
+// Runs the handler of the protocol `in-situ` on the host, warp by warp: device_tests.rs feeds it accesses and reads what they add up to.
+// Between the look at an entry and its exchange, another lane or another warp may come.
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "warp.h"
 
 #define SUPERSTEP_ON_HOST
 #define __CUDA__ 1
 #define __device__
-struct Extent { unsigned x, y, z; };
-static Extent blockIdx, threadIdx, gridDim = {1u << 20, 1, 1}, blockDim = {1024, 1, 1};
 struct ulonglong2 { unsigned long long x, y; };
-
-template <class T> static T __ldg(const T *place) { return *place; }
-template <class T> static T __shfl_sync(unsigned, T value, unsigned) { return value; }
-template <class T> static unsigned __match_any_sync(unsigned mask, T) { return mask; }
-static unsigned __activemask() { return 1; }
-static bool __all_sync(unsigned, bool holds) { return holds; }
-static unsigned __reduce_add_sync(unsigned, unsigned value) { return value; }
-static void __syncwarp(unsigned) {}
-static void __threadfence() {}
-static int __popc(unsigned bits) { return __builtin_popcount(bits); }
-static int __ffs(unsigned bits) { return __builtin_ffs((int)bits); }
-static unsigned long long atomicAdd(unsigned long long *word, unsigned long long value) {
-  unsigned long long was = *word;
-  *word += value;
-  return was;
-}
 
 #include "in_situ.h"
 
 namespace {
 typedef InSituEntry Host;
-unsigned lane_number() { return 0; }
-unsigned sm_number() { return 0; }
-Host load(const void *place) { return *(const Host *)place; }
-Host load_cached(const void *place) { return load(place); }
-void meanwhile();
+unsigned lane_number() { return host::lane; }
+unsigned sm_number() { return blockIdx.x; }
+Host load(const void *place) {
+  host::meanwhile();
+  return *(const Host *)place;
+}
+// The last change of a place in this launch, which other threads' caches may lack in some programs.
+struct Change {
+  const void *place;
+  Host was;
+  unsigned cta, thread;
+  unsigned seen; // by threads of which CTAs, in a cache: nothing older comes there from then on
+};
+Change changes[1 << 10];
+unsigned is_cached;
+Change &change_of(const void *place) { return changes[(uintptr_t)place / sizeof(Host) % (1 << 10)]; }
+Host load_cached(const void *place) {
+  const Host is = load(place);
+  Change &last = change_of(place);
+  const bool is_own = last.cta == blockIdx.x && last.thread == threadIdx.x;
+  if (is_cached && last.place == place && !is_own && !(last.seen >> blockIdx.x & 1) && host::below(2) == 0) return last.was;
+  last.seen |= 1u << blockIdx.x;
+  return is;
+}
 Host exchange(void *place, Host old, Host next) {
-  meanwhile();
-  Host was = load(place);
-  if (was.before == old.before && was.now == old.now) *(Host *)place = next;
+  host::meanwhile();
+  const Host was = *(const Host *)place;
+  if (was.before != old.before || was.now != old.now) return was;
+  *(Host *)place = next;
+  change_of(place) = {place, was, blockIdx.x, threadIdx.x, 0};
   return was;
 }
-void add(uint64_t *word, uint64_t value) { *word += value; }
+void add(uint64_t *word, uint64_t value) {
+  host::meanwhile();
+  *word += value;
+}
 } // namespace
 
 #include "probe_trace_in-situ.cu"
 
 namespace {
 
-struct Access {
-  unsigned cta, thread, operation, width;
-  unsigned long long address;
-};
-
-const unsigned ROWS = 1 << 14, SPLITS = 1 << 12, LAUNCHES = 1 << 10, WORDS = 1 << (IN_SITU_BLOCK_SHIFT - 2);
+const unsigned ROWS = 1 << 13, SPLITS = 1 << 12, LAUNCHES = 1 << 10, WORDS = 1 << (IN_SITU_BLOCK_SHIFT - 2);
 InSituBlock block;
 InSituContext context;
 unsigned long long parameter;
-Access waiting;
-bool waits;
-
-void run(Access access) {
-  blockIdx.x = access.cta;
-  threadIdx.x = access.thread;
-  // As for sites that are known when the handler is compiled, which is the usual way.
-  const unsigned site = access.operation << 28;
-  switch (operation_of(site)) {
-  case IN_SITU_LOAD: return choose<IN_SITU_LOAD>(&context, parameter, site, access.address, access.width);
-  case IN_SITU_STORE: return choose<IN_SITU_STORE>(&context, parameter, site, access.address, access.width);
-  default: return choose<IN_SITU_ATOMIC>(&context, parameter, site, access.address, access.width);
-  }
-}
-
-void meanwhile() {
-  if (!waits) return;
-  waits = false;
-  const Extent cta = blockIdx, thread = threadIdx;
-  run(waiting);
-  blockIdx = cta;
-  threadIdx = thread;
-}
 
 template <class T> T *cleared(T *memory, size_t count) {
   if (memory == nullptr) return (T *)calloc(count, sizeof(T));
@@ -92,16 +67,29 @@ template <class T> T *cleared(T *memory, size_t count) {
 
 } // namespace
 
-// Each line of the input begins with a letter: `n` base: a new program; `f` address, bytes, pattern: a fill; `l` number, kernel: a launch;
-// `a` CTA, thread, operation, width, address: an access; `w`, the same: it comes before the next exchange; `e`: the launch ends, its sums
-// are printed; `p`: the program ends, the rows of its transfers are printed.
+void host::run_lane(const Access &access, unsigned lane) {
+  const unsigned long long address = access.addresses[lane];
+  // As for sites that are known when the handler is compiled, which is the usual way.
+  const unsigned site = access.operation << 28;
+  switch (operation_of(site)) {
+  case IN_SITU_LOAD: return choose<IN_SITU_LOAD>(&context, parameter, site, address, access.width);
+  case IN_SITU_STORE: return choose<IN_SITU_STORE>(&context, parameter, site, address, access.width);
+  default: return choose<IN_SITU_ATOMIC>(&context, parameter, site, address, access.width);
+  }
+}
+
+// Each line of the input begins with a letter: `n` base, seed, whether caches lack something: a new program; `f` offset, bytes, pattern:
+// a fill; `l` number, kernel: a launch; `a` CTA, first thread, operation, width, mask, and of each lane in the mask the offset: an access;
+// `w`, the same: it comes in between, soon; `e`: the launch ends, its sums are printed; `p`: the program ends, the rows of its transfers are
+// printed.
 int main() {
   char what;
   Entry *shadow = nullptr;
   unsigned long long base = 0;
+  host::begin_stacks();
   while (scanf(" %c", &what) == 1) {
     if (what == 'n') {
-      if (scanf("%llu", &base) != 1) return 2;
+      if (scanf("%llu %lu %u", &base, &host::chance, &is_cached) != 3) return 2;
       if (shadow == nullptr) shadow = (Entry *)calloc(WORDS, sizeof(Entry));
       block = {(base >> IN_SITU_BLOCK_SHIFT) + 1, (uint64_t)shadow};
       context.version = IN_SITU_VERSION;
@@ -116,28 +104,32 @@ int main() {
       context.split = cleared(context.split, SPLITS * 8);
       context.split_most = SPLITS;
     } else if (what == 'f') {
-      unsigned long long address, bytes, pattern;
-      if (scanf("%llu %llu %llu", &address, &bytes, &pattern) != 3) return 2;
-      memset((void *)(shadow + (address - base) / 4), (int)pattern, bytes / 4 * sizeof(Entry));
+      unsigned offset, bytes, pattern;
+      if (scanf("%u %u %u", &offset, &bytes, &pattern) != 3) return 2;
+      memset((void *)(shadow + offset / 4), (int)pattern, bytes / 4 * sizeof(Entry));
     } else if (what == 'l') {
       unsigned long long number, kernel;
       if (scanf("%llu %llu", &number, &kernel) != 2) return 2;
       ((uint32_t *)context.kernels)[number] = (uint32_t)kernel;
       parameter = number;
+      memset((void *)changes, 0, sizeof(changes));
       context.sums = cleared(context.sums, IN_SITU_COPIES * IN_SITU_SUMS);
     } else if (what == 'a' || what == 'w') {
       Access access;
-      if (scanf("%u %u %u %u %llu", &access.cta, &access.thread, &access.operation, &access.width, &access.address) != 5) return 2;
-      if (what == 'w') {
-        meanwhile();
-        waiting = access;
-        waits = true;
-      } else {
-        run(access);
+      if (scanf("%u %u %u %u %x", &access.cta, &access.first_thread, &access.operation, &access.width, &access.mask) != 5) return 2;
+      for (unsigned lane = 0; lane < host::LANES; ++lane) {
+        unsigned offset = 0;
+        if (access.mask >> lane & 1 && scanf("%u", &offset) != 1) return 2;
+        access.addresses[lane] = base + offset;
       }
+      host::begin(access, what == 'w');
     } else if (what == 'e') {
-      meanwhile();
-      for (unsigned i = 0; i < IN_SITU_SUMS; ++i) printf("%llu ", (unsigned long long)context.sums[i]);
+      host::run_waiting();
+      for (unsigned i = 0; i < IN_SITU_SUMS; ++i) {
+        unsigned long long sum = 0;
+        for (unsigned copy = 0; copy < IN_SITU_COPIES; ++copy) sum += context.sums[copy * IN_SITU_SUMS + i];
+        printf("%llu ", sum);
+      }
       printf("\n");
     } else if (what == 'p') {
       for (unsigned i = 0; i < ROWS; ++i) {
