@@ -291,8 +291,9 @@ fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>, watch: &Watch) -> Vec<Vec<T>> {
         .collect()
 }
 
+/// For the last time: the runs are gone afterwards.
 fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
-    let mut readers: Vec<RunReader<T>> = runs.iter().map(Run::read).collect::<Result<_>>()?;
+    let mut readers: Vec<RunReader<T>> = runs.iter().map(Run::read_out).collect::<Result<_>>()?;
     let mut heads = BinaryHeap::new();
     for (index, reader) in readers.iter_mut().enumerate() {
         if let Some(item) = reader.next()? {

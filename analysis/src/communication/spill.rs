@@ -1,6 +1,7 @@
 //! Files that hold for a while what the memory limit has no room for.
 
 use crate::error::{AnalysisError, Result};
+use rustix::fs::{FallocateFlags, fallocate};
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -225,6 +226,8 @@ pub(crate) fn read_bytes(folder: &SpillFolder, name: &str) -> Result<Vec<u8>> {
 /// Bytes of a [`Run`] that are written or read together. They are not packed: each is merged several times, and packing costs as much
 /// as that.
 const BUFFER_BYTES: usize = 1 << 17;
+/// The disk gets back so much at once of what has been read for the last time.
+const GIVE_BACK_BYTES: u64 = 4 << 20;
 
 /// Items in a file, written once and read from the beginning.
 #[derive(Debug)]
@@ -272,17 +275,32 @@ impl Run {
         self.read_from(0)
     }
 
+    /// Reads everything for the last time: the disk gets back what has been read, so that a merge does not need twice the room.
+    pub(crate) fn read_out<T: Fixed>(&self) -> Result<RunReader<T>> {
+        let file = File::options().read(true).write(true).open(&self.path);
+        Ok(RunReader {
+            given_back: Some(0),
+            ..self.reader(file.map_err(failed(&self.path))?, 0)
+        })
+    }
+
     /// Reads from item number `first` on.
     pub(crate) fn read_from<T: Fixed>(&self, first: u64) -> Result<RunReader<T>> {
         let mut file = File::open(&self.path).map_err(failed(&self.path))?;
         let at = SeekFrom::Start(first * T::BYTES as u64);
         file.seek(at).map_err(failed(&self.path))?;
-        Ok(RunReader {
+        Ok(self.reader(file, first))
+    }
+
+    fn reader<T>(&self, file: File, first: u64) -> RunReader<T> {
+        RunReader {
             file: BufReader::with_capacity(BUFFER_BYTES, file),
             path: self.path.clone(),
-            left: self.items.saturating_sub(first),
-            items: PhantomData,
-        })
+            read: first,
+            items: self.items,
+            given_back: None,
+            kind: PhantomData,
+        }
     }
 }
 
@@ -298,19 +316,31 @@ impl Drop for Run {
 pub(crate) struct RunReader<T> {
     file: BufReader<File>,
     path: PathBuf,
-    left: u64,
-    items: PhantomData<T>,
+    /// Items so far, of so many.
+    read: u64,
+    items: u64,
+    /// Bytes that the disk has got back, if it shall.
+    given_back: Option<u64>,
+    kind: PhantomData<T>,
 }
 
 impl<T: Fixed> RunReader<T> {
     pub(crate) fn next(&mut self) -> Result<Option<T>> {
-        if self.left == 0 {
+        if self.read >= self.items {
             return Ok(None);
         }
-        self.left -= 1;
         let mut bytes = [0; 64];
         let read = self.file.read_exact(&mut bytes[..T::BYTES]);
         read.map_err(|error| failed(&self.path)(error))?;
+        self.read += 1;
+        if let Some(given_back) = &mut self.given_back
+            && self.read * T::BYTES as u64 >= *given_back + GIVE_BACK_BYTES
+        {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            // Some file systems cannot; there the room comes back when the file goes.
+            let _ = fallocate(self.file.get_ref(), hole, *given_back, GIVE_BACK_BYTES);
+            *given_back += GIVE_BACK_BYTES;
+        }
         Ok(Some(T::get(&bytes)))
     }
 }
@@ -319,6 +349,7 @@ impl<T: Fixed> RunReader<T> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::os::unix::fs::MetadataExt;
 
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Pair {
@@ -364,6 +395,25 @@ mod tests {
             let backwards: Vec<Vec<Pair>> = parts.iter().rev().cloned().chain([all]).collect();
             prop_assert_eq!(back, backwards.concat());
         }
+    }
+
+    #[test]
+    fn the_disk_gets_back_what_is_read_for_the_last_time() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = SpillFolder::new(parent.path().to_owned());
+        let items = 4 * GIVE_BACK_BYTES as u32 / Pair::BYTES as u32;
+        let mut writer = RunWriter::create(&folder, "run").unwrap();
+        (0..items).for_each(|item| writer.push(&pair(item, 7)).unwrap());
+        let run = writer.finish().unwrap();
+        // A file system may cut in steps of its own.
+        let taken = || fs::metadata(&run.path).unwrap().blocks() * 512;
+        assert!(taken() >= 4 * GIVE_BACK_BYTES);
+        let mut reader = run.read_out::<Pair>().unwrap();
+        for item in 0..items {
+            assert_eq!(reader.next().unwrap(), Some(pair(item, 7)));
+        }
+        assert_eq!(reader.next().unwrap(), None);
+        assert!(taken() < GIVE_BACK_BYTES);
     }
 
     #[test]
