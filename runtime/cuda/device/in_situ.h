@@ -14,24 +14,10 @@
 #define IN_SITU_BLOCK_SHIFT 21
 #define IN_SITU_ENTRY_BYTES 16
 
-/* A line of so many bytes has a flag, a byte: 0 if its last writer was the host, as far as is known, and no launch has written there since. */
-#define IN_SITU_LINE_SHIFT 5
-#define IN_SITU_WRITTEN 1
-
 /* Where the shadow of a block lies; blocks number n are in place n mod their number, or nowhere. */
 struct InSituBlock {
   uint64_t number; /* address >> IN_SITU_BLOCK_SHIFT, plus 1; 0: none */
-  uint64_t flags;  /* address of the first line's flag */
   uint64_t shadow; /* address of the first entry */
-  uint64_t unused;
-};
-
-/* What a function keeps for itself, in registers where the handler is inlined. */
-#define IN_SITU_WIDTHS 5
-struct InSituFunction {
-  uint64_t input[IN_SITU_WIDTHS]; /* loads whose bytes are all input, by the logarithm of their width */
-  uint64_t missing;               /* lanes that groups of loads lack */
-  uint64_t blocks, block_mask;    /* of the context */
 };
 
 /* Sums of a launch; so many copies of them are added up in the end. */
@@ -88,7 +74,6 @@ struct InSituTransfer {
 /* What a kernel's first trailing parameter points to. */
 struct InSituContext {
   uint64_t version;
-  const uint64_t *selection;
   const struct InSituBlock *blocks;
   uint64_t block_mask;      /* places for blocks less one */
   uint64_t *sums;           /* of each slot IN_SITU_COPIES times IN_SITU_SUMS */
@@ -99,9 +84,10 @@ struct InSituContext {
   const uint32_t *kernels;  /* number of each launch's kernel, by the launch's number */
   uint64_t *split;          /* entries of bytes; the first word of the first four counts those in use */
   uint64_t split_most;      /* how many fours there are */
+  const uint64_t *selection;
 };
 
-#define IN_SITU_VERSION 0x300000001ull
+#define IN_SITU_VERSION 0x200000001ull
 
 #define IN_SITU_LAUNCH_SHIFT 38
 #define IN_SITU_CTA_SHIFT 11

@@ -1,8 +1,5 @@
 // The handler of the protocol `in-situ`: classifies each access with the shadow of what it touches, and adds it up. Nothing is recorded.
 // docs/capture/in-situ.md has the rules, in_situ.h those of one entry.
-//
-// A mask of lanes is asked for right before it is used, all of its lanes then do the same, and none waits with it later: while some lanes
-// wait, others must not wait under another mask that has lanes of theirs. Where they did, warps have not ended, and lanes were counted twice.
 
 #include "in_situ.h"
 #include "selection.h"
@@ -37,23 +34,12 @@ __device__ inline Entry load(const void *place) {
   return e;
 }
 
-// What the first-level cache may have instead, if it is only ever exchanged. What other threads have added since may be missing, and costs
-// an exchange that fails; who wrote before the launch is there, and what the thread itself has written.
+// What the first-level cache may have instead. For what is only ever exchanged, and whose bits only grow within a launch: what the cache
+// lacks costs an exchange that fails.
 __device__ inline Entry load_cached(const void *place) {
   Entry e;
   asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
   return e;
-}
-
-// A flag. The first-level cache may have an older one than other threads have written, but none older than the thread's own.
-__device__ inline unsigned load_flag(const uint8_t *flag) {
-  unsigned value;
-  asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
-  return value;
-}
-
-__device__ inline void store_flag(uint8_t *flag, unsigned value) {
-  asm volatile("st.relaxed.gpu.global.u8 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
 }
 
 // Puts `next` where `old` is, and says what was there.
@@ -101,33 +87,12 @@ struct Me {
   }
 };
 
-// The table of blocks.
-__device__ inline ulonglong2 blocks_of(const InSituContext *context) {
-  return __ldg(reinterpret_cast<const ulonglong2 *>(&context->blocks));
-}
-
-// The shadow of the block at `address`; null where there is none, and the flag of its first line.
-__device__ inline const InSituBlock *block_of(ulonglong2 blocks, uint64_t address, uint8_t **flags) {
+// The shadow entry of the word at `address`; null where there is none.
+__device__ inline Entry *entry_of(const InSituContext *context, uint64_t address) {
   const uint64_t number = address >> IN_SITU_BLOCK_SHIFT;
-  const InSituBlock *block = reinterpret_cast<const InSituBlock *>(blocks.x) + (number & blocks.y);
-  const ulonglong2 found = __ldg(reinterpret_cast<const ulonglong2 *>(block));
-  *flags = reinterpret_cast<uint8_t *>(found.y);
-  return found.x == number + 1 ? block : nullptr;
-}
-
-// The number of an address's line in its block.
-__device__ inline unsigned line_of(uint64_t address) {
-  return (unsigned)address >> IN_SITU_LINE_SHIFT & ((1u << (IN_SITU_BLOCK_SHIFT - IN_SITU_LINE_SHIFT)) - 1);
-}
-
-// The shadow entry of the word at `address`; null where there is none. The line's flag is set for a store.
-__device__ inline Entry *entry_of(const InSituContext *context, uint64_t address, bool writes) {
-  uint8_t *flags;
-  const InSituBlock *block = block_of(blocks_of(context), address, &flags);
-  if (block == nullptr) return nullptr;
-  // Before the entry changes: the thread's own loads must not miss that. For those of others, it is input as before.
-  if (writes && load_flag(flags + line_of(address)) == 0) store_flag(flags + line_of(address), IN_SITU_WRITTEN);
-  return reinterpret_cast<Entry *>(constant(&block->shadow)) + (address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
+  const ulonglong2 block = __ldg(reinterpret_cast<const ulonglong2 *>(constant(&context->blocks) + (number & constant(&context->block_mask))));
+  if (block.x != number + 1) return nullptr;
+  return reinterpret_cast<Entry *>(block.y) + (address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
 }
 
 // The class of bytes whose entry is `e`.
@@ -174,28 +139,15 @@ __device__ __attribute__((noinline)) void transfer(Me me, uint64_t source, uint6
   add(me.sums + IN_SITU_LOST_BYTES, bytes);
 }
 
-// Neighbouring words lie in neighbouring places of the set of what CTAs received.
-__device__ inline uint64_t hash_of(uint64_t who, uint64_t word) { return superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull); }
-
-__device__ inline InSituReader *reader_at(Me me, uint64_t row, uint64_t word) {
-  return constant(&me.context->readers) + ((row + (word & 31)) & constant(&me.context->reader_mask));
-}
-
-// Whether a first look finds that the CTA has received all the bytes before.
-__device__ inline bool is_received(Me me, uint64_t word, unsigned bytes) {
-  const uint64_t who = me.now & ~(uint64_t)0x7ff;
-  const Entry found = load_cached(reader_at(me, hash_of(who, word) << 5, word));
-  return found.now == word && ((found.before ^ who) & ~(uint64_t)0xf) == 0 && (bytes & ~(unsigned)found.before) == 0;
-}
-
 // Of bytes that the CTA received, those that it had not yet in this launch. Sets `full` where nobody knows.
 __device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool *full) {
+  const InSituContext *context = me.context;
   const uint64_t who = me.now & ~(uint64_t)0x7ff;
-  // Steps differ from word to word, so that a crowded place stays short.
-  const uint64_t hash = hash_of(who, word), step = (hash >> 32 | 1) << 5;
+  // Neighbouring words lie in neighbouring places. Steps differ from word to word, so that a crowded place stays short.
+  const uint64_t hash = superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull), step = (hash >> 32 | 1) << 5;
   uint64_t row = hash << 5;
   for (unsigned tries = 0; tries < 32; ++tries, row += step) {
-    InSituReader *place = reader_at(me, row, word);
+    InSituReader *place = constant(&context->readers) + ((row + (word & 31)) & constant(&context->reader_mask));
     Entry was = load_cached(place);
     for (;;) {
       const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == who;
@@ -217,11 +169,6 @@ __device__ inline bool is_split(Entry e) { return e.before == IN_SITU_IS_SPLIT; 
 
 // The entries of the bytes of a word that is split.
 __device__ inline Entry *bytes_of(Me me, Entry e) { return reinterpret_cast<Entry *>(constant(&me.context->split)) + 4 * e.now; }
-
-// Whether bytes of an entry that is not split are marked as read.
-__device__ inline bool is_marked(Me me, Entry e, unsigned bytes) {
-  return (bytes & ~(unsigned)(in_situ_source(e, me.launch) >> IN_SITU_BEFORE_READ_SHIFT)) == 0;
-}
 
 // Marks bytes of what an entry that is not split says as read; answers those that were not. Where it has been split, `e` is its mark.
 __device__ inline unsigned mark_entry(Me me, Entry *place, Entry *e, unsigned marks) {
@@ -247,12 +194,6 @@ __device__ inline unsigned mark(Me me, Entry *place, Entry e, unsigned marks) {
   return count;
 }
 
-// The sum of the values, at most 4 each, of the lanes in `some`, which may be others for each lane of `mask`.
-__device__ inline unsigned sum_of(unsigned mask, unsigned some, unsigned value) {
-  const unsigned ones = __ballot_sync(mask, value & 1), twos = __ballot_sync(mask, value & 2), fours = __ballot_sync(mask, value & 4);
-  return __popc(ones & some) + 2 * __popc(twos & some) + 4 * __popc(fours & some);
-}
-
 // What follows from `bytes` of a word that communicate, which the entry calls `marks`: those read first, and those received. Called by
 // the lanes that have some.
 __device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entry e, uint64_t address, unsigned bytes,
@@ -268,14 +209,10 @@ __device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entr
   const unsigned mask = __activemask();
   if (__all_sync(mask, unread == 0 && first == 0 && !full)) return;
   const unsigned lane = lane_number();
-  const uint64_t from = source & ~(uint64_t)0x7ff;
-  const unsigned of_launch = __match_any_sync(mask, (unsigned)launch), of_cta = __match_any_sync(mask, (ulong64)from);
-  const unsigned stored = sum_of(mask, of_launch, unread);
-  const unsigned unsure = sum_of(mask, of_launch, several ? __popc(first) : 0);
-  const unsigned again = sum_of(mask, of_launch, full ? __popc(bytes) : 0);
-  const unsigned received = sum_of(mask, of_cta, several ? 0 : __popc(first));
-  const unsigned reads = __popc(__ballot_sync(mask, !several && first != 0 && counts) & of_cta);
-  // From here on, no lane waits for another.
+  const unsigned of_launch = __match_any_sync(mask, (unsigned)launch);
+  const unsigned stored = __reduce_add_sync(of_launch, unread);
+  const unsigned unsure = __reduce_add_sync(of_launch, several ? __popc(first) : 0);
+  const unsigned again = __reduce_add_sync(of_launch, full ? __popc(bytes) : 0);
   if (lane == (unsigned)__ffs(of_launch) - 1) {
     const uint64_t receiver = me.launch << IN_SITU_LAUNCH_SHIFT;
     if (stored | unsure)
@@ -283,6 +220,10 @@ __device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entr
     if (again)
       transfer(me, of_source, receiver | (uint64_t)IN_SITU_PERHAPS_AGAIN << IN_SITU_CTA_SHIFT, again, 0);
   }
+  const uint64_t from = source & ~(uint64_t)0x7ff;
+  const unsigned of_cta = __match_any_sync(mask, (ulong64)from);
+  const unsigned received = __reduce_add_sync(of_cta, several ? 0 : __popc(first));
+  const unsigned reads = __reduce_add_sync(of_cta, !several && first != 0 && counts ? 1 : 0);
   if (received != 0 && lane == (unsigned)__ffs(of_cta) - 1) transfer(me, from, me.now & ~(uint64_t)0x7ff, received, reads);
 }
 
@@ -304,13 +245,6 @@ __device__ inline void write_entry(Me me, Entry *place, Entry *e, unsigned bytes
   }
 }
 
-// Has the first-level cache see that a word is split, whose bytes the thread writes: another may have split it, and the cache has an older
-// entry then, without the thread's own write.
-__device__ inline void see_split(Me me, Entry *place, const Entry *parts) {
-  const Entry mark = {IN_SITU_IS_SPLIT, (uint64_t)(parts - reinterpret_cast<Entry *>(constant(&me.context->split))) / 4};
-  exchange(place, mark, mark);
-}
-
 // The same for any entry.
 __device__ __attribute__((noinline)) void write(Me me, Entry *place, Entry e, unsigned bytes, bool plain) {
   write_entry(me, place, &e, bytes, plain);
@@ -320,7 +254,6 @@ __device__ __attribute__((noinline)) void write(Me me, Entry *place, Entry e, un
     Entry part = load(parts + byte);
     write_entry(me, parts + byte, &part, 1, plain);
   }
-  see_split(me, place, parts);
 }
 
 // The entries of a word's bytes, made if need be; null where there is no room for them.
@@ -358,7 +291,7 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
     unsigned bytes = 0xf;
     if (word < address) bytes &= 0xf << (address - word);
     if (word + 4 > end) bytes &= 0xf >> (word + 4 - end);
-    Entry *place = entry_of(me.context, word, operation != IN_SITU_LOAD);
+    Entry *place = entry_of(me.context, word);
     if (place == nullptr) {
       if (operation != IN_SITU_STORE) add(me.sums + IN_SITU_BYTES + IN_SITU_UNKNOWN, __popc(bytes));
       continue;
@@ -393,15 +326,12 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
       }
       if (operation != IN_SITU_LOAD) write(me, at, e, __popc(own_bytes), operation == IN_SITU_STORE);
     }
-    if (operation != IN_SITU_LOAD && parts != nullptr) see_split(me, place, parts);
   }
 }
 
-// Counts the lanes that come here together, by class. Their mask is asked for here: an older one has counted some of them twice where a
-// branch came between.
-__device__ inline void count(Me me, unsigned operation, unsigned width_log2, unsigned of_class) {
-  const unsigned same = __match_any_sync(__activemask(), of_class);
-  if (lane_number() == (unsigned)__ffs(same) - 1) add(me.sums + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + of_class, __popc(same));
+// Counts the lanes in `mask`, of one class.
+__device__ inline void count(Me me, unsigned mask, unsigned operation, unsigned width_log2, unsigned of_class) {
+  add(me.sums + IN_SITU_THREADS + (operation * 5 + width_log2) * 8 + of_class, __popc(mask));
 }
 
 // Counts the lanes that a group lacks: groups follow from them and from the threads.
@@ -420,9 +350,10 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
     if (leads) {
       add(me.sums + IN_SITU_ODD_THREADS + operation, __popc(mask));
       add(me.sums + IN_SITU_ODD_BYTES + operation, (uint64_t)__popc(mask) * width_bytes);
-      if (operation != IN_SITU_LOAD) count_missing(me, mask, operation);
+      count_missing(me, mask, operation);
     }
     access_bytes(me, operation, address, width_bytes);
+    __syncwarp(mask);
     return;
   }
   Entry *place = nullptr;
@@ -434,13 +365,13 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
   Entry entries[4];
   bool simple = (width_bytes >= 4 || operation == IN_SITU_LOAD) && (address & (width_bytes - 1)) == 0;
   if (simple) {
-    place = entry_of(me.context, address, operation != IN_SITU_LOAD);
+    place = entry_of(me.context, address);
     simple = place != nullptr;
   }
   if (simple) {
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i)
-      if (i < words) entries[i] = operation == IN_SITU_LOAD ? load_cached(place + i) : load(place + i);
+      if (i < words) entries[i] = load(place + i);
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i)
       if (i < words) simple = simple && !is_split(entries[i]);
@@ -452,8 +383,14 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
       if (i < words) simple = simple && class_of(me, entries[i]) == of_class;
     if (!simple) of_class = IN_SITU_NONE;
   }
-  count(me, operation, width_log2, of_class);
-  if (leads && operation != IN_SITU_LOAD) count_missing(me, mask, operation);
+  const unsigned first_class = __shfl_sync(mask, of_class, leader);
+  if (__all_sync(mask, of_class == first_class)) {
+    if (leads) count(me, mask, operation, width_log2, of_class);
+  } else {
+    const unsigned same = __match_any_sync(mask, of_class);
+    if (lane == (unsigned)__ffs(same) - 1) count(me, same, operation, width_log2, of_class);
+  }
+  if (leads) count_missing(me, mask, operation);
   if (!simple) {
     access_bytes(me, operation, address, width_bytes);
   } else {
@@ -462,13 +399,9 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
       if (i >= words) break;
       const Entry e = entries[i];
       if (operation != IN_SITU_STORE) {
-        if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) {
-          const unsigned here = __activemask();
-          if (lane == (unsigned)__ffs(here) - 1) add(me.sums + IN_SITU_PERHAPS_LOCAL, __popc(here) * (words == 1 && width_bytes < 4 ? width_bytes : 4));
-        }
-        const uint64_t word = (address >> 2) + i;
-        if (of_class == IN_SITU_COMMUNICATED && !(is_marked(me, e, bytes) && is_received(me, word, bytes)))
-          communicated(me, place + i, e, 4 * word, bytes, bytes, i == 0);
+        if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, __popc(bytes));
+        if (of_class == IN_SITU_COMMUNICATED)
+          communicated(me, place + i, e, (address & ~(uint64_t)3) + 4 * i, bytes, bytes, i == 0);
       }
       // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
       const bool is_known = ((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (operation != IN_SITU_STORE || e.now & IN_SITU_PLAIN);
@@ -476,6 +409,7 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
         write(me, place + i, e, 4, operation == IN_SITU_STORE);
     }
   }
+  __syncwarp(mask);
 }
 
 __device__ inline unsigned operation_of(unsigned site) {
@@ -486,12 +420,14 @@ __device__ inline unsigned operation_of(unsigned site) {
 // Each kind of access is a function of its own: inlined at every site, they would be most of a kernel, and ptxas would take minutes.
 template <unsigned operation, unsigned width_bytes>
 __device__ __attribute__((noinline)) void access_of(const void *context, ulong64 launch, uint64_t address) {
+  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
   access(Me(context, launch), __activemask(), operation, address, width_bytes);
 }
 
 // Accesses of other widths, and such whose sites or widths differ from lane to lane, group by group.
 __device__ __attribute__((noinline)) void access_any(const void *context, ulong64 launch, unsigned site, uint64_t address,
                                                      unsigned width_bytes) {
+  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
   const unsigned mask = __activemask();
   const unsigned same = __match_any_sync(mask, site) & __match_any_sync(mask, width_bytes);
   access(Me(context, launch), same, operation_of(site), address, width_bytes);
@@ -509,82 +445,15 @@ __device__ inline void choose(const void *context, ulong64 launch, unsigned site
   }
 }
 
-__device__ __attribute__((noinline)) bool is_left_out(const void *context, ulong64 launch) {
-  return superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection);
-}
+} // namespace
 
-// Whether all bytes of a load are input: nothing else then has to be known of it. It is counted.
-__device__ inline bool is_input(InSituFunction *function, uint64_t address, unsigned width_bytes) {
-  if ((address & (width_bytes - 1)) != 0) return false; // they may be in two lines
-  uint8_t *flags;
-  if (block_of({function->blocks, function->block_mask}, address, &flags) == nullptr) return false;
-  if (load_flag(flags + line_of(address)) != 0) return false;
-  switch (width_bytes) {
-  case 1: function->input[0] += 1; return true;
-  case 2: function->input[1] += 1; return true;
-  case 4: function->input[2] += 1; return true;
-  case 8: function->input[3] += 1; return true;
-  case 16: function->input[4] += 1; return true;
-  default: return false;
-  }
-}
-
-// `is_known`: site and width are constants here.
-__device__ __attribute__((always_inline)) inline void access_at(void *context, ulong64 launch, unsigned site, void *address,
-                                                                unsigned width_bytes, void *own, bool is_known) {
-  if (launch >> 62 && is_left_out(context, launch)) return;
-  InSituFunction *function = static_cast<InSituFunction *>(own);
+extern "C" __device__ __attribute__((always_inline)) void
+__superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes) {
   const uint64_t where = reinterpret_cast<uint64_t>(address);
-  const unsigned operation = operation_of(site);
-  if (operation == IN_SITU_LOAD) {
-    const unsigned mask = __activemask();
-    if (mask != 0xffffffffu && lane_number() == (unsigned)__ffs(mask) - 1) function->missing += 32 - __popc(mask);
-    if (is_input(function, where, width_bytes)) return;
-  }
-  if (!is_known) return access_any(context, launch, site, where, width_bytes);
-  switch (operation) {
+  if (!__builtin_constant_p(site) || !__builtin_constant_p(width_bytes)) return access_any(context, launch, site, where, width_bytes);
+  switch (operation_of(site)) {
   case IN_SITU_LOAD: return choose<IN_SITU_LOAD>(context, launch, site, where, width_bytes);
   case IN_SITU_STORE: return choose<IN_SITU_STORE>(context, launch, site, where, width_bytes);
   default: return choose<IN_SITU_ATOMIC>(context, launch, site, where, width_bytes);
   }
-}
-
-// Adds what lanes that come together have counted.
-__device__ __attribute__((noinline)) void add_counted(const void *context, ulong64 launch, unsigned sum, ulong64 counted) {
-  const Me me(context, launch);
-  const unsigned mask = __activemask(), leader = __ffs(mask) - 1;
-  const unsigned first_sum = __shfl_sync(mask, sum, leader);
-  if (__all_sync(mask, sum == first_sum && counted < 1u << 26)) {
-    const unsigned all = __reduce_add_sync(mask, (unsigned)counted);
-    if (lane_number() == leader) add(me.sums + sum, all);
-  } else {
-    add(me.sums + sum, counted);
-  }
-}
-
-} // namespace
-
-// A function that has accesses begins: `own` is its own place, in which it counts.
-extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_begin(void *context, unsigned long long launch, void *own) {
-  (void)launch;
-  const ulonglong2 blocks = blocks_of(static_cast<const InSituContext *>(context));
-  *static_cast<InSituFunction *>(own) = {{0, 0, 0, 0, 0}, 0, blocks.x, blocks.y};
-}
-
-extern "C" __device__ __attribute__((always_inline)) void
-__superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes, void *own) {
-  access_at(context, launch, site, address, width_bytes, own, __builtin_constant_p(site) && __builtin_constant_p(width_bytes));
-}
-
-// The function may end.
-extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_end(void *context, unsigned long long launch, void *own) {
-  InSituFunction *function = static_cast<InSituFunction *>(own);
-#pragma unroll
-  for (unsigned i = 0; i < IN_SITU_WIDTHS; ++i) {
-    if (function->input[i] != 0)
-      add_counted(context, launch, IN_SITU_THREADS + (IN_SITU_LOAD * IN_SITU_WIDTHS + i) * 8 + IN_SITU_INPUT, function->input[i]);
-    function->input[i] = 0; // it may go on
-  }
-  if (function->missing != 0) add_counted(context, launch, IN_SITU_MISSING + IN_SITU_LOAD, function->missing);
-  function->missing = 0;
 }

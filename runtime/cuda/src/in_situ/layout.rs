@@ -1,7 +1,7 @@
 //! What host and device share, byte for byte: the mirror of `device/in_situ.h`.
 
 /// Version of the layout.
-pub const VERSION: u64 = 0x3_0000_0001;
+pub const VERSION: u64 = 0x2_0000_0001;
 /// Bits of a launch's number in the second trailing parameter.
 pub const LAUNCH_BITS: u32 = 26;
 pub const SLOT_SHIFT: u32 = 26;
@@ -12,11 +12,6 @@ pub const BLOCK_SHIFT: u32 = 21;
 pub const ENTRY_BYTES: u64 = 16;
 /// Bytes of the shadow of a block: an entry for each word of 4 bytes.
 pub const SHADOW_BYTES: u64 = (1 << BLOCK_SHIFT) / 4 * ENTRY_BYTES;
-
-/// Bytes of a line, which has a flag of one byte.
-pub const LINE_BYTES: u64 = 1 << 5;
-/// Bytes of the flags of a block.
-pub const FLAGS_BYTES: u64 = (1 << BLOCK_SHIFT) / LINE_BYTES;
 
 pub const COPIES: usize = 32;
 pub const SUMS: usize = 160;
@@ -43,7 +38,7 @@ pub const CTA_MASK: u64 = 0x7ff_ffff;
 pub const OF_LAUNCHES: u64 = 0x7ff_ffff;
 pub const PERHAPS_AGAIN: u64 = 0x7ff_fffe;
 
-/// Entries and flags consist of this byte where the host wrote, where nobody did, and where nobody knows.
+/// Entries consist of this byte where the host wrote, where nobody did, and where nobody knows.
 pub const INPUT: u8 = 0;
 pub const UNWRITTEN: u8 = 0xff;
 pub const NOBODY_KNOWS: u8 = 0xee;
@@ -54,9 +49,7 @@ pub const NOBODY_KNOWS: u8 = 0xee;
 pub struct Block {
     /// Number of the block plus 1; 0: none.
     pub number: u64,
-    pub flags: u64,
     pub shadow: u64,
-    pub unused: u64,
 }
 
 /// A row of the table of transfers.
@@ -74,7 +67,6 @@ pub struct Transfer {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context {
     pub version: u64,
-    pub selection: u64,
     pub blocks: u64,
     pub block_mask: u64,
     pub sums: u64,
@@ -85,6 +77,7 @@ pub struct Context {
     pub kernels: u64,
     pub split: u64,
     pub split_most: u64,
+    pub selection: u64,
 }
 
 #[cfg(test)]
@@ -100,7 +93,6 @@ mod tests {
             ("IN_SITU_SLOT_SHIFT", SLOT_SHIFT.into()),
             ("IN_SITU_BLOCK_SHIFT", BLOCK_SHIFT.into()),
             ("IN_SITU_ENTRY_BYTES", ENTRY_BYTES),
-            ("1ull << IN_SITU_LINE_SHIFT", LINE_BYTES),
             ("IN_SITU_COPIES", COPIES as u64),
             ("IN_SITU_SUMS", SUMS as u64),
             ("IN_SITU_THREADS", THREADS as u64),
@@ -123,7 +115,7 @@ mod tests {
         let mut all = constants
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec();
-        all.extend(layout!("InSituBlock", Block, number, flags, shadow, unused));
+        all.extend(layout!("InSituBlock", Block, number, shadow));
         all.extend(layout!(
             "InSituTransfer",
             Transfer,
@@ -136,7 +128,6 @@ mod tests {
             "InSituContext",
             Context,
             version,
-            selection,
             blocks,
             block_mask,
             sums,
@@ -146,7 +137,8 @@ mod tests {
             transfer_mask,
             kernels,
             split,
-            split_most
+            split_most,
+            selection
         ));
         assert_constants("in_situ.h", &all);
     }

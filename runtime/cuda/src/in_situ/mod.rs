@@ -28,13 +28,10 @@ use crate::graphs::captured_by;
 use crate::launch::real_stream;
 use crate::real;
 use crate::runtime::Runtime;
-use layout::{
-    Block, COPIES, Context, ENTRY_BYTES, INPUT, LINE_BYTES, NOBODY_KNOWS, SLOTS, SUMS, Transfer,
-    UNWRITTEN, VERSION,
-};
+use layout::{COPIES, Context, INPUT, NOBODY_KNOWS, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION};
 use parking_lot::Mutex;
-use shadow::{Shadow, Unit};
-use std::collections::{BTreeMap, HashMap};
+use shadow::Shadow;
+use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -58,7 +55,6 @@ const LAUNCHES: usize = 1 << 16;
 const PARTS: usize = 1 << 20;
 /// A program that is killed loses the transfers of about so long. Copying the table takes a part of a second.
 const OFTEN: Duration = Duration::from_secs(10);
-const BLOCK_WORDS: usize = size_of::<Block>() / size_of::<u64>();
 const SLOT_BYTES: usize = COPIES * SUMS * size_of::<u64>();
 
 /// Everything of the protocol, by device.
@@ -96,7 +92,7 @@ struct Shared {
     context: Context,
     shadow: Shadow,
     /// Ranges that the program has, by first byte.
-    live: BTreeMap<u64, u64>,
+    live: HashMap<u64, u64>,
     kernels: HashMap<String, u32>,
     launches: usize,
 }
@@ -285,7 +281,7 @@ impl OnDevice {
         let places = shadow.table()?.places;
         let context = Context {
             version: VERSION,
-            blocks: device_words(&vec![0; BLOCK_WORDS * places.len()])?,
+            blocks: device_words(&vec![0; 2 * places.len()])?,
             block_mask: places.len() as u64 - 1,
             sums,
             readers,
@@ -314,7 +310,7 @@ impl OnDevice {
             shared: Mutex::new(Shared {
                 context,
                 shadow,
-                live: BTreeMap::new(),
+                live: HashMap::new(),
                 kernels: HashMap::new(),
                 launches: LAUNCHES,
             }),
@@ -338,17 +334,17 @@ impl OnDevice {
         if covered != Ok(false) {
             let table = shared.shadow.table()?;
             let words: Vec<u64> = (table.places.iter())
-                .flat_map(|place| [place.number, place.flags, place.shadow, place.unused])
+                .flat_map(|place| [place.number, place.shadow])
                 .collect();
             // Kernels that run now may still read the old table, which stays.
             shared.context.blocks = device_words(&words)?;
             shared.context.block_mask = table.places.len() as u64 - 1;
             self.write_context(&shared.context)?;
         }
-        let fills = shared.fills(address, bytes, pattern, pattern);
-        for (piece, pattern) in fills {
-            fill_alone(&[piece], pattern)?;
-        }
+        let (pieces, edges) = shared.shadow.pieces(address, bytes);
+        fill_alone(&pieces, pattern)?;
+        // What lies behind an allocation in the same word is nobody's.
+        fill_alone(&words_at(&edges), pattern)?;
         covered.map(|_| ())
     }
 
@@ -358,8 +354,13 @@ impl OnDevice {
     }
 
     fn fill(&self, address: u64, bytes: u64, pattern: u8, stream: Stream) -> Result<(), String> {
-        let fills = (self.shared.lock()).fills(address, bytes, pattern, NOBODY_KNOWS);
-        for ((entry, length), value) in fills {
+        let (pieces, edges) = self.shared.lock().shadow.pieces(address, bytes);
+        let all = (pieces.iter().map(|&piece| (piece, pattern))).chain(
+            words_at(&edges)
+                .into_iter()
+                .map(|edge| (edge, NOBODY_KNOWS)),
+        );
+        for ((entry, length), value) in all {
             let (to, value) = (entry as *mut c_void, c_int::from(value));
             // SAFETY: the piece lies in shadow memory.
             let error = unsafe { real::memset_async(to, value, length as usize, stream) };
@@ -393,28 +394,12 @@ impl OnDevice {
     }
 }
 
-impl Shared {
-    /// The pieces of shadow memory that a fill of a range changes, with their patterns; `at_edges` for words that it covers partly.
-    fn fills(&self, address: u64, bytes: u64, pattern: u8, at_edges: u8) -> Vec<((u64, u64), u8)> {
-        let (words, edges) = self.shadow.pieces(Unit::Word, address, bytes);
-        let until = self.end_of_line(address.saturating_add(bytes));
-        let (lines, cut) = self.shadow.pieces(Unit::Line, address, until - address);
-        let whole = words.into_iter().chain(lines).map(|piece| (piece, pattern));
-        let edges = edges
-            .into_iter()
-            .map(|entry| ((entry, ENTRY_BYTES), at_edges));
-        let cut = cut.into_iter().map(|flag| ((flag, 1), NOBODY_KNOWS));
-        whole.chain(edges).chain(cut).collect()
-    }
-
-    /// The end of the line in which a range ends, if the range's allocation ends there too and nobody has what is behind it.
-    fn end_of_line(&self, end: u64) -> u64 {
-        let until = end.checked_next_multiple_of(LINE_BYTES).unwrap_or(end);
-        let ends_here = (self.live.range(..end).next_back())
-            .is_some_and(|(&start, &bytes)| start.saturating_add(bytes) == end);
-        let is_free = self.live.range(end..until).next().is_none();
-        if ends_here && is_free { until } else { end }
-    }
+/// Entries as pieces of memory.
+fn words_at(entries: &[u64]) -> Vec<(u64, u64)> {
+    entries
+        .iter()
+        .map(|&entry| (entry, layout::ENTRY_BYTES))
+        .collect()
 }
 
 impl Order {

@@ -6,7 +6,7 @@
 #define SUPERSTEP_ON_HOST
 #define __CUDA__ 1
 #define __device__
-struct alignas(16) ulonglong2 { unsigned long long x, y; };
+struct ulonglong2 { unsigned long long x, y; };
 
 #include "in_situ.h"
 
@@ -23,31 +23,26 @@ struct Change {
   const void *place;
   Host was;
   unsigned cta, thread;
+  unsigned seen; // by threads of which CTAs, in a cache: nothing older comes there from then on
 };
 Change changes[1 << 10];
 unsigned is_cached;
 Change &change_of(const void *place) { return changes[(uintptr_t)place / sizeof(Host) % (1 << 10)]; }
 Host load_cached(const void *place) {
   const Host is = load(place);
-  const Change &last = change_of(place);
+  Change &last = change_of(place);
   const bool is_own = last.cta == blockIdx.x && last.thread == threadIdx.x;
-  return is_cached && last.place == place && !is_own && host::below(2) == 0 ? last.was : is;
+  if (is_cached && last.place == place && !is_own && !(last.seen >> blockIdx.x & 1) && host::below(2) == 0) return last.was;
+  last.seen |= 1u << blockIdx.x;
+  return is;
 }
 Host exchange(void *place, Host old, Host next) {
   host::meanwhile();
   const Host was = *(const Host *)place;
   if (was.before != old.before || was.now != old.now) return was;
   *(Host *)place = next;
-  change_of(place) = {place, was, blockIdx.x, threadIdx.x};
+  change_of(place) = {place, was, blockIdx.x, threadIdx.x, 0};
   return was;
-}
-unsigned load_flag(const uint8_t *flag) {
-  host::meanwhile();
-  return *flag;
-}
-void store_flag(uint8_t *flag, unsigned value) {
-  host::meanwhile();
-  *flag = (uint8_t)value;
 }
 void add(uint64_t *word, uint64_t value) {
   host::meanwhile();
@@ -59,7 +54,7 @@ void add(uint64_t *word, uint64_t value) {
 
 namespace {
 
-const unsigned ROWS = 1 << 13, LINE = 1 << IN_SITU_LINE_SHIFT, SPLITS = 1 << 12, LAUNCHES = 1 << 10, WORDS = 1 << (IN_SITU_BLOCK_SHIFT - 2);
+const unsigned ROWS = 1 << 13, SPLITS = 1 << 12, LAUNCHES = 1 << 10, WORDS = 1 << (IN_SITU_BLOCK_SHIFT - 2);
 InSituBlock block;
 InSituContext context;
 unsigned long long parameter;
@@ -73,30 +68,30 @@ template <class T> T *cleared(T *memory, size_t count) {
 } // namespace
 
 void host::run_lane(const Access &access, unsigned lane) {
-  InSituFunction own;
-  void *address = (void *)access.addresses[lane];
-  __superstep_probe_begin(&context, parameter, &own);
-  // As where site and width are known when the kernel is compiled, or not.
-  access_at(&context, parameter, access.operation << 28, address, access.width, &own, access.first_thread % 64 == 0);
-  __superstep_probe_end(&context, parameter, &own);
+  const unsigned long long address = access.addresses[lane];
+  // As for sites that are known when the handler is compiled, which is the usual way.
+  const unsigned site = access.operation << 28;
+  switch (operation_of(site)) {
+  case IN_SITU_LOAD: return choose<IN_SITU_LOAD>(&context, parameter, site, address, access.width);
+  case IN_SITU_STORE: return choose<IN_SITU_STORE>(&context, parameter, site, address, access.width);
+  default: return choose<IN_SITU_ATOMIC>(&context, parameter, site, address, access.width);
+  }
 }
 
-// Each line of the input begins with a letter: `n` base, seed, whether caches lack something: a new program; `f` offset, bytes, pattern: a fill; `l` number, kernel: a
-// launch; `a` CTA, first thread, operation, width, mask, and of each lane in the mask the offset: an access; `w`, the same: it comes in
-// between, soon; `e`: the launch ends, its sums are printed; `p`: the program ends, the rows of its transfers are printed.
+// Each line of the input begins with a letter: `n` base, seed, whether caches lack something: a new program; `f` offset, bytes, pattern:
+// a fill; `l` number, kernel: a launch; `a` CTA, first thread, operation, width, mask, and of each lane in the mask the offset: an access;
+// `w`, the same: it comes in between, soon; `e`: the launch ends, its sums are printed; `p`: the program ends, the rows of its transfers are
+// printed.
 int main() {
   char what;
   Entry *shadow = nullptr;
-  uint8_t *flags = nullptr;
   unsigned long long base = 0;
   host::begin_stacks();
   while (scanf(" %c", &what) == 1) {
     if (what == 'n') {
       if (scanf("%llu %lu %u", &base, &host::chance, &is_cached) != 3) return 2;
       if (shadow == nullptr) shadow = (Entry *)calloc(WORDS, sizeof(Entry));
-      if (flags == nullptr) flags = (uint8_t *)malloc(4 * WORDS / LINE);
-      memset(flags, 0xee, 4 * WORDS / LINE);
-      block = {(base >> IN_SITU_BLOCK_SHIFT) + 1, (uint64_t)flags, (uint64_t)shadow, 0};
+      block = {(base >> IN_SITU_BLOCK_SHIFT) + 1, (uint64_t)shadow};
       context.version = IN_SITU_VERSION;
       context.blocks = &block;
       context.block_mask = 0;
@@ -112,8 +107,6 @@ int main() {
       unsigned offset, bytes, pattern;
       if (scanf("%u %u %u", &offset, &bytes, &pattern) != 3) return 2;
       memset((void *)(shadow + offset / 4), (int)pattern, bytes / 4 * sizeof(Entry));
-      for (unsigned at = offset / LINE * LINE; at < offset + bytes; at += LINE)
-        flags[at / LINE] = at >= offset && at + LINE <= offset + bytes ? pattern : 0xee;
     } else if (what == 'l') {
       unsigned long long number, kernel;
       if (scanf("%llu %llu", &number, &kernel) != 2) return 2;
