@@ -62,6 +62,13 @@ pub struct LoadedBytes {
     pub perhaps_local: u64,
 }
 
+impl LoadedBytes {
+    /// Of all classes.
+    pub const fn all(&self) -> u64 {
+        self.communicated + self.own + self.input + self.uninitialised + self.unknown + self.local
+    }
+}
+
 impl std::ops::AddAssign for LoadedBytes {
     fn add_assign(&mut self, other: Self) {
         self.communicated += other.communicated;

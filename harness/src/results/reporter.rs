@@ -1,6 +1,7 @@
 //! What a command says while it works: progress for people on standard error, messages for programs on standard output.
 
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -8,9 +9,9 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use superstep_trace::{Capture, Watch};
+use superstep_trace::{Capture, LoadedBytes, Watch};
 
-use super::human_bytes;
+use super::{counted, human_bytes};
 
 /// Form of a command's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -101,6 +102,16 @@ impl Reporter {
         Step::new(self.shown(what.into(), capture), true)
     }
 
+    /// The run of a program that leaves a capture in `folder`: shows what the capture holds so far.
+    #[must_use]
+    pub fn run_step(&self, what: impl Into<String>, folder: &Path) -> Step {
+        let shown = Shown {
+            shows: Shows::Growing(folder.to_owned()),
+            ..self.shown(what.into(), None)
+        };
+        Step::new(shown, true)
+    }
+
     /// The only step of a command: a log gets no line unless it takes long.
     #[must_use]
     pub fn only_step(what: &str, capture: &Capture) -> Step {
@@ -109,15 +120,15 @@ impl Reporter {
     }
 
     fn shown(&self, what: String, capture: Option<&Capture>) -> Shown {
-        let read = capture.map(|capture| {
+        let shows = capture.map_or(Shows::Nothing, |capture| {
             let watch = capture.watch.clone();
-            (watch.read_bytes(), watch, capture.access_bytes())
+            Shows::Read(watch.read_bytes(), watch, capture.access_bytes())
         });
         Shown {
             reporter: self.clone(),
             what,
             started: Instant::now(),
-            read,
+            shows,
         }
     }
 
@@ -167,12 +178,14 @@ pub struct Step {
 const LOG_INTERVAL: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
 /// The same of a terminal's progress line.
 const TERMINAL_INTERVAL: Duration = Duration::from_millis(250);
+/// A growing capture is looked at so seldom that the looks take at most this share of the time.
+const LOOKS_SHARE: u32 = 20;
 
 impl Step {
     fn new(shown: Shown, is_logged: bool) -> Self {
         let reporter = &shown.reporter;
         reporter.doing(shown.what.clone());
-        let ticks = reporter.is_log || reporter.terminal && shown.read.is_some();
+        let ticks = reporter.is_log || reporter.terminal && !matches!(shown.shows, Shows::Nothing);
         let ticker = ticks.then(|| {
             let (sender, receiver) = channel();
             let shown = shown.clone();
@@ -208,8 +221,16 @@ struct Shown {
     reporter: Reporter,
     what: String,
     started: Instant,
-    /// Bytes of a capture: how many are read, before the step and now, and how many there are.
-    read: Option<(u64, Watch, u64)>,
+    shows: Shows,
+}
+
+#[derive(Clone, Debug)]
+enum Shows {
+    Nothing,
+    /// Bytes of a capture: how many were read before the step, how many are now, and how many there are.
+    Read(u64, Watch, u64),
+    /// The folder of a capture that a program writes.
+    Growing(PathBuf),
 }
 
 impl Shown {
@@ -220,24 +241,102 @@ impl Shown {
             true => LOG_INTERVAL[0],
             false => TERMINAL_INTERVAL,
         };
-        while end.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+        let mut pause = interval;
+        while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            let asked = Instant::now();
+            let text = self.text();
+            let least = asked.elapsed() * LOOKS_SHARE;
             if is_log {
-                let (text, seconds) = (self.text(), self.started.elapsed().as_secs());
+                let seconds = self.started.elapsed().as_secs();
                 self.reporter.line(&format!("{text}, {seconds} s so far"));
                 interval = LOG_INTERVAL[1].min(2 * interval);
             } else {
-                self.reporter.doing(self.text());
+                self.reporter.doing(text);
             }
+            pause = interval.max(least);
         }
     }
 
     fn text(&self) -> String {
-        let Some((before, watch, all)) = &self.read else {
-            return self.what.clone();
+        let what = &self.what;
+        match &self.shows {
+            Shows::Nothing => what.clone(),
+            Shows::Read(before, watch, all) => {
+                let read = (watch.read_bytes() - before).min(*all);
+                let percent = 100.0 * read as f64 / (*all).max(1) as f64;
+                let (read, all) = (human_bytes(read), human_bytes(*all));
+                format!("{what}: {read} of {all} read ({percent:.0} %)")
+            }
+            // Nothing is there before the program's first call of CUDA.
+            Shows::Growing(folder) => match Capture::open(folder) {
+                Ok(capture) => format!("{what}: {}", so_far(&capture, self.started.elapsed())),
+                Err(_) => what.clone(),
+            },
+        }
+    }
+}
+
+/// What a capture holds of the launches that have ended, or of accesses that have been written.
+fn so_far(capture: &Capture, since: Duration) -> String {
+    let (mut launches, mut accesses) = (0, 0);
+    let mut loaded = LoadedBytes::default();
+    for launch in capture.launches() {
+        launches += 1;
+        accesses += launch.thread_accesses();
+        if let Some(sums) = launch.sums {
+            loaded += sums.loaded;
+        }
+    }
+    let speed = accesses as f64 / since.as_secs_f64() / 1e6;
+    let mut text = format!(
+        "{}, {} ({speed:.1} million a second)",
+        counted(launches, "launch"),
+        counted(accesses, "access")
+    );
+    if capture.is_in_situ() {
+        let share = 100.0 * loaded.communicated as f64 / loaded.all().max(1) as f64;
+        text += &format!(", {share:.0} % of the loaded bytes communicated");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use superstep_trace::{
+        Backend, CaptureWriter, Event, Header, LaunchId, LaunchSums, StreamId, testing,
+    };
+
+    #[test]
+    fn a_program_that_still_runs_is_told_by_its_capture() {
+        let folder = tempfile::tempdir().unwrap();
+        let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
+        let shown = Shown {
+            reporter: Reporter::new(MessageFormat::Json),
+            what: "traced run".to_owned(),
+            started: Instant::now() - Duration::from_secs(2),
+            shows: Shows::Growing(folder.path().join("nothing yet")),
         };
-        let read = (watch.read_bytes() - before).min(*all);
-        let percent = 100.0 * read as f64 / (*all).max(1) as f64;
-        let (read, all) = (human_bytes(read), human_bytes(*all));
-        format!("{}: {read} of {all} read ({percent:.0} %)", self.what)
+        assert_eq!(shown.text(), "traced run");
+        for number in 0..2 {
+            let mut launch = testing::launch("_Zk", 8, 32);
+            (launch.sequence, launch.launch.0) = (number, number as u32);
+            let mut sums = LaunchSums::new(StreamId(0), LaunchId(number as u32));
+            (sums.loads.threads, sums.stores.threads) = (3_000_000, 1_000_000);
+            (sums.loaded.communicated, sums.loaded.input) = (3, 1);
+            capture.event(&Event::Launch(launch)).unwrap();
+            capture.event(&Event::Sums(sums)).unwrap();
+        }
+        let shown = Shown {
+            shows: Shows::Growing(folder.path().to_owned()),
+            ..shown
+        };
+        let text = shown.text();
+        let text: Vec<&str> = text.split(" (").collect();
+        assert_eq!(text[0], "traced run: 2 launches, 8,000,000 accesses");
+        assert!(
+            text[1].ends_with("million a second), 75 % of the loaded bytes communicated"),
+            "{text:?}"
+        );
     }
 }

@@ -109,9 +109,9 @@ pub fn human_count(number: u64) -> String {
     text
 }
 
-/// A number and what it counts: "1 launch", "2,000 launches". Nouns take an s, or es after h.
+/// A number and what it counts: "1 launch", "2,000 launches". Nouns take an s, or es after h and s.
 pub fn counted(number: u64, noun: &str) -> String {
-    let plural = match (number, noun.ends_with('h')) {
+    let plural = match (number, noun.ends_with(['h', 's'])) {
         (1, _) => "",
         (_, true) => "es",
         (_, false) => "s",

@@ -175,7 +175,8 @@ impl One<'_> {
             }
         }
         let traced = {
-            let _step = self.step("traced run", None);
+            let what = format!("{}: traced run", case.benchmark.name);
+            let _step = (self.suite.session.reporter).run_step(what, capture_folder);
             let capture = Some(capture_folder);
             case.execute(Kind::Traced, &executables.traced, &place, capture)?
         };
