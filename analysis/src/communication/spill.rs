@@ -15,8 +15,18 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub(crate) struct SpillFolder {
     parent: PathBuf,
-    made: Mutex<Option<TempDir>>,
+    made: Mutex<Option<Made>>,
 }
+
+#[derive(Debug)]
+struct Made {
+    folder: TempDir,
+    /// Locked as long as the process lives.
+    _in_use: File,
+}
+
+const PREFIX: &str = ".superstep-analysis-";
+const IN_USE: &str = "in-use";
 
 impl SpillFolder {
     pub(crate) fn new(parent: PathBuf) -> Self {
@@ -34,14 +44,43 @@ impl SpillFolder {
     pub(crate) fn file(&self, name: &str) -> Result<PathBuf> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if made.is_none() {
-            let folder = tempfile::Builder::new()
-                .prefix(".superstep-analysis-")
-                .tempdir_in(&self.parent)
-                .map_err(failed(&self.parent))?;
-            *made = Some(folder);
+            remove_abandoned(&self.parent);
+            *made = Some(Made::new(&self.parent).map_err(failed(&self.parent))?);
         }
-        let folder = made.as_ref().map_or(self.parent.as_path(), TempDir::path);
-        Ok(folder.join(name))
+        let folder = made.as_ref().map(|made| made.folder.path());
+        Ok(folder.unwrap_or(&self.parent).join(name))
+    }
+}
+
+impl Made {
+    fn new(parent: &Path) -> std::io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+        // It gets its name when it is locked, so that nobody finds it before.
+        let unnamed = folder.path().join("new");
+        let in_use = File::create(&unnamed)?;
+        // Some file systems have no locks; there, folders of killed analyses stay.
+        let _ = in_use.try_lock();
+        fs::rename(unnamed, folder.path().join(IN_USE))?;
+        Ok(Made {
+            folder,
+            _in_use: in_use,
+        })
+    }
+}
+
+/// Removes what killed analyses have left in a folder, as far as that is possible.
+fn remove_abandoned(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if is_ours
+            && let Ok(in_use) = File::open(entry.path().join(IN_USE))
+            && in_use.try_lock().is_ok()
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -395,6 +434,27 @@ mod tests {
             let backwards: Vec<Vec<Pair>> = parts.iter().rev().cloned().chain([all]).collect();
             prop_assert_eq!(back, backwards.concat());
         }
+    }
+
+    #[test]
+    fn what_a_killed_analysis_left_is_removed_by_the_next() {
+        let parent = tempfile::tempdir().unwrap();
+        let lives = SpillFolder::new(parent.path().to_owned());
+        let file = lives.file("run").unwrap();
+        fs::write(&file, "items").unwrap();
+        let [abandoned, begins, other] =
+            [".superstep-analysis-a", ".superstep-analysis-b", "other"].map(|name| {
+                let folder = parent.path().join(name);
+                fs::create_dir(&folder).unwrap();
+                folder
+            });
+        for folder in [&abandoned, &other] {
+            fs::write(folder.join(IN_USE), "").unwrap();
+        }
+        let next = SpillFolder::new(parent.path().to_owned());
+        let _ = next.file("run").unwrap();
+        assert!(!abandoned.exists());
+        assert!(file.exists() && begins.exists() && other.exists());
     }
 
     #[test]
