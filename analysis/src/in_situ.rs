@@ -35,6 +35,20 @@ impl VolumeBounds {
 
 added_up! { VolumeBounds: least, most }
 
+impl InSitu {
+    /// Whether the flow and the transfers from one launch to another are exact.
+    pub fn is_exact(&self, (source, receiver): (u32, u32)) -> bool {
+        // What had no shadow may have come from any launch.
+        let unknown = self.launches[receiver as usize].of(|it| it.unknown_loaded_bytes);
+        unknown.is_exact() && !self.inexact.contains(&(source, receiver))
+    }
+
+    /// Pairs of launches that exchanged something and are not exact.
+    pub fn inexact_pairs(&self) -> usize {
+        self.inexact.len()
+    }
+}
+
 /// What is known beside the tables of a capture without accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InSitu {
@@ -42,7 +56,7 @@ pub struct InSitu {
     pub launches: Vec<VolumeBounds>,
     pub total: VolumeBounds,
     /// Pairs of source and receiving launch of which the flow and the transfers are not exact.
-    pub inexact: BTreeSet<(u32, u32)>,
+    inexact: BTreeSet<(u32, u32)>,
     /// Whether [`Options::transfers`] asked for them.
     pub(crate) has_transfers: bool,
 }
@@ -194,6 +208,7 @@ pub(crate) fn analyse(
         let ctas = counted[read.source_launch as usize].launch.ctas();
         widen(&mut bounds, read, ctas, named);
     }
+    without_shadow(&mut bounds, capture);
     for bounds in &mut bounds {
         let most = &mut bounds.most;
         most.communicated_stored_bytes = most.communicated_stored_bytes.min(most.stored_bytes);
@@ -272,6 +287,49 @@ fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
     *least = least.saturating_sub(in_vain.min(read.stored_bytes));
     let most = &mut source.most.communicated_stored_bytes;
     *most = most.saturating_add(several(1));
+}
+
+/// Takes in what is not known of bytes that had no shadow: they may be of any class, received from each CTA of any launch, and who else
+/// wrote them is not known.
+fn without_shadow(bounds: &mut [VolumeBounds], capture: &Capture) {
+    let all_loaded: u64 = (capture.launches().filter_map(|launch| launch.sums))
+        .map(|sums| sums.unshadowed_loaded_bytes)
+        .sum();
+    let ctas = (capture.launches().map(|launch| launch.launch.ctas())).max();
+    let ctas = ctas.unwrap_or(0);
+    for (bounds, launch) in bounds.iter_mut().zip(capture.launches()) {
+        let (loaded, stored) = launch.sums.map_or((0, 0), |sums| {
+            (sums.unshadowed_loaded_bytes, sums.unshadowed_stored_bytes)
+        });
+        bounds.least.unknown_loaded_bytes -= loaded.min(bounds.least.unknown_loaded_bytes);
+        let Volume {
+            communicated_loaded_bytes,
+            self_loaded_bytes,
+            input_loaded_bytes,
+            uninitialised_loaded_bytes,
+            local_loaded_bytes,
+            received_bytes,
+            received_count,
+            communicated_stored_bytes,
+            several_writers_bytes,
+            racing_bytes,
+            ..
+        } = &mut bounds.most;
+        for (column, more) in [
+            (communicated_loaded_bytes, loaded),
+            (self_loaded_bytes, loaded),
+            (input_loaded_bytes, loaded),
+            (uninitialised_loaded_bytes, loaded),
+            (local_loaded_bytes, loaded),
+            (received_bytes, loaded.saturating_mul(ctas)),
+            (received_count, loaded.saturating_mul(ctas)),
+            (communicated_stored_bytes, all_loaded.saturating_mul(ctas)),
+            (several_writers_bytes, stored),
+            (racing_bytes, stored),
+        ] {
+            *column = column.saturating_add(more);
+        }
+    }
 }
 
 fn sum(volumes: impl Iterator<Item = Volume>) -> Volume {

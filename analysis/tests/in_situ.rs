@@ -255,6 +255,41 @@ fn what_is_not_exact_has_bounds() {
     assert_eq!((stored.least, stored.most), (30, 40));
 }
 
+/// Launch 1 loads 8 bytes that have no shadow, and launch 0 stored 4 such.
+#[test]
+fn bytes_without_a_shadow_may_be_of_any_class() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut capture = builder(folder.path());
+    launch(&mut capture, "_Z5writePi", 3, |sums| {
+        sums.stores = words(10, 3);
+        sums.unshadowed_stored_bytes = 4;
+    });
+    launch(&mut capture, "_Z4readPi", 3, |sums| {
+        sums.loads = words(10, 3);
+        sums.loaded.input = 30;
+        sums.loaded.unknown = 10;
+        sums.unshadowed_loaded_bytes = 8;
+    });
+    let capture = capture.finish();
+    let analysis = analyse(&capture, Options::everything()).unwrap();
+    assert_eq!(
+        bounds(&metrics(&analysis, &capture)),
+        [
+            (0, "communicated_stored_bytes", 0, 8 * 3),
+            (0, "several_writers_bytes", 0, 4),
+            (0, "racing_bytes", 0, 4),
+            (1, "communicated_loaded_bytes", 0, 8),
+            (1, "self_loaded_bytes", 0, 8),
+            (1, "input_loaded_bytes", 30, 38),
+            (1, "uninitialised_loaded_bytes", 0, 8),
+            (1, "unknown_loaded_bytes", 2, 10),
+            (1, "local_loaded_bytes", 0, 8),
+            (1, "received_bytes", 0, 8 * 3),
+            (1, "received_count", 0, 8 * 3),
+        ]
+    );
+}
+
 #[test]
 fn sums_and_accesses_do_not_mix() {
     let folder = tempfile::tempdir().unwrap();

@@ -94,6 +94,17 @@ pub struct LaunchSums {
     pub several_writers_bytes: u64,
     /// Of those, bytes to which one of the writes was a plain store.
     pub racing_bytes: u64,
+    /// Bytes loaded where there was no shadow memory: they count as unknown and may be of any class.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unshadowed_loaded_bytes: u64,
+    /// Bytes stored where there was none: who else wrote or read them is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unshadowed_stored_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's interface")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl LaunchSums {
@@ -120,6 +131,8 @@ impl LaunchSums {
             },
             several_writers_bytes: 0,
             racing_bytes: 0,
+            unshadowed_loaded_bytes: 0,
+            unshadowed_stored_bytes: 0,
         }
     }
 
@@ -137,6 +150,8 @@ impl std::ops::AddAssign<&LaunchSums> for LaunchSums {
         self.loaded += other.loaded;
         self.several_writers_bytes += other.several_writers_bytes;
         self.racing_bytes += other.racing_bytes;
+        self.unshadowed_loaded_bytes += other.unshadowed_loaded_bytes;
+        self.unshadowed_stored_bytes += other.unshadowed_stored_bytes;
     }
 }
 

@@ -28,7 +28,7 @@ const RECEIVED_BYTES: &str = "received_bytes";
 pub type Quantity = (&'static str, fn(&Volume) -> u64);
 
 /// All that may be not exact.
-pub const QUANTITIES: [Quantity; 9] = [
+pub const QUANTITIES: [Quantity; 11] = [
     ("communicated_loaded_bytes", |v| v.communicated_loaded_bytes),
     ("self_loaded_bytes", |v| v.self_loaded_bytes),
     ("input_loaded_bytes", |v| v.input_loaded_bytes),
@@ -40,6 +40,8 @@ pub const QUANTITIES: [Quantity; 9] = [
     (RECEIVED_BYTES, |v| v.received_bytes),
     ("received_count", |v| v.received_count),
     ("communicated_stored_bytes", |v| v.communicated_stored_bytes),
+    ("several_writers_bytes", |v| v.several_writers_bytes),
+    ("racing_bytes", |v| v.racing_bytes),
 ];
 
 /// What `received_bytes` of all launches add up to.

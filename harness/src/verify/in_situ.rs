@@ -13,11 +13,9 @@ use superstep_trace::{Bounds, Capture, LaunchRecord, SiteTable};
 use super::{failed, passed, warned};
 
 /// What is exact in situ, beside what [`QUANTITIES`] bounds.
-const EXACT: [Quantity; 4] = [
+const EXACT: [Quantity; 2] = [
     ("loaded_bytes", |v| v.loaded_bytes),
     ("stored_bytes", |v| v.stored_bytes),
-    ("several_writers_bytes", |v| v.several_writers_bytes),
-    ("racing_bytes", |v| v.racing_bytes),
 ];
 const RECEIVED_COUNT: &str = "received_count";
 
@@ -100,7 +98,7 @@ pub fn in_situ_equal(added_up: &Analysis, traced: &Analysis, sites: &SiteTable) 
     }
     let transfers = added_up.communication.transfers.len();
     let detail = format!("{} launches, {transfers} transfers", bounds.launches.len());
-    match bounds.inexact.len() {
+    match bounds.inexact_pairs() {
         0 => passed(EQUAL, detail),
         pairs => {
             let detail = format!("{detail}; of {pairs} pairs of launches within bounds only");
@@ -246,7 +244,7 @@ impl Comparison<'_> {
         let mut both: BTreeMap<_, Both> = BTreeMap::new();
         for (side, parts) in all.into_iter().enumerate() {
             for (pair, ctas, amount) in parts {
-                if !self.bounds.inexact.contains(&pair) {
+                if self.bounds.is_exact(pair) {
                     both.entry((pair, ctas)).or_default()[side] = amount;
                 }
             }

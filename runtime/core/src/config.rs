@@ -22,6 +22,8 @@ pub struct Config {
     pub bins: Option<u32>,
     /// `SUPERSTEP_BIN_RECORDS`: records that a bin holds; none: the runtime's choice.
     pub bin_records: Option<u32>,
+    /// `SUPERSTEP_SHADOW_MEMORY`: bytes of each device's memory that shadow memory may take; none: what the program leaves.
+    pub shadow_memory: Option<u64>,
     /// `SUPERSTEP_SOURCES`: SHA-256 of the program's source files by path, a JSON object; goes into the capture's header.
     pub sources: BTreeMap<String, String>,
     /// `SUPERSTEP_KERNEL`, `SUPERSTEP_LAUNCH_SKIP`, `SUPERSTEP_LAUNCH_COUNT`, `SUPERSTEP_CTAS`, `SUPERSTEP_SAMPLE_LAUNCHES`,
@@ -89,6 +91,7 @@ impl Config {
             bin_records: variables
                 .parsed::<NonZeroU32>("SUPERSTEP_BIN_RECORDS", "a number of records, at least 1")?
                 .map(u32::from),
+            shadow_memory: variables.parsed("SUPERSTEP_SHADOW_MEMORY", "a number of bytes")?,
             sources: variables
                 .read(
                     "SUPERSTEP_SOURCES",
@@ -283,6 +286,7 @@ mod tests {
             ("SUPERSTEP_PROTOCOL", "fast"),
             ("SUPERSTEP_BINS", "3"),
             ("SUPERSTEP_BIN_RECORDS", "-1"),
+            ("SUPERSTEP_SHADOW_MEMORY", "8GiB"),
             ("SUPERSTEP_SOURCES", "a.cu"),
             ("SUPERSTEP_KERNEL", "regex:("),
             ("SUPERSTEP_LAUNCH_SKIP", "-1"),

@@ -37,6 +37,8 @@ struct InSituBlock {
 #define IN_SITU_NEW_ROWS 139        /* rows that it began in the table of transfers */
 #define IN_SITU_LOST_BYTES 140      /* bytes that found no room there */
 #define IN_SITU_NOT_SPLIT 141       /* words that found no room for entries of their bytes */
+#define IN_SITU_UNSHADOWED_LOADED 142 /* bytes that have no entries */
+#define IN_SITU_UNSHADOWED_STORED 143
 
 /* Operations. */
 #define IN_SITU_LOAD 0

@@ -293,7 +293,12 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
     if (word + 4 > end) bytes &= 0xf >> (word + 4 - end);
     Entry *place = entry_of(me.context, word);
     if (place == nullptr) {
-      if (operation != IN_SITU_STORE) add(me.sums + IN_SITU_BYTES + IN_SITU_UNKNOWN, __popc(bytes));
+      const unsigned amount = __popc(bytes);
+      if (operation != IN_SITU_STORE) {
+        add(me.sums + IN_SITU_BYTES + IN_SITU_UNKNOWN, amount);
+        add(me.sums + IN_SITU_UNSHADOWED_LOADED, amount);
+      }
+      if (operation != IN_SITU_LOAD) add(me.sums + IN_SITU_UNSHADOWED_STORED, amount);
       continue;
     }
     Entry e = load(place);

@@ -258,6 +258,15 @@ pub fn answer<T>(what: &str, mut place: T, ask: impl FnOnce(&mut T) -> Error) ->
     Ok(place)
 }
 
+/// Bytes of the current device's memory: free, and all.
+pub fn free_and_total() -> Result<(usize, usize), String> {
+    let ask = |(free, total): &mut (usize, usize)| {
+        // SAFETY: both pointers lead to numbers.
+        unsafe { memory_info(free, total) }
+    };
+    answer("ask how much memory the GPU has", (0, 0), ask)
+}
+
 /// Attributes of the kernel of a host stub, whose module is loaded for that.
 pub fn attributes_of(stub: usize) -> Option<FunctionAttributes> {
     let mut attributes = FunctionAttributes {

@@ -1,15 +1,21 @@
-//! CUDA graphs in situ, without a GPU: their nodes run one by one, with launches of their own, and shadow memory hears of each.
+//! In situ without a GPU. The nodes of CUDA graphs run one by one, with launches of their own, and shadow memory hears of each; it gives
+//! way where the program needs the device's memory.
 
 mod common;
 
 use common::{Program, Run};
 
 fn run(mode: &str) -> Run {
-    let environment = [
+    run_with(mode, &[])
+}
+
+fn run_with(mode: &str, variables: &[(&str, &str)]) -> Run {
+    let mut environment = vec![
         ("SUPERSTEP_PROTOCOL", "in-situ"),
         // The tables take what there is.
         ("FAKE_MOST_BYTES", "33554432"),
     ];
+    environment.extend(variables);
     Program::build_with("trace", "in_situ.c", "in-situ").run_with(mode, &environment)
 }
 
@@ -49,5 +55,48 @@ fn a_node_that_cannot_be_followed_is_named() {
             .iter()
             .any(|fault| fault.contains("cudaGraphNodeTypeMemAlloc")),
         "{faults:?}"
+    );
+}
+
+/// Three tables of 32 MiB, a few MiB of sums, 8 or 16 MiB of shadow memory, and 13 to 21 MiB: too little for 24.
+const ALL: (&str, &str) = ("FAKE_ALL_BYTES", "134217728");
+
+#[test]
+fn what_lies_beside_freed_memory_makes_room() {
+    let run = run_with("idle", &[ALL]);
+    assert!(run.status.success(), "{}", run.stderr);
+    assert!(
+        run.stdout.starts_with("1:0 after -1, 0\n2:0 after -1, "),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn a_program_gets_the_memory_that_shadow_memory_took() {
+    let run = run_with("pressure", &[ALL]);
+    assert!(run.status.success(), "{}", run.stderr);
+    assert_eq!(
+        run.stdout,
+        "1:0 after -1, 0\n2 has no shadow, 3:0 after -1, "
+    );
+    let warnings = &run.summary().warnings;
+    assert!(
+        (warnings.iter()).any(|warning| warning.contains("shadow memory were given back")),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn shadow_memory_keeps_to_its_limit() {
+    let run = run_with("pressure", &[("SUPERSTEP_SHADOW_MEMORY", "4096")]);
+    assert_eq!(
+        run.stdout,
+        "1 has no shadow, 0\n2 has no shadow, 3 has no shadow, "
+    );
+    let warnings = &run.summary().warnings;
+    assert!(
+        (warnings.iter()).any(|warning| warning.contains("--shadow-memory")),
+        "{warnings:?}"
     );
 }

@@ -31,7 +31,7 @@ impl Call<'_> {
         kernel: &Kernel,
         stream: StreamId,
     ) -> Result<Error, String> {
-        let device = runtime.in_situ.on_device()?;
+        let device = runtime.in_situ.on_device(runtime)?;
         let grid: [u32; 3] = self.grid.into();
         let ctas: u128 = grid.iter().map(|&extent| u128::from(extent)).product();
         if ctas > u128::from(CTA_MASK - 1) {

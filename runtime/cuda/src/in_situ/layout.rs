@@ -26,6 +26,8 @@ pub const RACING: usize = 138;
 pub const NEW_ROWS: usize = 139;
 pub const LOST_BYTES: usize = 140;
 pub const NOT_SPLIT: usize = 141;
+pub const UNSHADOWED_LOADED: usize = 142;
+pub const UNSHADOWED_STORED: usize = 143;
 
 /// Classes of loaded bytes; more are not told apart.
 pub const CLASSES: usize = 8;
@@ -106,6 +108,8 @@ mod tests {
             ("IN_SITU_NEW_ROWS", NEW_ROWS as u64),
             ("IN_SITU_LOST_BYTES", LOST_BYTES as u64),
             ("IN_SITU_NOT_SPLIT", NOT_SPLIT as u64),
+            ("IN_SITU_UNSHADOWED_LOADED", UNSHADOWED_LOADED as u64),
+            ("IN_SITU_UNSHADOWED_STORED", UNSHADOWED_STORED as u64),
             ("IN_SITU_LAUNCH_SHIFT", LAUNCH_SHIFT.into()),
             ("IN_SITU_CTA_SHIFT", CTA_SHIFT.into()),
             ("IN_SITU_CTA_MASK", CTA_MASK),

@@ -13,10 +13,12 @@ mod graphs;
 mod launch;
 mod layout;
 mod node_order;
+mod room;
 #[cfg(test)]
 mod rules_tests;
 mod shadow;
 mod sums;
+mod tables;
 
 pub use graphs::NOT_YET;
 pub use launch::Summed;
@@ -32,23 +34,14 @@ use layout::{COPIES, Context, INPUT, NOBODY_KNOWS, SLOTS, SUMS, Transfer, UNWRIT
 use parking_lot::Mutex;
 use shadow::Shadow;
 use std::collections::HashMap;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use superstep_trace::{AllocationKind, Parts, Protocol};
+use tables::{Tables, clear, table};
 
-/// Rows of the tables on the device: CTAs with what they received, transfers, and words whose bytes have entries of their own.
-/// Of the first there are more on a GPU with much memory.
-const READERS: usize = 1 << 24;
-/// The share of the GPU's memory that they may take.
-const READERS_SHARE: usize = 32;
-const READER_BYTES: usize = 16;
-const TRANSFERS: usize = 1 << 25;
-const SPLITS: usize = 1 << 22;
-/// With fewer rows than this there is no use in going on.
-const FEWEST_ROWS: usize = 1 << 12;
 /// Launches whose kernel the device knows, at first.
 const LAUNCHES: usize = 1 << 16;
 /// Rows that are read, or sorted and written, together. They lie in no order, and the more are sorted the smaller they get.
@@ -91,8 +84,6 @@ struct Slot {
 struct Shared {
     context: Context,
     shadow: Shadow,
-    /// Ranges that the program has, by first byte.
-    live: HashMap<u64, u64>,
     kernels: HashMap<String, u32>,
     launches: usize,
 }
@@ -118,13 +109,13 @@ impl InSitu {
             && captured_by(real_stream(stream, per_thread)).is_some()
     }
 
-    fn on_device(&self) -> Result<Arc<OnDevice>, String> {
+    fn on_device(&self, runtime: &Runtime) -> Result<Arc<OnDevice>, String> {
         let mut devices = self.devices.lock();
         let device = current_device();
         if let Some(known) = devices.get(&device) {
             return Ok(known.clone());
         }
-        let made = Arc::new(OnDevice::new()?);
+        let made = Arc::new(OnDevice::new(runtime.session.config().shadow_memory)?);
         devices.insert(device, made.clone());
         Ok(made)
     }
@@ -142,7 +133,7 @@ impl InSitu {
             | AllocationKind::Symbol { .. } => INPUT,
         };
         let done = self
-            .on_device()
+            .on_device(runtime)
             .and_then(|device| device.allocated(address, bytes, pattern));
         if let Err(error) = done {
             runtime.session.warning(format!(
@@ -154,7 +145,7 @@ impl InSitu {
     pub fn freed(&self, runtime: &Runtime, address: u64) {
         if self.is_wanted(runtime) {
             for device in self.devices.lock().values() {
-                device.shared.lock().live.remove(&address);
+                device.shared.lock().shadow.freed(address);
             }
         }
     }
@@ -172,8 +163,8 @@ impl InSitu {
         match ranges {
             Some(ranges) => self.fill(runtime, ranges, NOBODY_KNOWS, at),
             None => {
-                let live: Vec<_> = match self.on_device() {
-                    Ok(device) => device.shared.lock().live.clone().into_iter().collect(),
+                let live = match self.on_device(runtime) {
+                    Ok(device) => device.shared.lock().shadow.live(),
                     Err(_) => return,
                 };
                 self.fill(runtime, &live, NOBODY_KNOWS, at);
@@ -185,7 +176,7 @@ impl InSitu {
         if !self.is_wanted(runtime) || self.comes_later(runtime, at) {
             return;
         }
-        let done = self.on_device().and_then(|device| {
+        let done = self.on_device(runtime).and_then(|device| {
             let stream = real_stream(at.0, at.1);
             let mut order = device.order.lock();
             order.begin(stream)?;
@@ -214,83 +205,25 @@ impl InSitu {
     }
 }
 
-/// Device memory of so many rows, or of as many as there is room for, all 0: its address and the rows.
-fn table(rows: usize, row_bytes: usize, what: &str) -> Result<(u64, usize), String> {
-    let mut rows = rows;
-    loop {
-        match device_memory(rows * row_bytes, what) {
-            Ok(memory) => {
-                clear(memory as u64, rows * row_bytes)?;
-                return Ok((memory as u64, rows));
-            }
-            Err(_) if rows / 2 >= FEWEST_ROWS => rows /= 2,
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// The rows for what CTAs received, a power of two.
-fn reader_rows() -> Result<usize, String> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the pointer leads to a limit.
-    let asked = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
-    // Device memory takes address space, which a program that limits it may need.
-    if asked != 0 || limit.rlim_cur != libc::RLIM_INFINITY {
-        return Ok(READERS);
-    }
-    let (mut free, mut total) = (0, 0);
-    // SAFETY: both pointers lead to numbers.
-    let asked = unsafe { real::memory_info(&mut free, &mut total) };
-    real::check(asked, "ask how much memory the GPU has")?;
-    let most = (total / READERS_SHARE / READER_BYTES).max(READERS);
-    Ok(1 << most.ilog2())
-}
-
-fn clear(address: u64, bytes: usize) -> Result<(), String> {
-    fill_alone(&[(address, bytes as u64)], 0)
-}
-
-/// Fills memory in a stream of its own, and waits for it.
-fn fill_alone(pieces: &[(u64, u64)], pattern: u8) -> Result<(), String> {
-    driver()?.alone("fill shadow memory", |stream| {
-        pieces
-            .iter()
-            .map(|&(address, bytes)| {
-                let (to, value) = (address as *mut c_void, c_int::from(pattern));
-                // SAFETY: the memory is ours, and so long.
-                unsafe { real::memset_async(to, value, bytes as usize, stream) }
-            })
-            .max()
-            .unwrap_or(ffi::SUCCESS)
-    })
-}
-
 impl OnDevice {
-    fn new() -> Result<Self, String> {
-        let (readers, reader_rows) =
-            table(reader_rows()?, READER_BYTES, "set of what CTAs received")?;
-        let (transfers, transfer_rows) =
-            table(TRANSFERS, size_of::<Transfer>(), "table of transfers")?;
-        let (split, splits) = table(SPLITS, 64, "shadow memory of single bytes")?;
+    fn new(shadow_limit: Option<u64>) -> Result<Self, String> {
+        let tables = Tables::new()?;
         let (sums, _) = table(SLOTS, SLOT_BYTES, "sums")?;
         let (kernels, _) = table(LAUNCHES, 4, "list of launches")?;
-        let mut shadow = Shadow::default();
+        let mut shadow = Shadow::new(shadow_limit);
         let places = shadow.table()?.places;
         let context = Context {
             version: VERSION,
             blocks: device_words(&vec![0; 2 * places.len()])?,
             block_mask: places.len() as u64 - 1,
             sums,
-            readers,
-            reader_mask: reader_rows as u64 - 1,
-            transfers,
-            transfer_mask: transfer_rows as u64 - 1,
+            readers: tables.readers.0,
+            reader_mask: tables.readers.1 as u64 - 1,
+            transfers: tables.transfers.0,
+            transfer_mask: tables.transfers.1 as u64 - 1,
             kernels,
-            split,
-            split_most: splits as u64,
+            split: tables.splits.0,
+            split_most: tables.splits.1 as u64,
             selection: crate::selection::device_selection()?,
         };
         // SAFETY: the structure is plain data of whole words.
@@ -310,7 +243,6 @@ impl OnDevice {
             shared: Mutex::new(Shared {
                 context,
                 shadow,
-                live: HashMap::new(),
                 kernels: HashMap::new(),
                 launches: LAUNCHES,
             }),
@@ -324,49 +256,6 @@ impl OnDevice {
             rows: AtomicU64::new(0),
             drained: Mutex::new(Instant::now()),
         })
-    }
-
-    fn allocated(&self, address: u64, bytes: u64, pattern: u8) -> Result<(), String> {
-        let mut shared = self.shared.lock();
-        shared.live.insert(address, bytes);
-        // As far as it came.
-        let covered = shared.shadow.cover(address, bytes);
-        if covered != Ok(false) {
-            let table = shared.shadow.table()?;
-            let words: Vec<u64> = (table.places.iter())
-                .flat_map(|place| [place.number, place.shadow])
-                .collect();
-            // Kernels that run now may still read the old table, which stays.
-            shared.context.blocks = device_words(&words)?;
-            shared.context.block_mask = table.places.len() as u64 - 1;
-            self.write_context(&shared.context)?;
-        }
-        let (pieces, edges) = shared.shadow.pieces(address, bytes);
-        fill_alone(&pieces, pattern)?;
-        // What lies behind an allocation in the same word is nobody's.
-        fill_alone(&words_at(&edges), pattern)?;
-        covered.map(|_| ())
-    }
-
-    fn write_context(&self, context: &Context) -> Result<(), String> {
-        // SAFETY: the structure is plain data of whole words.
-        driver()?.write(self.context, unsafe { words_of(context) })
-    }
-
-    fn fill(&self, address: u64, bytes: u64, pattern: u8, stream: Stream) -> Result<(), String> {
-        let (pieces, edges) = self.shared.lock().shadow.pieces(address, bytes);
-        let all = (pieces.iter().map(|&piece| (piece, pattern))).chain(
-            words_at(&edges)
-                .into_iter()
-                .map(|edge| (edge, NOBODY_KNOWS)),
-        );
-        for ((entry, length), value) in all {
-            let (to, value) = (entry as *mut c_void, c_int::from(value));
-            // SAFETY: the piece lies in shadow memory.
-            let error = unsafe { real::memset_async(to, value, length as usize, stream) };
-            real::check(error, "fill shadow memory")?;
-        }
-        Ok(())
     }
 
     /// Writes the rows of the table of transfers into the capture and empties it; no launch may be under way.
@@ -392,14 +281,6 @@ impl OnDevice {
         }
         Ok(())
     }
-}
-
-/// Entries as pieces of memory.
-fn words_at(entries: &[u64]) -> Vec<(u64, u64)> {
-    entries
-        .iter()
-        .map(|&entry| (entry, layout::ENTRY_BYTES))
-        .collect()
 }
 
 impl Order {

@@ -2,6 +2,7 @@
 
 use super::layout::{BLOCK_SHIFT, Block, ENTRY_BYTES, SHADOW_BYTES};
 use crate::device::device_memory;
+use crate::real;
 use std::collections::BTreeMap;
 
 /// Places that the table has at first.
@@ -11,12 +12,32 @@ const MOST_PLACES: usize = 1 << 26;
 /// Blocks whose shadow is allocated at once, at most: 4 GiB.
 const MOST_AT_ONCE: u64 = 512;
 
+/// Of the device's memory, what stays free for the program where no limit is given: kernels, their local memory and libraries need some.
+const FREE_SHARE: usize = 64;
+
 /// The blocks that have a shadow.
 #[derive(Default)]
 pub struct Shadow {
-    /// By number: address of the first entry.
-    blocks: BTreeMap<u64, u64>,
+    /// By the number of the first block.
+    pieces: BTreeMap<u64, Piece>,
+    /// Ranges that the program has, by first byte.
+    live: BTreeMap<u64, u64>,
     places: usize,
+    /// Most bytes of device memory.
+    limit: Option<u64>,
+}
+
+/// The shadows of blocks in a row, allocated at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub blocks: u64,
+    pub memory: u64,
+}
+
+impl Piece {
+    pub fn bytes(&self) -> u64 {
+        self.blocks * SHADOW_BYTES
+    }
 }
 
 /// The table as the device has it.
@@ -25,31 +46,103 @@ pub struct Table {
 }
 
 impl Shadow {
-    /// Gives all blocks of a range a shadow; answers whether there are new ones.
+    pub fn new(limit: Option<u64>) -> Self {
+        Shadow {
+            limit,
+            ..Shadow::default()
+        }
+    }
+
+    pub fn allocated(&mut self, address: u64, bytes: u64) {
+        self.live.insert(address, bytes);
+    }
+
+    pub fn freed(&mut self, address: u64) {
+        self.live.remove(&address);
+    }
+
+    /// Ranges that the program has: first byte, and length.
+    pub fn live(&self) -> Vec<(u64, u64)> {
+        self.live.iter().map(|(&at, &bytes)| (at, bytes)).collect()
+    }
+
+    /// Device memory that shadows take.
+    pub fn bytes(&self) -> u64 {
+        self.pieces.values().map(Piece::bytes).sum()
+    }
+
+    /// Gives all blocks of a range a shadow, as far as there is memory. `new` gets the memory that is: address and bytes.
     ///
     /// # Errors
-    /// There is no memory for it.
-    pub fn cover(&mut self, address: u64, bytes: u64) -> Result<bool, String> {
+    /// There is not enough.
+    pub fn cover(
+        &mut self,
+        address: u64,
+        bytes: u64,
+        new: &mut Vec<(u64, u64)>,
+    ) -> Result<(), String> {
         let (mut number, last) = blocks_of(address, bytes);
-        let mut is_new = false;
         while number <= last {
-            if self.blocks.contains_key(&number) {
-                number += 1;
+            if let Some((first, piece)) = self.piece_of(number) {
+                number = first + piece.blocks;
                 continue;
             }
-            let next = self
-                .blocks
-                .range(number..)
-                .next()
-                .map_or(u64::MAX, |(&n, _)| n);
-            let count = (last + 1).min(next).min(number + MOST_AT_ONCE) - number;
-            let memory = device_memory((count * SHADOW_BYTES) as usize, "shadow memory")? as u64;
-            let blocks = (0..count).map(|index| (number + index, memory + index * SHADOW_BYTES));
-            self.blocks.extend(blocks);
-            number += count;
-            is_new = true;
+            let next = self.pieces.range(number..).next();
+            let next = next.map_or(u64::MAX, |(&first, _)| first);
+            let blocks = (last + 1).min(next).min(number + MOST_AT_ONCE) - number;
+            let bytes = blocks * SHADOW_BYTES;
+            self.check_limit(bytes)?;
+            let memory = device_memory(bytes as usize, "shadow memory")? as u64;
+            self.pieces.insert(number, Piece { blocks, memory });
+            new.push((memory, bytes));
+            number += blocks;
         }
-        Ok(is_new)
+        Ok(())
+    }
+
+    fn check_limit(&self, bytes: u64) -> Result<(), String> {
+        if let Some(limit) = self.limit {
+            return match self.bytes() + bytes <= limit {
+                true => Ok(()),
+                false => Err(format!(
+                    "shadow memory would take more than the {limit} bytes that --shadow-memory allows"
+                )),
+            };
+        }
+        let (free, total) = real::free_and_total()?;
+        match bytes <= free.saturating_sub(total / FREE_SHARE) as u64 {
+            true => Ok(()),
+            false => Err(format!(
+                "shadow memory would take {bytes} of the device's last {free} bytes"
+            )),
+        }
+    }
+
+    fn piece_of(&self, block: u64) -> Option<(u64, Piece)> {
+        let (&first, &piece) = self.pieces.range(..=block).next_back()?;
+        (block - first < piece.blocks).then_some((first, piece))
+    }
+
+    /// Takes out what lies beside no memory of the program's.
+    pub fn take_idle(&mut self) -> Vec<Piece> {
+        let mut idle = Vec::new();
+        self.pieces.retain(|&first, piece| {
+            let end = (first + piece.blocks) << BLOCK_SHIFT;
+            let last = self.live.range(..end).next_back();
+            let is_used = last.is_some_and(|(&at, &bytes)| blocks_of(at, bytes).1 >= first);
+            if !is_used {
+                idle.push(*piece);
+            }
+            is_used
+        });
+        idle
+    }
+
+    /// Takes out the largest piece, with the number of its first block.
+    pub fn take_largest(&mut self) -> Option<(u64, Piece)> {
+        let by_blocks = |(_, piece): &(&u64, &Piece)| piece.blocks;
+        let (&first, _) = self.pieces.iter().max_by_key(by_blocks)?;
+        self.pieces.remove_entry(&first)
     }
 
     /// The table in which every block has a place of its own.
@@ -57,7 +150,11 @@ impl Shadow {
         let mut count = self.places.max(FEWEST_PLACES);
         loop {
             let mut places = vec![Block::default(); count];
-            let fits = self.blocks.iter().all(|(&number, &shadow)| {
+            let blocks = self.pieces.iter().flat_map(|(&first, piece)| {
+                let shadow = piece.memory;
+                (0..piece.blocks).map(move |index| (first + index, shadow + index * SHADOW_BYTES))
+            });
+            let fits = { blocks }.all(|(number, shadow)| {
                 let place = &mut places[number as usize & (count - 1)];
                 let is_free = place.number == 0;
                 *place = Block {
@@ -107,8 +204,8 @@ impl Shadow {
 
     /// Address of a word's entry.
     fn entry(&self, word: u64) -> Option<u64> {
-        let shadow = self.blocks.get(&(word >> BLOCK_SHIFT))?;
-        Some(shadow + word % (1 << BLOCK_SHIFT) / 4 * ENTRY_BYTES)
+        let (first, piece) = self.piece_of(word >> BLOCK_SHIFT)?;
+        Some(piece.memory + (word - (first << BLOCK_SHIFT)) / 4 * ENTRY_BYTES)
     }
 }
 
@@ -122,10 +219,24 @@ mod tests {
     use super::*;
 
     fn shadow(blocks: &[(u64, u64)]) -> Shadow {
+        let piece = |&(block, memory)| (block, Piece { blocks: 1, memory });
         Shadow {
-            blocks: blocks.iter().copied().collect(),
-            places: 0,
+            pieces: blocks.iter().map(piece).collect(),
+            ..Shadow::default()
         }
+    }
+
+    #[test]
+    fn what_lies_beside_no_allocation_is_idle() {
+        let mut memory = shadow(&[(1, 0x10), (2, 0x20), (5, 0x50)]);
+        let piece = |memory| Piece { blocks: 1, memory };
+        // From the last byte of block 1 to the first of block 2, and one in block 4.
+        memory.allocated((2 << BLOCK_SHIFT) - 1, 2);
+        memory.allocated(4 << BLOCK_SHIFT, 1 << BLOCK_SHIFT);
+        assert_eq!(memory.take_idle(), [piece(0x50)]);
+        assert_eq!(memory.take_idle(), []);
+        memory.freed((2 << BLOCK_SHIFT) - 1);
+        assert_eq!(memory.take_idle(), [piece(0x10), piece(0x20)]);
     }
 
     #[test]

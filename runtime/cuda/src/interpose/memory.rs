@@ -2,6 +2,7 @@
 
 use super::interposed;
 use crate::ffi::{self, Extent, PitchedPointer, Stream};
+use crate::real;
 use crate::runtime::runtime;
 use std::ffi::{c_uint, c_void};
 use superstep_trace::AllocationKind;
@@ -20,6 +21,19 @@ fn noted(
     error
 }
 
+/// Asks for device memory again as long as shadow memory makes room for it.
+fn with_room(bytes: usize, real: impl Fn() -> ffi::Error) -> ffi::Error {
+    let runtime = runtime();
+    runtime.prepare();
+    let mut error = real();
+    while error == ffi::MEMORY_ALLOCATION && runtime.in_situ.make_room(runtime, bytes) {
+        // SAFETY: no arguments; the program must not see a failure that is over.
+        unsafe { real::get_last_error() };
+        error = real();
+    }
+    error
+}
+
 /// `cudaChannelFormatDesc`: bits of x, y, z and w, and a kind.
 type Channels = *const [i32; 5];
 
@@ -34,8 +48,7 @@ fn element_bytes(channels: Channels) -> usize {
 
 interposed! {
     [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) |real| {
-        runtime().prepare();
-        noted(real(), pointer, bytes, AllocationKind::Device)
+        noted(with_room(bytes, real), pointer, bytes, AllocationKind::Device)
     }
     [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real| {
         runtime().prepare();
@@ -56,17 +69,15 @@ interposed! {
     }
     [cudaMallocAsync, cudaMallocAsync_ptsz: true](pointer: *mut *mut c_void, bytes: usize, stream: Stream)
     |real| {
-        runtime().prepare();
-        noted(real(), pointer, bytes, AllocationKind::Device)
+        noted(with_room(bytes, real), pointer, bytes, AllocationKind::Device)
     }
     [cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz: true](
         pointer: *mut *mut c_void, bytes: usize, pool: *mut c_void, stream: Stream,
     ) |real| {
-        noted(real(), pointer, bytes, AllocationKind::Device)
+        noted(with_room(bytes, real), pointer, bytes, AllocationKind::Device)
     }
     [cudaMallocPitch](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) |real| {
-        runtime().prepare();
-        let error = real();
+        let error = with_room(width * height, real);
         if error != ffi::SUCCESS || pitch.is_null() {
             return error;
         }
@@ -74,8 +85,7 @@ interposed! {
         noted(error, pointer, unsafe { *pitch } * height, AllocationKind::Device)
     }
     [cudaMalloc3D](pitched: *mut PitchedPointer, extent: Extent) |real| {
-        runtime().prepare();
-        let error = real();
+        let error = with_room(extent.width * extent.height * extent.depth, real);
         if error == ffi::SUCCESS && !pitched.is_null() {
             // SAFETY: the runtime has just written the structure.
             let memory = unsafe { *pitched };
@@ -86,12 +96,14 @@ interposed! {
     }
     [cudaMallocArray](array: *mut *mut c_void, channels: Channels, width: usize, height: usize, flags: c_uint)
     |real| {
-        noted(real(), array, element_bytes(channels) * width * height.max(1), AllocationKind::Array)
+        let bytes = element_bytes(channels) * width * height.max(1);
+        noted(with_room(bytes, real), array, bytes, AllocationKind::Array)
     }
     [cudaMalloc3DArray](array: *mut *mut c_void, channels: Channels, extent: Extent, flags: c_uint)
     |real| {
         let elements = extent.width * extent.height.max(1) * extent.depth.max(1);
-        noted(real(), array, element_bytes(channels) * elements, AllocationKind::Array)
+        let bytes = element_bytes(channels) * elements;
+        noted(with_room(bytes, real), array, bytes, AllocationKind::Array)
     }
     // Noted before the memory is given back: another thread may get it at once.
     [cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray](pointer: *mut c_void) |real| {

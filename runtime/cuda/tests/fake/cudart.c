@@ -3,6 +3,7 @@
 #include "kernel.h"
 #include <dlfcn.h>
 #include <pthread.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -128,12 +129,20 @@ void **__cudaRegisterFatBinary(void **wrapper) { return wrapper[1]; }
 void __cudaRegisterFunction(void **b, const char *h, char *d, const char *n, int l, void *t, void *bi, void *bs, void *g, int *w) {}
 void __cudaRegisterVar(void **b, char *h, char *d, const char *n, int e, size_t s, int c, int g) {}
 
+/* Bytes of device memory: the most at once, all, and those in use. */
+static size_t most(const char *variable) { return getenv(variable) ? strtoull(getenv(variable), 0, 10) : SIZE_MAX; }
+static size_t used;
 int cudaMalloc(void **pointer, size_t bytes) {
-  const char *most = getenv("FAKE_MOST_BYTES");
-  if (most && bytes > strtoull(most, 0, 10)) return 2;
-  return sticky ? sticky : (*pointer = calloc(1, bytes)) ? 0 : 2;
+  if (bytes > most("FAKE_MOST_BYTES") || used + bytes > most("FAKE_ALL_BYTES")) return 2;
+  if (sticky) return sticky;
+  if (!(*pointer = calloc(1, bytes))) return 2;
+  return used += malloc_usable_size(*pointer), 0;
 }
-int cudaFree(void *pointer) { return free(pointer), sticky; }
+int cudaFree(void *pointer) { return used -= malloc_usable_size(pointer), free(pointer), sticky; }
+int cudaMemGetInfo(size_t *unused, size_t *all) {
+  *all = getenv("FAKE_ALL_BYTES") ? most("FAKE_ALL_BYTES") : 8ull << 30;
+  return *unused = *all - used, 0;
+}
 struct ipc { size_t offset; char rest[56]; };
 int cudaIpcGetMemHandle(struct ipc *handle, void *pointer) { return handle->offset = 1024, 0; }
 int cudaIpcOpenMemHandle(void **pointer, struct ipc handle, unsigned flags) {

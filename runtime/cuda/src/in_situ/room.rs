@@ -1,0 +1,163 @@
+//! What lies in shadow memory, and how it gives way: the program must find all the device memory that it would find without it.
+
+use super::layout::{BLOCK_SHIFT, Context, ENTRY_BYTES, NOBODY_KNOWS};
+use super::shadow::Piece;
+use super::{InSitu, OnDevice};
+use crate::device::{current_device, device_words, words_of};
+use crate::driver::driver;
+use crate::ffi::{self, Stream};
+use crate::real;
+use crate::runtime::Runtime;
+use std::ffi::{c_int, c_void};
+
+impl InSitu {
+    /// The program asks for `bytes` of device memory, and there are none. Answers whether shadow memory has made room for more.
+    pub fn make_room(&self, runtime: &Runtime, bytes: usize) -> bool {
+        // Nothing may be waited for while a stream is captured.
+        if !self.is_wanted(runtime) || runtime.graphs.is_capturing() {
+            return false;
+        }
+        let Some(device) = self.devices.lock().get(&current_device()).cloned() else {
+            return false;
+        };
+        let given = device.give_back_idle().and_then(|is_done| match is_done {
+            true => Ok(true),
+            false => device.give_up_a_piece(runtime, bytes),
+        });
+        given.unwrap_or_else(|error| {
+            (runtime.session).warning(format!("failed to give shadow memory back: {error}"));
+            false
+        })
+    }
+}
+
+impl OnDevice {
+    /// The program has new memory.
+    pub(super) fn allocated(&self, address: u64, bytes: u64, pattern: u8) -> Result<(), String> {
+        self.shared.lock().shadow.allocated(address, bytes);
+        let covered = match self.cover(address, bytes) {
+            Err(_) if self.give_back_idle() == Ok(true) => self.cover(address, bytes),
+            covered => covered,
+        };
+        // As far as it came.
+        let (pieces, edges) = self.shared.lock().shadow.pieces(address, bytes);
+        fill_alone(&pieces, pattern)?;
+        // What lies behind an allocation in the same word is nobody's.
+        fill_alone(&words_at(&edges), pattern)?;
+        covered
+    }
+
+    fn cover(&self, address: u64, bytes: u64) -> Result<(), String> {
+        let shared = &mut *self.shared.lock();
+        let mut new = Vec::new();
+        let covered = shared.shadow.cover(address, bytes, &mut new);
+        if !new.is_empty() {
+            fill_alone(&new, NOBODY_KNOWS)?;
+            self.publish(shared)?;
+        }
+        covered
+    }
+
+    /// Tells kernels where shadow memory lies from now on.
+    fn publish(&self, shared: &mut super::Shared) -> Result<(), String> {
+        let table = shared.shadow.table()?;
+        let words: Vec<u64> = (table.places.iter())
+            .flat_map(|place| [place.number, place.shadow])
+            .collect();
+        // Kernels that run now may still read the old table, which stays.
+        shared.context.blocks = device_words(&words)?;
+        shared.context.block_mask = table.places.len() as u64 - 1;
+        self.write_context(&shared.context)
+    }
+
+    pub(super) fn write_context(&self, context: &Context) -> Result<(), String> {
+        // SAFETY: the structure is plain data of whole words.
+        driver()?.write(self.context, unsafe { words_of(context) })
+    }
+
+    /// Gives back what lies beside no memory of the program's any more; answers whether there was any.
+    fn give_back_idle(&self) -> Result<bool, String> {
+        let order = self.order.lock();
+        let shared = &mut *self.shared.lock();
+        let idle = shared.shadow.take_idle();
+        if !idle.is_empty() {
+            order.wait()?;
+            self.publish(shared)?;
+            free(&idle)?;
+        }
+        Ok(!idle.is_empty())
+    }
+
+    /// Gives up the largest piece, where the program can then have `bytes`; answers whether there was one.
+    fn give_up_a_piece(&self, runtime: &Runtime, bytes: usize) -> Result<bool, String> {
+        let order = self.order.lock();
+        let shared = &mut *self.shared.lock();
+        let (free_bytes, _) = real::free_and_total()?;
+        if free_bytes as u64 + shared.shadow.bytes() < bytes as u64 {
+            return Ok(false);
+        }
+        let Some((first, piece)) = shared.shadow.take_largest() else {
+            return Ok(false);
+        };
+        order.wait()?;
+        self.publish(shared)?;
+        free(&[piece])?;
+        let (from, to) = (first << BLOCK_SHIFT, (first + piece.blocks) << BLOCK_SHIFT);
+        runtime.session.warning(format!(
+            "the program needs {bytes} bytes of device memory, so {} bytes of shadow memory were given back; what kernels load from {from:#x} to {to:#x} counts as unknown",
+            piece.bytes()
+        ));
+        Ok(true)
+    }
+
+    pub(super) fn fill(
+        &self,
+        address: u64,
+        bytes: u64,
+        pattern: u8,
+        stream: Stream,
+    ) -> Result<(), String> {
+        let (pieces, edges) = self.shared.lock().shadow.pieces(address, bytes);
+        let all = (pieces.iter().map(|&piece| (piece, pattern))).chain(
+            words_at(&edges)
+                .into_iter()
+                .map(|edge| (edge, NOBODY_KNOWS)),
+        );
+        for ((entry, length), value) in all {
+            let (to, value) = (entry as *mut c_void, c_int::from(value));
+            // SAFETY: the piece lies in shadow memory.
+            let error = unsafe { real::memset_async(to, value, length as usize, stream) };
+            real::check(error, "fill shadow memory")?;
+        }
+        Ok(())
+    }
+}
+
+/// Fills memory in a stream of its own, and waits for it.
+pub fn fill_alone(pieces: &[(u64, u64)], pattern: u8) -> Result<(), String> {
+    driver()?.alone("fill shadow memory", |stream| {
+        pieces
+            .iter()
+            .map(|&(address, bytes)| {
+                let (to, value) = (address as *mut c_void, c_int::from(pattern));
+                // SAFETY: the memory is ours, and so long.
+                unsafe { real::memset_async(to, value, bytes as usize, stream) }
+            })
+            .max()
+            .unwrap_or(ffi::SUCCESS)
+    })
+}
+
+/// Entries as pieces of memory.
+fn words_at(entries: &[u64]) -> Vec<(u64, u64)> {
+    entries.iter().map(|&entry| (entry, ENTRY_BYTES)).collect()
+}
+
+fn free(pieces: &[Piece]) -> Result<(), String> {
+    for piece in pieces {
+        // SAFETY: the memory is ours; no kernel runs, and the table no longer leads there.
+        let error = unsafe { real::free(piece.memory as *mut c_void) };
+        real::check(error, "give shadow memory back")?;
+    }
+    Ok(())
+}
