@@ -30,6 +30,13 @@ pub struct LaunchScan<'a> {
     pub sums: Option<&'a LaunchSums>,
 }
 
+impl LaunchScan<'_> {
+    /// Accesses that were found or added up, each lane counted.
+    pub fn thread_accesses(&self) -> u64 {
+        (self.sums).map_or(self.digest.thread_accesses, LaunchSums::thread_accesses)
+    }
+}
+
 /// Kinds of [`CaptureScan::violations`].
 pub const OUTSIDE_GRID: usize = 0;
 pub const OUTSIDE_ALLOCATIONS: usize = 1;

@@ -306,7 +306,6 @@ fn in_situ_takes_nothing_that_needs_a_trace() {
         (&["--in-situ", "--protocol", "stream"][..], "--protocol"),
         (&["--protocol", "in-situ"], "in-situ"),
         (&["--verify-in-situ"], "--in-situ"),
-        (&["--in-situ", "--ctas", "0-3"], "every launch"),
         (&["--in-situ", "--match", "exact-address"], "--match"),
         (&["--in-situ", "--bless"], "no place for golden results"),
     ] {

@@ -173,6 +173,9 @@ pub struct SelectionSummary {
     pub scale_factor: f64,
     /// Totals over the scope, estimated from the sample; empty without a sample.
     pub estimates: Vec<EstimatedTotal>,
+    /// Why there are none, although there is a sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_estimates: Option<String>,
 }
 
 impl SelectionSummary {

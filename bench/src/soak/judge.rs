@@ -198,7 +198,9 @@ impl Reference {
                 problems.push(format!("{}: {problem}", name()));
             }
         }
-        if capture.is_in_situ() && capture.complete && self.has_one_result() {
+        // What a part communicates is not told by the whole trace.
+        let is_whole = capture.complete && asked.is_none();
+        if capture.is_in_situ() && is_whole && self.has_one_result() {
             let added_up = communication(capture).map_err(capture_failure)?;
             let traced = self.analysis().map_err(capture_failure)?;
             let check = in_situ_equal(&added_up, traced, capture.sites());
@@ -230,10 +232,7 @@ impl Reference {
         is_whole: bool,
         sites: &SiteTable,
     ) -> Option<String> {
-        let accesses = match found.sums {
-            Some(sums) => sums.thread_accesses(),
-            None => found.digest.thread_accesses,
-        };
+        let accesses = found.thread_accesses();
         let announced = found.end.map(|end| end.thread_accesses);
         if let Some(announced) = announced.filter(|announced| *announced != accesses) {
             return Some(format!(

@@ -34,8 +34,12 @@ pub struct ReportedRunArgs {
 impl ReportedRunArgs {
     /// The options of a run of the programs of `session`, which is compared with nothing golden.
     pub fn options(&self, session: &Session) -> Result<SuiteOptions, Failure> {
-        if session.build.protocol == Protocol::InSitu {
-            self.needs_no_trace()?;
+        let in_situ = session.build.protocol == Protocol::InSitu;
+        if in_situ && self.analyse.matching != MatchChoice::Bytes {
+            bail!(
+                Usage,
+                "failed to match addresses in situ: that needs a trace; leave out --in-situ or --match"
+            );
         }
         Ok(SuiteOptions {
             verify_in_situ: session.verify_in_situ,
@@ -46,24 +50,6 @@ impl ReportedRunArgs {
             golden: None,
             bless: false,
         })
-    }
-
-    /// That nothing is asked for that sums cannot give.
-    fn needs_no_trace(&self) -> Result<(), Failure> {
-        if !self.execute.record.environment()?.is_empty() {
-            bail!(
-                Usage,
-                "failed to record part of the program in situ: sums need every launch; leave out --in-situ, or the options that choose \
-                 launches and CTAs"
-            );
-        }
-        if self.analyse.matching != MatchChoice::Bytes {
-            bail!(
-                Usage,
-                "failed to match addresses in situ: that needs a trace; leave out --in-situ or --match"
-            );
-        }
-        Ok(())
     }
 
     /// Prints the table of a run and where its results are, and gives the exit code.

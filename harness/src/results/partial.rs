@@ -82,8 +82,12 @@ fn estimates(selection: &SelectionSummary) -> Vec<String> {
         SampleUnit::Launches => "launches",
         SampleUnit::Ctas => "CTAs",
     };
+    let totals = match &selection.no_estimates {
+        Some(why) => format!("no estimated totals: {why}"),
+        None => "totals over the scope, estimated:".to_owned(),
+    };
     let mut lines = vec![format!(
-        "  sample of {unit}: rate {}, seed {}, scale factor {:.3}; totals over the scope, estimated:",
+        "  sample of {unit}: rate {}, seed {}, scale factor {:.3}; {totals}",
         sample.rate(),
         sample.seed,
         selection.scale_factor
@@ -176,6 +180,7 @@ mod tests {
                     quantity: "bytes_loaded".into(),
                     estimate,
                 }],
+                no_estimates: None,
             }),
             ..BenchmarkSummary::default()
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use superstep_analysis::estimate::{Stratum, estimate};
 use superstep_report::run_summary::{Check, EstimatedTotal, Part, SelectionSummary};
 use superstep_trace::{
-    Capture, Op, Recorded, SAMPLE_AT_LEAST, SampleUnit, Selection, SiteTable, TraceError,
+    Capture, Launch, Op, Recorded, SAMPLE_AT_LEAST, SampleUnit, Selection, SiteTable, TraceError,
 };
 
 use super::{failed, passed};
@@ -24,6 +24,9 @@ const QUANTITIES: [&str; 6] = [
 ];
 type Sums = [u64; 6];
 
+const NO_ESTIMATES: &str =
+    "what each CTA did needs a trace; sample launches (--sample-launches), or leave out --in-situ";
+
 /// What was asked for, if the capture is partial.
 pub fn selection_of(capture: &Capture) -> Option<&Selection> {
     capture.header.selection.as_ref()
@@ -41,8 +44,9 @@ pub fn check_selection(
         false => BTreeMap::new(),
     };
     let launch = (scan.launches.iter())
-        .find(|scan| scan.recorded.is_nothing() && scan.digest.thread_accesses > 0);
-    let stray = (ctas.keys()).find(|key| !selection.takes_cta(key.ctas, key.cta));
+        .find(|scan| scan.recorded.is_nothing() && scan.thread_accesses() > 0);
+    let mut seen = ctas.keys().copied().chain(in_transfers(capture));
+    let stray = seen.find(|key| !selection.takes_cta(key.ctas, key.cta));
     let stray = stray.map(|key| {
         let (kernel, cta, ctas) = (sites.display_name(key.kernel), key.cta, key.ctas);
         format!("CTA {cta} of {ctas} of kernel {kernel}")
@@ -54,7 +58,7 @@ pub fn check_selection(
         launches,
         ctas: held,
         scale_factor: 1.0,
-        estimates: Vec::new(),
+        ..SelectionSummary::default()
     };
     if let Some(sample) = selection.sample {
         let (part, strata) = match sample.unit {
@@ -62,7 +66,10 @@ pub fn check_selection(
             SampleUnit::Ctas => (held, cta_strata(&ctas, scan, selection)),
         };
         summary.scale_factor = part.scope as f64 / part.recorded as f64;
-        summary.estimates = estimates(&strata, sites);
+        match sample.unit == SampleUnit::Ctas && scan.is_in_situ() {
+            true => summary.no_estimates = Some(NO_ESTIMATES.to_owned()),
+            false => summary.estimates = estimates(&strata, sites),
+        }
     }
     let check = match wrong {
         Some(name) => failed(
@@ -150,6 +157,26 @@ fn cta_sums(capture: &Capture) -> Result<BTreeMap<CtaKey<'_>, Sums>, TraceError>
     Ok(all)
 }
 
+/// The CTAs of what was received, all that is known of CTAs in situ.
+fn in_transfers(capture: &Capture) -> impl Iterator<Item = CtaKey<'_>> {
+    let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();
+    let received = capture.launches().flat_map(|record| record.received);
+    let ctas = received.flat_map(|part| {
+        [
+            (part.source_launch, part.source_cta),
+            (part.receiver_launch, part.receiver_cta),
+        ]
+    });
+    ctas.filter_map(move |(launch, cta)| {
+        let launch: &Launch = launches.get(launch as usize)?;
+        Some(CtaKey {
+            ctas: launch.ctas(),
+            kernel: &launch.kernel,
+            cta: cta.into(),
+        })
+    })
+}
+
 fn add(sums: &mut Sums, op: Op, accesses: u64, bytes: u64) {
     let class = match op {
         Op::Load => 0,
@@ -187,7 +214,10 @@ fn launch_strata<'a>(scan: &CaptureScan<'a>) -> Vec<Units<'a>> {
             continue;
         }
         units.taken += 1;
-        let mut sums = Sums::default();
+        let mut sums = launch.sums.map_or_else(Sums::default, |sums| {
+            let [l, s, a] = [sums.loads, sums.stores, sums.atomics];
+            [l.threads, s.threads, a.threads, l.bytes, s.bytes, a.bytes]
+        });
         for (id, count) in &launch.sites {
             if let Some(site) = scan.sites.get(*id) {
                 add(&mut sums, site.op, count.accesses, count.bytes);

@@ -87,6 +87,9 @@ fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
 
 /// Totals that a sample gives, with their error.
 fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
+    if let Some(why) = &selection.no_estimates {
+        return vec![("Estimated total", format!("none: {why}"))];
+    }
     let lines = selection.estimates.iter();
     let lines = lines.filter(|line| line.kernel.is_none());
     let count = |value: f64| grouped(value.round() as u64);

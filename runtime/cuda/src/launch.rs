@@ -47,6 +47,8 @@ pub struct Call<'a> {
 pub struct Origin {
     /// `sequence` of the launch whose kernel asked for it; `None`: the host did.
     pub parent: Option<u64>,
+    /// Whether it is a node of a CUDA graph.
+    pub in_graph: bool,
     /// Its own, when it has begun.
     pub sequence: Cell<Option<u64>>,
 }
@@ -138,9 +140,12 @@ impl Call<'_> {
         stream: StreamId,
     ) -> ActiveLaunch {
         runtime.note_variables(kernel);
+        let (session, name) = (runtime.session, &kernel.name);
         let geometry = self.geometry(kernel);
-        let active =
-            (runtime.session).launch_begin(stream, &kernel.name, geometry, self.origin.parent);
+        let active = match self.origin.in_graph {
+            true => session.graph_launch_begin(stream, name, geometry),
+            false => session.launch_begin(stream, name, geometry, self.origin.parent),
+        };
         self.origin.sequence.set(Some(active.launch.sequence));
         active
     }

@@ -27,7 +27,7 @@ pub fn device_selection() -> Result<u64, String> {
     }
 }
 
-fn words(selection: &Selection) -> Vec<u64> {
+pub fn words(selection: &Selection) -> Vec<u64> {
     let of_ctas = |sample: &Sample| sample.unit == SampleUnit::Ctas;
     let (seed, threshold) = (selection.sample.filter(of_ctas))
         .map_or((0, 1 << 32), |sample| (sample.seed, sample.threshold()));

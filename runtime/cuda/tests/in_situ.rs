@@ -4,24 +4,21 @@
 mod common;
 
 use common::{Program, Run};
+use superstep_trace::Recorded;
 
-fn run(mode: &str) -> Run {
-    run_with(mode, &[])
-}
-
-fn run_with(mode: &str, variables: &[(&str, &str)]) -> Run {
-    let mut environment = vec![
+fn run(mode: &str, more: &[(&str, &str)]) -> Run {
+    let environment = [
         ("SUPERSTEP_PROTOCOL", "in-situ"),
         // The tables take what there is.
         ("FAKE_MOST_BYTES", "33554432"),
     ];
-    environment.extend(variables);
+    let environment = [&environment, more].concat();
     Program::build_with("trace", "in_situ.c", "in-situ").run_with(mode, &environment)
 }
 
 #[test]
 fn the_nodes_of_a_graph_run_one_by_one() {
-    let run = run("graph");
+    let run = run("graph", &[]);
     assert!(run.status.success(), "{}", run.stderr);
     // Number of the launch, what the kernel was given, and which launch it finds to have written: 0 is the host, -1 nobody.
     let expected = "\
@@ -47,7 +44,7 @@ fn the_nodes_of_a_graph_run_one_by_one() {
 
 #[test]
 fn a_node_that_cannot_be_followed_is_named() {
-    let run = run("refused");
+    let run = run("refused", &[]);
     assert_eq!(run.stdout, "801\n", "{}", run.stderr);
     let faults = &run.summary().faults;
     assert!(
@@ -63,7 +60,7 @@ const ALL: (&str, &str) = ("FAKE_ALL_BYTES", "134217728");
 
 #[test]
 fn what_lies_beside_freed_memory_makes_room() {
-    let run = run_with("idle", &[ALL]);
+    let run = run("idle", &[ALL]);
     assert!(run.status.success(), "{}", run.stderr);
     assert!(
         run.stdout.starts_with("1:0 after -1, 0\n2:0 after -1, "),
@@ -74,7 +71,7 @@ fn what_lies_beside_freed_memory_makes_room() {
 
 #[test]
 fn a_program_gets_the_memory_that_shadow_memory_took() {
-    let run = run_with("pressure", &[ALL]);
+    let run = run("pressure", &[ALL]);
     assert!(run.status.success(), "{}", run.stderr);
     assert_eq!(
         run.stdout,
@@ -89,7 +86,7 @@ fn a_program_gets_the_memory_that_shadow_memory_took() {
 
 #[test]
 fn shadow_memory_keeps_to_its_limit() {
-    let run = run_with("pressure", &[("SUPERSTEP_SHADOW_MEMORY", "4096")]);
+    let run = run("pressure", &[("SUPERSTEP_SHADOW_MEMORY", "4096")]);
     assert_eq!(
         run.stdout,
         "1 has no shadow, 0\n2 has no shadow, 3 has no shadow, "
@@ -99,4 +96,26 @@ fn shadow_memory_keeps_to_its_limit() {
         (warnings.iter()).any(|warning| warning.contains("--shadow-memory")),
         "{warnings:?}"
     );
+}
+
+/// As with a trace, whose kernels in graphs know nothing of the launches before them.
+#[test]
+fn all_launches_of_a_kernel_in_a_graph_are_added_up_or_none() {
+    for (variable, value, expected) in [
+        ("SUPERSTEP_LAUNCH_SKIP", "1000", Recorded::All),
+        ("SUPERSTEP_SAMPLE_LAUNCHES", "0.000001", Recorded::All),
+        ("SUPERSTEP_KERNEL", "other", Recorded::OutOfScope),
+    ] {
+        let run = run("graph", &[(variable, value)]);
+        let recorded: Vec<_> = run.capture.launches().map(|it| it.recorded).collect();
+        assert_eq!(recorded, [expected; 9], "{variable}");
+        let left_out = run.stdout.matches("left out").count();
+        let accesses: u64 = run.endings().iter().map(|ending| ending.2).sum();
+        let expected = if expected == Recorded::All {
+            (0, 9)
+        } else {
+            (9, 0)
+        };
+        assert_eq!((left_out, accesses), expected, "{variable}: {}", run.stdout);
+    }
 }

@@ -2,14 +2,20 @@
 
 use super::device_tests::Found;
 use super::layout::{INPUT, NOBODY_KNOWS, UNWRITTEN};
+use crate::selection::{launch_bits, words};
 use crate::test_tools::Numbers;
 use std::fmt::Write;
 use superstep_runtime_core::in_situ::{Adder, Shadow};
-use superstep_trace::{AccessGroup, AllocationKind, Launch, LaunchId, Op, StreamId, WARP_LANES};
+use superstep_trace::{
+    AccessGroup, AllocationKind, CtaRange, Launch, LaunchId, Op, Recorded, Sample, SampleUnit,
+    Selection, StreamId, WARP_LANES,
+};
 
 pub const LAUNCHES: u32 = 7;
 const ACCESSES: u64 = 30;
+/// CTAs that do something, the first of a large grid.
 const CTAS: u64 = 4;
+const GRID: u64 = 1 << 20;
 const WARPS: u64 = 3;
 const BASE: u64 = 77 << 21;
 /// Few lines, so that many are written or read as a whole.
@@ -59,6 +65,13 @@ impl Program {
             ),
             ..Program::default()
         };
+        let (selection, parts) = selection(numbers, seed);
+        let selected = words(&selection);
+        let _ = write!(program.text, "s {}", selected.len());
+        for word in selected {
+            let _ = write!(program.text, " {word}");
+        }
+        program.text += "\n";
         // In every other program one CTA writes, so that no byte has several writers.
         let one_writes = numbers.below(2) == 0;
         let shadow = Shadow::default();
@@ -68,13 +81,18 @@ impl Program {
             program.fill(numbers, &shadow);
             let kernel = numbers.below(2);
             let launch = launch(number, ["a", "b"][kernel as usize]);
-            let _ = writeln!(program.text, "l {} {kernel}", number + 1);
+            let recorded = parts[numbers.below(parts.len() as u64) as usize];
+            let bits = launch_bits(recorded);
+            let _ = writeln!(program.text, "l {} {kernel} {bits}", number + 1);
             let running = shadow.begin(number, &launch).expect("it fits");
             let writer = one_writes.then(|| numbers.below(CTAS) as u32);
             for warp in 0..numbers.below(ACCESSES) {
                 let warp = if races { warp } else { numbers.below(WARPS) };
                 let (op, group) = program.access(numbers, writer, warp as u32);
-                adders[group.cta as usize].group(&shadow, &running, op, &group);
+                let takes_cta = || selection.takes_cta(GRID, group.cta.into());
+                if recorded == Recorded::All || !recorded.is_nothing() && takes_cta() {
+                    adders[group.cta as usize].group(&shadow, &running, op, &group);
+                }
             }
             for adder in &mut adders {
                 adder.finish(&running);
@@ -161,6 +179,32 @@ impl Program {
         );
         (op, group)
     }
+}
+
+/// Some CTAs, and how much of launches is selected: in most programs, everything.
+fn selection(numbers: &mut Numbers, seed: u64) -> (Selection, &'static [Recorded]) {
+    let first = numbers.below(CTAS) as u32;
+    let range = CtaRange {
+        first,
+        last: first + 1,
+    };
+    let sample = Sample {
+        unit: SampleUnit::Ctas,
+        rate_per_million: 500_000,
+        seed,
+    };
+    let is_sample = numbers.below(2) == 0;
+    let selection = Selection {
+        ctas: Vec::from_iter((!is_sample).then_some(range)),
+        sample: is_sample.then_some(sample),
+        ..Selection::default()
+    };
+    let parts: &[_] = match numbers.below(4) {
+        0 => &[Recorded::SelectedCtas],
+        1 => &[Recorded::All, Recorded::SelectedCtas, Recorded::NotSampled],
+        _ => &[Recorded::All],
+    };
+    (selection, parts)
 }
 
 /// Offsets of all lanes. Lanes have neighbouring places, or one, or places at equal distances, or any; not all are aligned.

@@ -245,7 +245,10 @@ fn run_kernel(
         form: Form::Extended,
         is_drivers: true,
         launch: &launch,
-        origin: Origin::default(),
+        origin: Origin {
+            in_graph: true,
+            ..Origin::default()
+        },
     };
     Ok(call.run())
 }

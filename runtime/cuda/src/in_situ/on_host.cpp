@@ -58,6 +58,7 @@ const unsigned ROWS = 1 << 13, SPLITS = 1 << 12, LAUNCHES = 1 << 10, WORDS = 1 <
 InSituBlock block;
 InSituContext context;
 unsigned long long parameter;
+uint64_t selection[8];
 
 template <class T> T *cleared(T *memory, size_t count) {
   if (memory == nullptr) return (T *)calloc(count, sizeof(T));
@@ -79,7 +80,7 @@ void host::run_lane(const Access &access, unsigned lane) {
 }
 
 // Each line of the input begins with a letter: `n` base, seed, whether caches lack something: a new program; `f` offset, bytes, pattern:
-// a fill; `l` number, kernel: a launch; `a` CTA, first thread, operation, width, mask, and of each lane in the mask the offset: an access;
+// a fill; `s` number, words: which CTAs are selected; `l` number, kernel, bits of the selection: a launch; `a` CTA, first thread, operation, width, mask, and of each lane in the mask the offset: an access;
 // `w`, the same: it comes in between, soon; `e`: the launch ends, its sums are printed; `p`: the program ends, the rows of its transfers are
 // printed.
 int main() {
@@ -107,11 +108,17 @@ int main() {
       unsigned offset, bytes, pattern;
       if (scanf("%u %u %u", &offset, &bytes, &pattern) != 3) return 2;
       memset((void *)(shadow + offset / 4), (int)pattern, bytes / 4 * sizeof(Entry));
+    } else if (what == 's') {
+      unsigned words;
+      if (scanf("%u", &words) != 1 || words > 8) return 2;
+      for (unsigned i = 0; i < words; ++i)
+        if (scanf("%lu", &selection[i]) != 1) return 2;
+      context.selection = selection;
     } else if (what == 'l') {
-      unsigned long long number, kernel;
-      if (scanf("%llu %llu", &number, &kernel) != 2) return 2;
+      unsigned long long number, kernel, bits;
+      if (scanf("%llu %llu %llu", &number, &kernel, &bits) != 3) return 2;
       ((uint32_t *)context.kernels)[number] = (uint32_t)kernel;
-      parameter = number;
+      parameter = number | bits;
       memset((void *)changes, 0, sizeof(changes));
       context.sums = cleared(context.sums, IN_SITU_COPIES * IN_SITU_SUMS);
     } else if (what == 'a' || what == 'w') {

@@ -1,6 +1,7 @@
 /* A "CUDA program" in situ for the stand-ins. Its kernel tells what it finds in shadow memory, and writes there as device code does.
  * `program MODE` */
 #include "../../device/in_situ.h"
+#include "../../device/selection.h"
 #include "kernel.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ static struct InSituEntry *entry(const struct InSituContext *context, uint64_t a
 /* Arguments: address, a number to tell, context, launch. */
 static int traced(const uint64_t *arguments) {
   struct InSituContext *context = (void *)arguments[2];
+  if (arguments[3] & SUPERSTEP_LAUNCH_SKIPPED) return printf("left out, "), 0;
   const uint64_t launch = arguments[3] & ((1 << IN_SITU_LAUNCH_BITS) - 1);
   struct InSituEntry *found = entry(context, arguments[0]);
   if (!found) return printf("%d has no shadow, ", (int)launch), 0;
