@@ -54,12 +54,11 @@ fn traced(folder: &Path, options: &[&str]) -> Value {
         let page = fs::read_to_string(folder.join("out/toy/latest/index.html")).unwrap();
         assert!(page.contains("partial: "), "the report says it too");
         let checks = toy["verification"].as_array().unwrap();
-        for name in [
-            "inside-selection",
-            "counts-equal",
-            "output-equal",
-            "launch-totals",
-        ] {
+        let last = match toy["in_situ"] == true {
+            true => "in-situ-equal",
+            false => "launch-totals",
+        };
+        for name in ["inside-selection", "counts-equal", "output-equal", last] {
             let holds = |check: &&Value| check["check"] == name;
             let check = checks.iter().find(holds).unwrap();
             assert_eq!(check["ok"], true, "{options:?}: {check}");
@@ -159,6 +158,49 @@ fn a_part_of_a_program_is_recorded_and_stands_for_the_rest() {
     );
     let (_, out, _) = run(superstep(folder).arg("info").arg(&capture));
     assert!(out.contains("PARTIAL"), "{out}");
+}
+
+/// The program's table with the volumes of each launch.
+fn volumes(folder: &Path) -> String {
+    let table = "out/toy/latest/tables/toy/communication-by-launch.csv";
+    fs::read_to_string(folder.join(table)).unwrap()
+}
+
+#[test]
+fn a_part_is_added_up_in_situ_as_it_is_recorded() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_suite(folder, "{in-tree: true}", "{args: []}", TURNS);
+    for options in [
+        &["--kernel", "twice", "--ctas", "0-3,39"][..],
+        &["--launch-skip", "5", "--launch-count", "30"],
+        &["--sample-launches", "0.5", "--sample-seed", "3"],
+        &["--launch-skip", "1", "--sample-ctas", "0.4"],
+        &["--kernel", "none"],
+    ] {
+        let trace = traced(folder, options);
+        let recorded = volumes(folder);
+        let in_situ = [options, &["--in-situ", "--verify-in-situ"]].concat();
+        let mut sums = traced(folder, &in_situ);
+        assert_eq!(sums["in_situ"], true);
+        assert_eq!(volumes(folder), recorded, "{options:?}");
+        if options.contains(&"--sample-ctas") {
+            let selection = sums["selection"].as_object_mut().unwrap();
+            let why = selection.remove("no_estimates").unwrap();
+            assert!(why.as_str().unwrap().contains("--sample-launches"));
+            let none =
+                selection.insert("estimates".into(), trace["selection"]["estimates"].clone());
+            assert_eq!(none, Some(Value::Array(Vec::new())));
+            let page = fs::read_to_string(folder.join("out/toy/latest/index.html")).unwrap();
+            assert!(page.contains("none: what each CTA did needs a trace"));
+        }
+        for same in ["selection", "threads", "bytes", "communication", "kernels"] {
+            assert_eq!(sums[same], trace[same], "{options:?}: {same}");
+        }
+    }
 }
 
 #[test]

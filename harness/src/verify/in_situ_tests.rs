@@ -7,8 +7,8 @@ use superstep_analysis::{Analysis, analyse};
 use superstep_report::run_summary::{Check, NotCompared, Same};
 use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{
-    Capture, Event, FirstRead, LaunchOutcome, LaunchSums, LoadedBytes, ModuleTable, Op, Parts,
-    Received, Tally,
+    Capture, CtaRange, Event, FirstRead, LaunchOutcome, LaunchSums, LoadedBytes, ModuleTable, Op,
+    Parts, Received, Selection, Tally,
 };
 
 use super::*;
@@ -266,4 +266,21 @@ fn sums_are_held_against_the_counting_run_and_golden_counts() {
     let now = Golden::new(&scan, &other, build, &[], Same::Counts);
     let check = compare_with_golden(Some(&golden), &now, &scan);
     assert!(!check.ok && check.not_compared != Some(NotCompared::OtherLlvm));
+}
+
+#[test]
+fn a_cta_that_was_not_selected_received_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = sums(folder.path(), |_| ());
+    let scan = scan(&capture).unwrap();
+    let check = |ctas: &str| {
+        let selection = Selection {
+            ctas: CtaRange::parse_list(ctas).unwrap(),
+            ..Selection::default()
+        };
+        check_selection(&capture, &scan, &selection).unwrap().0
+    };
+    assert!(check("0-1").ok);
+    let check = check("0");
+    assert!(!check.ok && check.detail.contains("CTA 1 of 2 of kernel write"));
 }
