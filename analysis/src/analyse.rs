@@ -10,8 +10,8 @@ use crate::metrics::{AllocationInfo, UnwrittenCopy};
 use crate::sites::SiteOps;
 use std::collections::BTreeMap;
 use superstep_trace::{
-    AccessGroup, AllocationId, AllocationKind, Capture, ChunkRef, CopyDirection, Gap, GroupBuffer,
-    HostCopy, LaunchRecord, ModuleTable, Recorded, Step,
+    AccessGroup, AllocationId, AllocationKind, Capture, ChunkRef, CopyDirection, CtaBlocks, Gap,
+    GroupBuffer, HostCopy, LaunchRecord, ModuleTable, Recorded, Step,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,10 +39,16 @@ impl Analysis {
         in_situ.is_some_and(|it| it.has_transfers) || !communication.strides.is_empty()
     }
 
-    /// CTAs in x, y and z, by launch.
+    /// What transfers are between.
+    pub fn cta_blocks(&self) -> CtaBlocks {
+        let in_situ = self.in_situ.as_ref();
+        in_situ.map_or(CtaBlocks::default(), |it| it.cta_blocks)
+    }
+
+    /// CTAs in x, y and z, or blocks of CTAs in a row, by launch.
     pub(crate) fn grids(&self) -> Vec<[u32; 3]> {
-        let launches = self.counts.launches.iter();
-        launches.map(|one| one.launch.grid).collect()
+        let (launches, blocks) = (self.counts.launches.iter(), self.cta_blocks());
+        launches.map(|one| blocks.grid(one.launch.grid)).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::communication::{
 use crate::counts::{Counts, LaunchCounts};
 use crate::error::{AnalysisError, Result};
 use std::collections::{BTreeMap, BTreeSet};
-use superstep_trace::{Backend, Bounds, Capture, FirstRead, LaunchRecord, LaunchSums};
+use superstep_trace::{Backend, Bounds, Capture, CtaBlocks, FirstRead, LaunchRecord, LaunchSums};
 
 /// What a volume lies between, column by column. Equal where it is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub struct InSitu {
     pub total: VolumeBounds,
     /// Pairs of source and receiving launch of which the flow and the transfers are not exact.
     inexact: BTreeSet<(u32, u32)>,
+    /// What transfers are between: the CTA of one is the first of its block.
+    pub cta_blocks: CtaBlocks,
     /// Whether [`Options::transfers`] asked for them.
     pub(crate) has_transfers: bool,
 }
@@ -235,6 +237,7 @@ pub(crate) fn analyse(
         launches: bounds,
         total,
         inexact,
+        cta_blocks: capture.header.cta_blocks,
         has_transfers: options.transfers,
     };
     Ok((counted, communication, in_situ))

@@ -11,7 +11,7 @@ use superstep_analysis::communication::{Matching, Volume};
 use superstep_analysis::estimate::Estimate;
 use superstep_analysis::metrics::share;
 pub use superstep_trace::Same;
-use superstep_trace::{Backend, Bounds, Failure, KernelResources, Selection};
+use superstep_trace::{Backend, Bounds, CtaBlocks, Failure, KernelResources, Selection};
 
 /// Version of the schema of `run.json`; grows when a field changes its meaning or goes away.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -130,6 +130,9 @@ pub struct BenchmarkSummary {
     /// Whether accesses were added up while kernels ran, in place of a trace. Then there is no digest.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_situ: bool,
+    /// In situ: what transfers, degrees and all that follows from them are between; absent where that is CTAs.
+    #[serde(skip_serializing_if = "CtaBlocks::are_ctas")]
+    pub cta_blocks: CtaBlocks,
     /// Time and resources of each kernel, untraced and traced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kernel_times: Vec<KernelTime>,

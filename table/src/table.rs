@@ -63,6 +63,25 @@ impl Table {
         }
     }
 
+    /// The table with `unit` as the unit of those columns in unit `from` whose names are `chosen`.
+    #[must_use]
+    pub fn in_unit(&self, from: &str, unit: &str, chosen: impl Fn(&str) -> bool) -> Self {
+        let own = self.batch.schema();
+        let fields = own.fields().iter().map(|field| {
+            let mut metadata = field.metadata().clone();
+            if text(&metadata, UNIT) == from && chosen(field.name()) {
+                metadata.insert(UNIT.to_owned(), unit.to_owned());
+            }
+            field.as_ref().clone().with_metadata(metadata)
+        });
+        let fields: Vec<_> = fields.collect();
+        let schema = Schema::new_with_metadata(fields, own.metadata().clone());
+        let batch = RecordBatch::try_new(Arc::new(schema), self.batch.columns().to_vec());
+        Self {
+            batch: batch.expect("the same columns"),
+        }
+    }
+
     /// File name without extension.
     pub fn name(&self) -> &str {
         text(self.batch.schema_ref().metadata(), TABLE)

@@ -1,6 +1,6 @@
 //! What a capture says about the run as a whole.
 
-use crate::{Backend, Process, Selection};
+use crate::{Backend, CtaBlocks, Process, Selection};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,6 +35,9 @@ pub struct Header {
     /// What was asked to be recorded; absent when that is everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
+    /// In situ, what transfers are between; absent where that is CTAs.
+    #[serde(default, skip_serializing_if = "CtaBlocks::are_ctas")]
+    pub cta_blocks: CtaBlocks,
 }
 
 impl Header {
@@ -50,6 +53,7 @@ impl Header {
             process: None,
             sources: BTreeMap::new(),
             selection: None,
+            cta_blocks: CtaBlocks::default(),
         }
     }
 }

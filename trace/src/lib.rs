@@ -45,6 +45,7 @@ mod builder;
 mod capture;
 mod codec;
 mod container;
+mod cta_blocks;
 pub mod digest;
 mod error;
 mod event;
@@ -78,6 +79,7 @@ pub use allocations::{
 pub use builder::{ChunkBuilder, TARGET_CHUNK_BYTES};
 pub use capture::{Capture, ChunkRef, GroupBuffer, LaunchRecord, Moment, Replay, Step};
 pub use container::{FORMAT_VERSION, MAGIC, SealedChunk};
+pub use cta_blocks::CtaBlocks;
 pub use digest::LaunchDigest;
 pub use error::TraceError;
 pub use event::{

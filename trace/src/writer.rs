@@ -1,7 +1,7 @@
 //! Writes a capture folder, from several threads at once.
 
 use crate::builder::ChunkBuilder;
-use crate::container::{COLUMNS_VERSION, ChunkFile, Kind, Role, SealedChunk};
+use crate::container::{COLUMNS_VERSION, CTA_BLOCKS_VERSION, ChunkFile, Kind, Role, SealedChunk};
 use crate::error::{Result, TraceError};
 use crate::event::TimedEvent;
 use crate::parts::SealedParts;
@@ -48,8 +48,12 @@ impl CaptureWriter {
             return Err(TraceError::InUse { path: folder });
         }
         remove_older(&folder)?;
-        let header = json_chunk(Kind::HEADER, header);
-        let events = ChunkFile::create(folder.join(EVENTS_FILE), Role::Events, 0, Some(header))?;
+        let path = folder.join(EVENTS_FILE);
+        let first = json_chunk(Kind::HEADER, header);
+        let mut events = ChunkFile::create(path, Role::Events, 0, Some(first))?;
+        if !header.cta_blocks.are_ctas() {
+            events.raise_version(CTA_BLOCKS_VERSION)?;
+        }
         Ok(CaptureWriter {
             folder,
             _lock: lock,

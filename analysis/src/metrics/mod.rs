@@ -31,7 +31,7 @@ use crate::error::Result;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 use superstep_table::{Format, Row, Table, file, read_csv};
-use superstep_trace::{AllocationId, SiteTable};
+use superstep_trace::{AllocationId, CtaBlocks, SiteTable};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocationInfo {
@@ -46,8 +46,10 @@ pub struct AllocationInfo {
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     pub communication: &'a Communication,
-    /// CTAs in x, y and z, by launch.
+    /// CTAs in x, y and z, by launch; of blocks of CTAs a row.
     pub grids: &'a [[u32; 3]],
+    /// What transfers are between.
+    pub cta_blocks: CtaBlocks,
     /// Names of kernels for people, and the lines of instructions.
     pub sites: &'a SiteTable,
     /// By number.
@@ -77,6 +79,7 @@ impl<'a> Source<'a> {
         Self {
             communication,
             grids,
+            cta_blocks: CtaBlocks::default(),
             sites,
             allocations: &[],
             copies: &[],
@@ -87,11 +90,14 @@ impl<'a> Source<'a> {
         Self {
             allocations: &analysis.allocations,
             copies: &analysis.unwritten_copies,
+            cta_blocks: analysis.cta_blocks(),
             ..Self::new(&analysis.communication, grids, sites)
         }
     }
 
+    /// The place of a CTA in its grid, or of its block among the blocks.
     pub fn coordinates(&self, launch: u32, cta: u32) -> [u32; 3] {
+        let cta = self.cta_blocks.number(cta);
         let [x, y, _] = self.grid(launch).map(|extent| extent.max(1));
         [cta % x, cta / x % y, cta / x / y]
     }
@@ -121,12 +127,21 @@ macro_rules! metrics {
         /// All metrics of one program.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Metrics {
+            /// What stands where the tables say CTA; the tables' files do not tell.
+            pub cta_blocks: CtaBlocks,
             $($(#[doc = $what])* pub $table: Vec<$row>,)*
         }
 
         impl Metrics {
             pub fn tables(&self) -> Vec<Table> {
-                vec![$(Table::of(&self.$table)),*]
+                let tables = vec![$(Table::of(&self.$table)),*];
+                if self.cta_blocks.are_ctas() {
+                    return tables;
+                }
+                let unit = self.cta_blocks.to_string();
+                // Bytes are received by CTAs, and so are their replicas.
+                let of_blocks = |column: &str| column != "replication";
+                tables.iter().map(|table| table.in_unit("CTAs", &unit, of_blocks)).collect()
             }
 
             /// From the CSV files that [`crate::tables::write_tables`] left in `folder`; `None` where they were not
@@ -138,7 +153,10 @@ macro_rules! metrics {
                 if !Self::are_in(folder) {
                     return Ok(None);
                 }
-                Ok(Some(Self { $($table: read(folder)?,)* }))
+                Ok(Some(Self {
+                    cta_blocks: CtaBlocks::default(),
+                    $($table: read(folder)?,)*
+                }))
             }
         }
     };
@@ -233,6 +251,7 @@ impl Metrics {
         let (degrees, connectivity) = degrees?;
         let (transfer_sizes, bisection, density) = sizes?;
         Ok(Self {
+            cta_blocks: source.cta_blocks,
             transfer_sizes,
             degrees,
             bisection,

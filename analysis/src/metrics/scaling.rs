@@ -69,7 +69,7 @@ pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<Scalin
     let eighths = |launch: u32, cta: u32| -> [u64; CUTS.len()] {
         let [x, y, z] = source.grid(launch).map(u64::from);
         let [at_x, at_y, at_z] = source.coordinates(launch, cta).map(u64::from);
-        let cta = (u64::from(cta), x * y * z);
+        let cta = (u64::from(source.cta_blocks.number(cta)), x * y * z);
         [(at_x, x), (at_y, y), (at_z, z), cta].map(|(at, extent)| part(at, extent, 8))
     };
     // Transfers are sorted by source.

@@ -242,6 +242,9 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
     if info.in_situ {
         all.push_str(" added up in situ, none recorded");
     }
+    if !header.cta_blocks.are_ctas() {
+        all.push_str(&format!("; transfers between {}", header.cta_blocks));
+    }
     line(
         "size",
         format!("{} ({all})", human_bytes(info.stored_bytes)),

@@ -8,7 +8,7 @@ use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code, interrupt};
 use superstep_report::RunSummary;
 use superstep_report::run_summary::Status;
-use superstep_trace::{Backend, Protocol};
+use superstep_trace::{Backend, CtaBlocks, Protocol};
 
 use super::common::{AnalyseArgs, ExecuteArgs, InSituArgs, MatchChoice};
 use crate::results::{
@@ -25,6 +25,9 @@ pub struct ReportedRunArgs {
     pub execute: ExecuteArgs,
     #[command(flatten)]
     pub in_situ: InSituArgs,
+    /// Keep transfers between blocks of N CTAs in a row, for grids whose pairs of CTAs find no room on the GPU; N is a power of two.
+    #[arg(long, value_name = "N", requires = "in_situ", help_heading = "In situ")]
+    cta_blocks: Option<CtaBlocks>,
     #[command(flatten)]
     analyse: AnalyseArgs,
     #[command(flatten)]
@@ -41,9 +44,13 @@ impl ReportedRunArgs {
                 "failed to match addresses in situ: that needs a trace; leave out --in-situ or --match"
             );
         }
+        let mut execution = self.execute.execution(session)?;
+        if let Some(blocks) = self.cta_blocks {
+            execution.set("SUPERSTEP_CTA_BLOCKS", blocks.ctas().to_string());
+        }
         Ok(SuiteOptions {
             verify_in_situ: session.verify_in_situ,
-            execution: self.execute.execution(session)?,
+            execution,
             analysis: self.analyse.options(),
             running: self.running.running(),
             out: self.execute.out.clone(),

@@ -38,8 +38,12 @@ pub fn partial_notes(summary: &RunSummary) -> Vec<String> {
 
 /// What the numbers of runs in situ are.
 pub fn in_situ_notes(summary: &RunSummary) -> Option<String> {
+    let named = |one: &BenchmarkSummary| match one.cta_blocks {
+        blocks if blocks.are_ctas() => one.name.clone(),
+        blocks => format!("{} (transfers between {blocks})", one.name),
+    };
     let in_situ = summary.benchmarks.iter().filter(|one| one.in_situ);
-    let names: Vec<&str> = in_situ.map(|one| one.name.as_str()).collect();
+    let names: Vec<String> = in_situ.map(named).collect();
     (!names.is_empty()).then(|| {
         format!(
             "in situ, added up while kernels ran, without a trace: {}; a number is exact unless bounds stand in its place, and the table \

@@ -372,6 +372,7 @@ impl One<'_> {
         self.add_checks(verify::opaque_assembly(capture));
         self.add_checks(verify::shared_memory(capture));
         self.record.in_situ = scan.is_in_situ();
+        self.record.cta_blocks = capture.header.cta_blocks;
         match self.record.in_situ {
             true => self.add_checks(verify::check_sums(capture)),
             false => self.add_checks(verify::checks(scan)),

@@ -8,7 +8,7 @@ use superstep_analysis::tables;
 use superstep_report::run_summary::{
     BenchmarkSummary, Check, CommunicationSummary, Part, ProcessSummary, SelectionSummary, Status,
 };
-use superstep_trace::{Bounds, Capture, LaunchDigest, SampleUnit};
+use superstep_trace::{Bounds, Capture, CtaBlocks, LaunchDigest, SampleUnit};
 
 use super::benchmark::{One, Runs};
 use super::processes::ProcessRun;
@@ -194,6 +194,7 @@ struct Whole {
     totals: Totals,
     digest: LaunchDigest,
     in_situ: bool,
+    cta_blocks: CtaBlocks,
     capture_bytes: u64,
     analysis_s: f64,
     stored_bytes: u64,
@@ -207,6 +208,7 @@ impl Whole {
         self.totals.add(totals);
         self.digest += scan.digest;
         self.in_situ |= record.in_situ;
+        self.cta_blocks = record.cta_blocks;
         self.capture_bytes += record.capture_bytes.unwrap_or(0);
         self.analysis_s += record.seconds.analysis.unwrap_or(0.0);
         if let Some(communication) = &record.communication {
@@ -240,6 +242,7 @@ impl Whole {
 
     fn fill(&mut self, record: &mut BenchmarkSummary) {
         record.in_situ = self.in_situ;
+        record.cta_blocks = self.cta_blocks;
         record.capture_bytes = Some(self.capture_bytes);
         record.seconds.analysis = Some(self.analysis_s);
         record.digest = (!self.in_situ).then(|| self.digest.to_string());

@@ -98,6 +98,7 @@ pub fn in_situ_equal(added_up: &Analysis, traced: &Analysis, sites: &SiteTable) 
     }
     let transfers = added_up.communication.transfers.len();
     let detail = format!("{} launches, {transfers} transfers", bounds.launches.len());
+    let detail = bounds.cta_blocks.named(detail);
     match bounds.inexact_pairs() {
         0 => passed(EQUAL, detail),
         pairs => {
@@ -231,7 +232,8 @@ impl Comparison<'_> {
             let mut all = Vec::new();
             let read = communication.transfers.each(|it: &Transfer| {
                 let pair = (it.source_launch, it.receiver_launch);
-                let ctas = Some((it.source_cta, it.receiver_cta));
+                let block = |cta| self.bounds.cta_blocks.first(cta);
+                let ctas = Some((block(it.source_cta), block(it.receiver_cta)));
                 all.push((pair, ctas, (it.bytes, it.count)));
             });
             read.map_err(|error| error.to_string())?;
@@ -245,7 +247,8 @@ impl Comparison<'_> {
         for (side, parts) in all.into_iter().enumerate() {
             for (pair, ctas, amount) in parts {
                 if self.bounds.is_exact(pair) {
-                    both.entry((pair, ctas)).or_default()[side] = amount;
+                    let sum = &mut both.entry((pair, ctas)).or_default()[side];
+                    *sum = (sum.0 + amount.0, sum.1 + amount.1);
                 }
             }
         }

@@ -63,7 +63,7 @@ pub(super) fn plots<'a>(
     plot: impl Fn(&'a Metrics) -> Plot,
 ) -> Vec<Plot> {
     let named = |(name, metrics): &Application<'a>| Plot {
-        title: (*name).to_owned(),
+        title: metrics.cta_blocks.named(name),
         ..plot(metrics)
     };
     applications.iter().map(named).collect()

@@ -8,6 +8,7 @@ use crate::figures::numbers::{bytes, percent};
 use crate::html::{self, Cell, Meaning, description_list, fold, grouped, id, table};
 use crate::run_summary::{BenchmarkSummary, Check, OpaqueSummary, Same, SelectionSummary};
 use superstep_analysis::metrics::Metrics;
+use superstep_trace::CtaBlocks;
 
 pub(super) fn section(
     out: &mut String,
@@ -51,6 +52,10 @@ fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
              and a digest need a trace";
         facts.push(("Recorded", note.to_owned()));
     }
+    let blocks = benchmark.cta_blocks;
+    if !blocks.are_ctas() {
+        facts.push(("Transfers", transfers_between(blocks)));
+    }
     if let Some(opaque) = &benchmark.opaque {
         facts.push(("Opaque launches", opaque_in_words(opaque)));
     }
@@ -83,6 +88,13 @@ fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
         facts.push(("Capture", bytes(size as f64)));
     }
     description_list(out, &facts);
+}
+
+fn transfers_between(blocks: CtaBlocks) -> String {
+    format!(
+        "between {blocks}: figures 6.2 to 6.4, 6.6 and 6.9, patterns and the model of several GPUs are of such blocks, numbered in a row, \
+         where they say CTA; bytes are those that each CTA received"
+    )
 }
 
 /// Totals that a sample gives, with their error.

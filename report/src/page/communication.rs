@@ -22,7 +22,8 @@ pub type Measured = Vec<(String, Metrics)>;
 pub fn measured(folder: &Path, run: &RunSummary) -> Result<Measured> {
     let mut measured = Measured::new();
     for benchmark in &run.benchmarks {
-        if let Some(metrics) = Metrics::read(&folder.join("tables").join(&benchmark.name))? {
+        if let Some(mut metrics) = Metrics::read(&folder.join("tables").join(&benchmark.name))? {
+            metrics.cta_blocks = benchmark.cta_blocks;
             measured.push((benchmark.name.clone(), metrics));
         }
     }
@@ -43,8 +44,9 @@ pub(super) fn side_by_side(measured: &[(String, Metrics)], rows: &[Beside]) -> V
 }
 
 pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Claim> {
-    // The statements are about whole programs.
-    let whole = (run.benchmarks.iter()).filter(|benchmark| benchmark.selection.is_none());
+    // The statements are about whole programs, and about CTAs.
+    let whole = (run.benchmarks.iter())
+        .filter(|benchmark| benchmark.selection.is_none() && benchmark.cta_blocks.are_ctas());
     let programs: Vec<Program<'_>> = whole
         .filter_map(|benchmark| {
             let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);

@@ -92,7 +92,7 @@ fn of(benchmark: &BenchmarkSummary, metrics: &Metrics) -> Vec<(&'static str, Str
         ("bytes communicated", volume.communicated_in_words(size)),
         ("communication share", volume.share_in_words(percent)),
         ("bytes received", in_words(received, size)),
-        ("transfers", transfers.to_string()),
+        ("transfers", metrics.cta_blocks.named(transfers)),
         (
             "median transfer",
             or_dash(median.map(|row| size(row.size_bytes))),

@@ -5,7 +5,9 @@ use crate::process::Place;
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::str::FromStr;
-use superstep_trace::{CtaRange, Protocol, Sample, SampleUnit, Selection, SelectionError};
+use superstep_trace::{
+    CtaBlocks, CtaRange, Protocol, Sample, SampleUnit, Selection, SelectionError,
+};
 
 /// What the environment asks of a runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct Config {
     /// `SUPERSTEP_KERNEL`, `SUPERSTEP_LAUNCH_SKIP`, `SUPERSTEP_LAUNCH_COUNT`, `SUPERSTEP_CTAS`, `SUPERSTEP_SAMPLE_LAUNCHES`,
     /// `SUPERSTEP_SAMPLE_CTAS`, `SUPERSTEP_SAMPLE_SEED`: what is recorded.
     pub selection: Selection,
+    /// `SUPERSTEP_CTA_BLOCKS`: in situ, CTAs of a block, a power of two; none: transfers are between CTAs.
+    pub cta_blocks: CtaBlocks,
     /// `SUPERSTEP_PROBE_RESULTS`: folder for what a defined probe finds; none: nothing is kept. `{process}` as above.
     pub probe_results: Option<Place>,
     /// `SUPERSTEP_PROBE_THREADS`: whether the fields of every single thread are kept, of a probe that has them per thread.
@@ -100,6 +104,9 @@ impl Config {
                 )?
                 .unwrap_or_default(),
             selection: variables.selection()?,
+            cta_blocks: variables
+                .part("SUPERSTEP_CTA_BLOCKS", str::parse)?
+                .unwrap_or_default(),
             probe_results: variables.get("SUPERSTEP_PROBE_RESULTS").map(Place::new),
             probe_threads: variables
                 .read(
@@ -242,6 +249,7 @@ mod tests {
             ("SUPERSTEP_CTAS", "0-3"),
             ("SUPERSTEP_SAMPLE_CTAS", "0.5"),
             ("SUPERSTEP_SAMPLE_SEED", "7"),
+            ("SUPERSTEP_CTA_BLOCKS", "64"),
             ("SUPERSTEP_PROBE_RESULTS", "r"),
             ("SUPERSTEP_PROBE_THREADS", "1"),
             ("SUPERSTEP_PROBE_PARAMETERS", "5, 6"),
@@ -261,6 +269,7 @@ mod tests {
                 ctas: vec![CtaRange { first: 0, last: 3 }],
                 sample: Sample::parse(SampleUnit::Ctas, "0.5", 7).ok(),
             },
+            cta_blocks: "64".parse().unwrap_or_default(),
             probe_results: Some(Place::One("r".into())),
             probe_threads: KeepThreads::All,
             probe_parameters: vec![5, 6],
@@ -292,6 +301,7 @@ mod tests {
             ("SUPERSTEP_LAUNCH_SKIP", "-1"),
             ("SUPERSTEP_CTAS", "5-2"),
             ("SUPERSTEP_SAMPLE_LAUNCHES", "2"),
+            ("SUPERSTEP_CTA_BLOCKS", "48"),
             ("SUPERSTEP_PROBE_THREADS", "2"),
             ("SUPERSTEP_PROBE_PARAMETERS", "1,x"),
         ] {

@@ -60,7 +60,7 @@ struct InSituReader {
   uint64_t word; /* address / 4 */
 };
 
-/* What a CTA received from another. A row of 0 is free. */
+/* What a block of CTAs received from another; a block is called by its first CTA. A row of 0 is free. */
 struct InSituTransfer {
   uint64_t source;   /* launch << 38 | cta << 11 */
   uint64_t receiver; /* the same */
@@ -87,9 +87,10 @@ struct InSituContext {
   uint64_t *split;          /* entries of bytes; the first word of the first four counts those in use */
   uint64_t split_most;      /* how many fours there are */
   const uint64_t *selection;
+  uint64_t block_bits;      /* what is left of launch << 38 | cta << 11 | … of a block of CTAs: without the lower bits of the CTA */
 };
 
-#define IN_SITU_VERSION 0x200000001ull
+#define IN_SITU_VERSION 0x200000002ull
 
 #define IN_SITU_LAUNCH_SHIFT 38
 #define IN_SITU_CTA_SHIFT 11

@@ -220,11 +220,11 @@ __device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entr
     if (again)
       transfer(me, of_source, receiver | (uint64_t)IN_SITU_PERHAPS_AGAIN << IN_SITU_CTA_SHIFT, again, 0);
   }
-  const uint64_t from = source & ~(uint64_t)0x7ff;
-  const unsigned of_cta = __match_any_sync(mask, (ulong64)from);
-  const unsigned received = __reduce_add_sync(of_cta, several ? 0 : __popc(first));
-  const unsigned reads = __reduce_add_sync(of_cta, !several && first != 0 && counts ? 1 : 0);
-  if (received != 0 && lane == (unsigned)__ffs(of_cta) - 1) transfer(me, from, me.now & ~(uint64_t)0x7ff, received, reads);
+  const uint64_t block_bits = constant(&me.context->block_bits), from = source & block_bits;
+  const unsigned of_block = __match_any_sync(mask, (ulong64)from);
+  const unsigned received = __reduce_add_sync(of_block, several ? 0 : __popc(first));
+  const unsigned reads = __reduce_add_sync(of_block, !several && first != 0 && counts ? 1 : 0);
+  if (received != 0 && lane == (unsigned)__ffs(of_block) - 1) transfer(me, from, me.now & block_bits, received, reads);
 }
 
 // A write of the `bytes` bytes that an entry stands for, which is not split. Where it has been split, `e` is its mark.

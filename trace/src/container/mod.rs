@@ -38,8 +38,11 @@ pub(crate) const PROCESSES_VERSION: u32 = 7;
 /// Version of a stream, in which groups may have strays.
 pub const FORMAT_VERSION: u32 = 8;
 
+/// Version of an `events.sst` with transfers between blocks of CTAs: a reader that does not know them would take them for CTAs.
+pub(crate) const CTA_BLOCKS_VERSION: u32 = 9;
+
 /// The newest version that is read.
-const LATEST_VERSION: u32 = FORMAT_VERSION;
+const LATEST_VERSION: u32 = CTA_BLOCKS_VERSION;
 
 /// The oldest version that is still read.
 const OLDEST_VERSION: u32 = 1;

@@ -55,7 +55,11 @@ impl Adder {
     pub fn group(&mut self, shadow: &Shadow, running: &Running, op: Op, group: &AccessGroup) {
         self.tally(op, group);
         if group.cta != self.cta {
-            self.leave_cta(running);
+            let blocks = running.blocks;
+            if blocks.number(group.cta) != blocks.number(self.cta) {
+                self.leave_block(running);
+            }
+            self.receiver.leave_cta();
             self.cta = group.cta;
         }
         let Adder {
@@ -109,9 +113,10 @@ impl Adder {
         tally.warps += 1;
     }
 
-    fn leave_cta(&mut self, running: &Running) {
+    fn leave_block(&mut self, running: &Running) {
+        let block = running.blocks.first(self.cta);
         self.receiver
-            .finish(running.launch, self.cta, &mut self.received);
+            .leave_block(running.launch, block, &mut self.received);
     }
 
     /// Parts that take too much memory to be kept until the launch ends.
@@ -124,7 +129,8 @@ impl Adder {
 
     /// Gives all that was added up since the last time to the launch.
     pub fn finish(&mut self, running: &Running) {
-        self.leave_cta(running);
+        self.leave_block(running);
+        self.receiver.leave_cta();
         let none = LaunchSums::new(StreamId(0), LaunchId(0));
         *running.sums.lock() += &std::mem::replace(&mut self.sums, none);
         running.received.lock().append(&mut self.received);
@@ -209,7 +215,8 @@ impl Access<'_> {
                 }
                 // Others wrote it, too, but perhaps those of which the same load is counted already.
                 let load = (!is_own).then_some(self.place);
-                self.receiver.add(word, bytes, load, (launch, cta));
+                let blocks = self.running.blocks;
+                self.receiver.add(word, bytes, load, (launch, cta), blocks);
             }
         }
     }

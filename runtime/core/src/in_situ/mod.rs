@@ -14,7 +14,7 @@ pub use shadow::Shadow;
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use superstep_trace::{FirstRead, Launch, LaunchSums, Parts, Received};
+use superstep_trace::{CtaBlocks, FirstRead, Launch, LaunchSums, Parts, Received};
 
 /// Something has more parts than an entry has numbers for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +37,8 @@ pub struct Running {
     launch: u32,
     /// Number of its kernel.
     kernel: u32,
+    /// What transfers are between.
+    blocks: CtaBlocks,
     sums: Mutex<LaunchSums>,
     received: Mutex<Vec<Received>>,
     /// By launch that was read from, in the numbers of entries.
@@ -45,7 +47,7 @@ pub struct Running {
 
 impl Running {
     /// `number`: its position among all launches, from 0; `kernel`: the number of its kernel.
-    fn new(number: u32, kernel: u32, launch: &Launch) -> Result<Self, TooMany> {
+    fn new(number: u32, kernel: u32, launch: &Launch, blocks: CtaBlocks) -> Result<Self, TooMany> {
         let (ctas, threads) = (launch.ctas(), launch.threads_per_cta());
         let fits = number < MOST_LAUNCHES
             && ctas <= 1 << entry::CTA_BITS
@@ -60,6 +62,7 @@ impl Running {
         Ok(Running {
             launch: number + 1,
             kernel,
+            blocks,
             sums: Mutex::new(LaunchSums::new(launch.stream, launch.launch)),
             received: Mutex::default(),
             first_read: Mutex::default(),

@@ -1,8 +1,8 @@
-//! What one CTA received from others.
+//! What one CTA received from others, and with it its block of CTAs.
 
 use super::page::WORD_BYTES;
 use rustc_hash::{FxHashMap, FxHashSet};
-use superstep_trace::Received;
+use superstep_trace::{CtaBlocks, Received};
 
 /// A CTA of a launch, from which something was received.
 pub type From = (u32, u32);
@@ -19,7 +19,7 @@ type Read = (u64, u32, From);
 /// The word was read as such, and that is counted: most reads need no place among the others then.
 const WHOLE: u8 = 0x10;
 
-/// Counts each byte once, and each pair of address and width once for each source.
+/// Counts each byte once, and each pair of address and width once for each source. Amounts are those of the CTA's block so far.
 #[derive(Default)]
 pub struct Receiver {
     /// By address in words, a mask, with [`WHOLE`].
@@ -29,13 +29,21 @@ pub struct Receiver {
     last: Option<Read>,
     /// Its last word, and the bytes of that.
     last_part: (u64, u8),
+    /// By the first CTA of the source's block.
     from: FxHashMap<From, Amount>,
 }
 
 impl Receiver {
     /// Bytes of a word, and the address and width of the load that they are a part of, if it counts.
     #[inline]
-    pub fn add(&mut self, word: u64, bytes: u8, load: Option<(u64, u32)>, from: From) {
+    pub fn add(
+        &mut self,
+        word: u64,
+        bytes: u8,
+        load: Option<(u64, u32)>,
+        from: From,
+        blocks: CtaBlocks,
+    ) {
         let read = load.map(|(address, width)| (address, width, from));
         if read.is_some() && read == self.last && self.last_part == (word, bytes) {
             return;
@@ -54,20 +62,22 @@ impl Receiver {
         };
         self.last = read.or(self.last);
         if new != 0 || is_new {
-            let amount = self.from.entry(from).or_default();
+            let amount = self.from.entry((from.0, blocks.first(from.1))).or_default();
             amount.bytes += u64::from(new.count_ones());
             amount.count += u64::from(is_new);
         }
     }
 
-    /// Hands over what CTA `cta` of launch `launch` received, and forgets it. Launches are numbered from 1 here, and from 0 in `all`.
-    pub fn finish(&mut self, launch: u32, cta: u32, all: &mut Vec<Received>) {
-        if self.from.is_empty() {
-            return;
-        }
+    /// Forgets what the CTA received, of which another of its block counts anew.
+    pub fn leave_cta(&mut self) {
         self.bytes.clear();
         self.reads.clear();
         self.last = None;
+    }
+
+    /// Hands over what the block with the first CTA `cta` of launch `launch` received, and forgets it. Launches are numbered from 1 here,
+    /// and from 0 in `all`.
+    pub fn leave_block(&mut self, launch: u32, cta: u32, all: &mut Vec<Received>) {
         let parts = self.from.drain();
         all.extend(parts.map(|((source_launch, source_cta), amount)| Received {
             source_launch: source_launch - 1,

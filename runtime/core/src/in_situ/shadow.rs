@@ -9,13 +9,14 @@ use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use superstep_trace::{AllocationKind, Launch};
+use superstep_trace::{AllocationKind, CtaBlocks, Launch};
 
 /// Who wrote each byte of the program's memory last. All methods may be called from any thread.
 #[derive(Default)]
 pub struct Shadow {
     memory: RwLock<Memory>,
     pub(super) kernels: Kernels,
+    blocks: CtaBlocks,
 }
 
 #[derive(Default)]
@@ -29,6 +30,14 @@ struct Memory {
 }
 
 impl Shadow {
+    /// With transfers between `blocks`.
+    pub fn new(blocks: CtaBlocks) -> Self {
+        Self {
+            blocks,
+            ..Self::default()
+        }
+    }
+
     /// Memory came to life.
     pub fn allocate(&self, address: u64, bytes: u64, kind: &AllocationKind) {
         let end = address.saturating_add(bytes);
@@ -89,7 +98,7 @@ impl Shadow {
     /// [`TooMany`].
     pub fn begin(&self, number: u32, launch: &Launch) -> Result<Running, TooMany> {
         let kernel = self.kernels.number(&launch.kernel);
-        let running = Running::new(number, kernel, launch)?;
+        let running = Running::new(number, kernel, launch, self.blocks)?;
         self.kernels.set(running.launch, kernel);
         Ok(running)
     }

@@ -100,6 +100,7 @@ impl Session {
             sources: self.config.sources.clone(),
             selection: (!selection.is_everything()).then(|| selection.clone()),
             process: Some(self.identity.process()),
+            cta_blocks: self.cta_blocks(),
             ..process::header(self.backend, device, self.start_unix_ns)
         };
         match CaptureWriter::create(folder, &header) {

@@ -2,12 +2,20 @@
 
 use super::{ActiveLaunch, Session};
 use crate::in_situ::{Running, Shadow};
-use superstep_trace::{Backend, Protocol};
+use superstep_trace::{Backend, CtaBlocks, Protocol};
 
 impl Session {
     /// Whether accesses are added up while kernels run, and none is recorded.
     pub fn is_in_situ(&self) -> bool {
         self.config.protocol == Some(Protocol::InSitu)
+    }
+
+    /// What transfers in situ are kept between.
+    pub fn cta_blocks(&self) -> CtaBlocks {
+        match self.is_in_situ() {
+            true => self.config.cta_blocks,
+            false => CtaBlocks::default(),
+        }
     }
 
     /// Who wrote the program's memory, where the host adds its accesses up. The session tells it what the host does.
@@ -18,7 +26,7 @@ impl Session {
     pub(super) fn new_shadow(&mut self) {
         let is_wanted =
             self.backend == Backend::Cpu && self.is_in_situ() && self.config.capture.is_some();
-        self.shadow = is_wanted.then(Shadow::default);
+        self.shadow = is_wanted.then(|| Shadow::new(self.cta_blocks()));
     }
 
     /// Lets a launch be added up; `None` where nothing is, and where it does not fit, which is a fault.

@@ -1,14 +1,14 @@
 //! Random programs of warps, for the handler on the host and for the CPU backend.
 
 use super::device_tests::Found;
-use super::layout::{INPUT, NOBODY_KNOWS, UNWRITTEN};
+use super::layout::{Context, INPUT, NOBODY_KNOWS, UNWRITTEN};
 use crate::selection::{launch_bits, words};
 use crate::test_tools::Numbers;
 use std::fmt::Write;
 use superstep_runtime_core::in_situ::{Adder, Shadow};
 use superstep_trace::{
-    AccessGroup, AllocationKind, CtaRange, Launch, LaunchId, Op, Recorded, Sample, SampleUnit,
-    Selection, StreamId, WARP_LANES,
+    AccessGroup, AllocationKind, CtaBlocks, CtaRange, Launch, LaunchId, Op, Recorded, Sample,
+    SampleUnit, Selection, StreamId, WARP_LANES,
 };
 
 pub const LAUNCHES: u32 = 7;
@@ -55,13 +55,16 @@ impl Program {
     pub fn any(numbers: &mut Numbers, seed: u64, races: bool) -> Self {
         let width = [4, 8, 16].get(numbers.below(16) as usize).copied();
         let is_cached = races || numbers.below(2) == 0;
+        // One CTA, two, or all.
+        let blocks = (1u32 << (seed % 3)).try_into().unwrap_or_default();
         let mut program = Program {
             races,
             is_cached,
             width,
             text: format!(
-                "n {BASE} {seed} {}\nf 0 {BYTES} {UNWRITTEN}\n",
-                u8::from(is_cached)
+                "n {BASE} {seed} {} {}\nf 0 {BYTES} {UNWRITTEN}\n",
+                u8::from(is_cached),
+                Context::block_bits(blocks)
             ),
             ..Program::default()
         };
@@ -101,7 +104,7 @@ impl Program {
             let (sums, parts) = running.found();
             program.expected.add_sums(sums, is_cached);
             let counts = program.counts();
-            program.expected.add_parts(parts, counts);
+            program.expected.add_parts(parts, counts, blocks);
         }
         program.text += "p\n";
         program

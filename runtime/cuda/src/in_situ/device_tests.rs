@@ -6,7 +6,7 @@ use super::layout::{MISSING, Transfer};
 use super::sums::{of_launch, parts};
 use crate::test_tools::{Numbers, run_cpp};
 use std::collections::BTreeMap;
-use superstep_trace::{LaunchSums, Parts};
+use superstep_trace::{CtaBlocks, LaunchSums, Parts};
 
 const PROGRAMS: u64 = 1000;
 
@@ -14,7 +14,7 @@ const PROGRAMS: u64 = 1000;
 #[derive(Debug, Default, PartialEq)]
 pub struct Found {
     launches: Vec<LaunchSums>,
-    /// Bytes and loads by source and receiver, each with launch and CTA.
+    /// Bytes and loads by source and receiver, each with launch and first CTA of a block.
     received: BTreeMap<[u32; 4], (u64, u64)>,
     /// Bytes by launch that stored and launch that received.
     received_of_launches: BTreeMap<[u32; 2], u64>,
@@ -31,11 +31,12 @@ impl Found {
         self.launches.push(sums);
     }
 
-    /// `counts`: whether those of loads are exact.
-    pub fn add_parts(&mut self, parts: Parts, counts: bool) {
+    /// `counts`: whether those of loads are exact. What CTAs received is added up by `blocks`.
+    pub fn add_parts(&mut self, parts: Parts, counts: bool, blocks: CtaBlocks) {
         for part in parts.received {
             let (source, receiver) = (part.source_launch, part.receiver_launch);
-            let pair = [source, part.source_cta, receiver, part.receiver_cta];
+            let [from, to] = [part.source_cta, part.receiver_cta].map(|cta| blocks.first(cta));
+            let pair = [source, from, receiver, to];
             let (bytes, count) = self.received.entry(pair).or_default();
             *bytes += part.bytes;
             *count += if counts { part.count } else { 0 };
@@ -120,7 +121,7 @@ fn found<'a>(lines: &mut impl Iterator<Item = &'a str>, program: &Program) -> Fo
         .collect();
     let parts = parts(&rows);
     found.add_several(&parts);
-    found.add_parts(parts, program.counts());
+    found.add_parts(parts, program.counts(), CtaBlocks::default());
     found
 }
 

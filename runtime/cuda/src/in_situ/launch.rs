@@ -101,8 +101,9 @@ impl Summed {
             .fetch_add(found.new_rows, Ordering::Relaxed);
         let kernel = &active.launch.kernel;
         if found.lost_bytes > 0 {
+            let larger = runtime.session.cta_blocks().larger().ctas();
             runtime.session.fault(format!(
-                "kernel {kernel}: {} bytes that CTAs received are in no transfer, because the table of transfers on the device was full; trace this kernel instead",
+                "kernel {kernel}: {} bytes that CTAs received are in no transfer, because the table of transfers on the device was full; run again with --cta-blocks {larger}, or trace this kernel",
                 found.lost_bytes
             ));
         }

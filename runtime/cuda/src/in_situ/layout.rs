@@ -1,7 +1,9 @@
 //! What host and device share, byte for byte: the mirror of `device/in_situ.h`.
 
+use superstep_trace::CtaBlocks;
+
 /// Version of the layout.
-pub const VERSION: u64 = 0x2_0000_0001;
+pub const VERSION: u64 = 0x2_0000_0002;
 /// Bits of a launch's number in the second trailing parameter.
 pub const LAUNCH_BITS: u32 = 26;
 pub const SLOT_SHIFT: u32 = 26;
@@ -80,6 +82,14 @@ pub struct Context {
     pub split: u64,
     pub split_most: u64,
     pub selection: u64,
+    pub block_bits: u64,
+}
+
+impl Context {
+    /// The bits of a source or a receiver that say which block of CTAs it is in.
+    pub fn block_bits(blocks: CtaBlocks) -> u64 {
+        !((u64::from(blocks.ctas()) << CTA_SHIFT) - 1)
+    }
 }
 
 #[cfg(test)]
@@ -142,7 +152,8 @@ mod tests {
             kernels,
             split,
             split_most,
-            selection
+            selection,
+            block_bits
         ));
         assert_constants("in_situ.h", &all);
     }

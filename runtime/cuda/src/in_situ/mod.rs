@@ -29,7 +29,7 @@ use crate::ffi::{self, Stream};
 use crate::graphs::captured_by;
 use crate::launch::real_stream;
 use crate::real;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, runtime};
 use layout::{COPIES, Context, INPUT, NOBODY_KNOWS, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION};
 use parking_lot::Mutex;
 use shadow::Shadow;
@@ -225,6 +225,7 @@ impl OnDevice {
             split: tables.splits.0,
             split_most: tables.splits.1 as u64,
             selection: crate::selection::device_selection()?,
+            block_bits: Context::block_bits(runtime().session.cta_blocks()),
         };
         // SAFETY: the structure is plain data of whole words.
         let address = device_words(unsafe { words_of(&context) })?;

@@ -79,8 +79,9 @@ void host::run_lane(const Access &access, unsigned lane) {
   }
 }
 
-// Each line of the input begins with a letter: `n` base, seed, whether caches lack something: a new program; `f` offset, bytes, pattern:
-// a fill; `s` number, words: which CTAs are selected; `l` number, kernel, bits of the selection: a launch; `a` CTA, first thread, operation, width, mask, and of each lane in the mask the offset: an access;
+// Each line of the input begins with a letter: `n` base, seed, whether caches lack something, bits of blocks: a new program; `f` offset,
+// bytes, pattern: a fill; `s` number, words: which CTAs are selected; `l` number, kernel, bits of the selection: a launch; `a` CTA, first
+// thread, operation, width, mask, and of each lane in the mask the offset: an access;
 // `w`, the same: it comes in between, soon; `e`: the launch ends, its sums are printed; `p`: the program ends, the rows of its transfers are
 // printed.
 int main() {
@@ -90,7 +91,9 @@ int main() {
   host::begin_stacks();
   while (scanf(" %c", &what) == 1) {
     if (what == 'n') {
-      if (scanf("%llu %lu %u", &base, &host::chance, &is_cached) != 3) return 2;
+      unsigned long long block_bits;
+      if (scanf("%llu %lu %u %llu", &base, &host::chance, &is_cached, &block_bits) != 4) return 2;
+      context.block_bits = block_bits;
       if (shadow == nullptr) shadow = (Entry *)calloc(WORDS, sizeof(Entry));
       block = {(base >> IN_SITU_BLOCK_SHIFT) + 1, (uint64_t)shadow};
       context.version = IN_SITU_VERSION;

@@ -1,0 +1,143 @@
+//! Blocks of CTAs with consecutive numbers, which transfers in situ can be kept between.
+
+use crate::SelectionError;
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Display};
+use std::str::FromStr;
+
+/// How many CTAs are in a block, a power of two; by default each CTA stands for itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct CtaBlocks {
+    log2: u32,
+}
+
+/// 2^27 CTAs of a grid are told apart in situ.
+const MOST_LOG2: u32 = 26;
+
+impl CtaBlocks {
+    /// Whether each CTA stands for itself.
+    pub fn are_ctas(&self) -> bool {
+        self.log2 == 0
+    }
+
+    /// CTAs in a block.
+    pub fn ctas(self) -> u32 {
+        1 << self.log2
+    }
+
+    /// The first CTA of the block with CTA `cta`, which the block is called by.
+    pub fn first(self, cta: u32) -> u32 {
+        cta >> self.log2 << self.log2
+    }
+
+    /// The number of that block.
+    pub fn number(self, cta: u32) -> u32 {
+        cta >> self.log2
+    }
+
+    /// The blocks of a grid: a row of them, whatever its shape.
+    pub fn grid(self, grid: [u32; 3]) -> [u32; 3] {
+        let ctas: u64 = grid.map(u64::from).iter().product();
+        match self.are_ctas() {
+            true => grid,
+            false => [ctas.div_ceil(1 << self.log2) as u32, 1, 1],
+        }
+    }
+
+    /// Blocks of 64 times as many CTAs, or of as many as there can be.
+    #[must_use]
+    pub fn larger(self) -> Self {
+        CtaBlocks {
+            log2: (self.log2 + 6).min(MOST_LOG2),
+        }
+    }
+
+    /// A name, with what stands in the place of CTAs, if something does.
+    pub fn named(self, name: impl Display) -> String {
+        match self.are_ctas() {
+            true => name.to_string(),
+            false => format!("{name} ({self})"),
+        }
+    }
+}
+
+/// What transfers are between.
+impl Display for CtaBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.are_ctas() {
+            true => f.write_str("CTAs"),
+            false => write!(f, "blocks of {} CTAs", self.ctas()),
+        }
+    }
+}
+
+impl From<CtaBlocks> for u32 {
+    fn from(blocks: CtaBlocks) -> u32 {
+        blocks.ctas()
+    }
+}
+
+impl TryFrom<u32> for CtaBlocks {
+    type Error = SelectionError;
+
+    /// # Errors
+    /// The number is not a power of two from 2 to 2^26.
+    fn try_from(ctas: u32) -> Result<Self, SelectionError> {
+        let log2 = ctas.trailing_zeros();
+        let fits = ctas.is_power_of_two() && (1..=MOST_LOG2).contains(&log2);
+        fits.then_some(CtaBlocks { log2 })
+            .ok_or_else(|| wrong(&ctas.to_string()))
+    }
+}
+
+impl FromStr for CtaBlocks {
+    type Err = SelectionError;
+
+    fn from_str(text: &str) -> Result<Self, SelectionError> {
+        let number: u32 = text.parse().map_err(|_| wrong(text))?;
+        number.try_into()
+    }
+}
+
+fn wrong(value: &str) -> SelectionError {
+    SelectionError {
+        value: value.to_owned(),
+        expected: "a number of CTAs that is a power of two, from 2 to 2^26 (67108864)".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_called_by_its_first_cta() {
+        let four: CtaBlocks = "4".parse().unwrap();
+        assert_eq!([4, 7, 8].map(|cta| four.first(cta)), [4, 4, 8]);
+        assert_eq!([3, 4, 11].map(|cta| four.number(cta)), [0, 1, 2]);
+        assert_eq!(four.grid([3, 3, 1]), [3, 1, 1]);
+        assert_eq!(four.named("hs2d"), "hs2d (blocks of 4 CTAs)");
+        let ctas = CtaBlocks::default();
+        assert_eq!((ctas.first(7), ctas.number(7)), (7, 7));
+        assert_eq!(ctas.grid([3, 3, 1]), [3, 3, 1]);
+        assert_eq!(ctas.named("hs2d"), "hs2d");
+        assert_eq!(ctas.larger().ctas(), 64);
+        let most: CtaBlocks = "67108864".parse().unwrap();
+        assert_eq!(most.larger(), most);
+    }
+
+    #[test]
+    fn other_numbers_are_errors_that_say_which_there_are() {
+        for text in ["0", "1", "3", "134217728", "5000000000", "-4", "many", ""] {
+            let error = text.parse::<CtaBlocks>().unwrap_err().to_string();
+            assert!(
+                error.contains("a power of two, from 2 to 2^26"),
+                "{text}: {error}"
+            );
+        }
+        assert!(serde_json::from_str::<CtaBlocks>("3").is_err());
+        let four: CtaBlocks = serde_json::from_str("4").unwrap();
+        assert_eq!(serde_json::to_string(&four).unwrap(), "4");
+    }
+}
