@@ -7,14 +7,18 @@ use superstep_analysis::metrics::{Metrics, Settings};
 use superstep_analysis::{Analysis, AnalysisError, analyse, tables};
 use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{
-    Capture, Event, FirstRead, Launch, LaunchOutcome, LaunchSums, LoadedBytes, Op, Parts, Received,
-    Tally,
+    Backend, Capture, Event, FirstRead, Header, Launch, LaunchOutcome, LaunchSums, LoadedBytes, Op,
+    Parts, Received, Tally,
 };
 
 fn builder(folder: &Path) -> CaptureBuilder {
+    builder_with(folder, &Header::new(Backend::Cpu))
+}
+
+fn builder_with(folder: &Path, header: &Header) -> CaptureBuilder {
     let sites = vec![testing::site(0, Op::Load), testing::site(1, Op::Store)];
     let kernels = [("_Z5writePi", "write"), ("_Z4readPi", "read")];
-    CaptureBuilder::new(folder, &testing::module("f.cu", sites, &kernels))
+    CaptureBuilder::with_header(folder, header, &testing::module("f.cu", sites, &kernels))
 }
 
 /// One lane for each word, in so many warps.
@@ -288,6 +292,87 @@ fn bytes_without_a_shadow_may_be_of_any_class() {
             (1, "received_count", 0, 8 * 3),
         ]
     );
+}
+
+/// In a row of 10 CTAs each receives 4 bytes from the next one; in blocks of 4 that are 3 blocks.
+#[test]
+fn blocks_of_ctas_stand_in_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = Header {
+        cta_blocks: "4".parse().unwrap(),
+        ..Header::new(Backend::Cpu)
+    };
+    let mut capture = builder_with(folder.path(), &header);
+    launch(&mut capture, "_Z5writePi", 10, |sums| {
+        sums.stores = words(10, 10);
+    });
+    launch(&mut capture, "_Z4readPi", 10, |sums| {
+        sums.loads = words(9, 9);
+        sums.loaded.communicated = 36;
+    });
+    let pairs = [([0, 0], 12), ([4, 0], 4), ([4, 4], 12), ([8, 4], 4)];
+    let mut rows: Vec<_> = (pairs.iter())
+        .map(|&([from, to], bytes)| received([0, from], [1, to], bytes, bytes / 4))
+        .collect();
+    rows.push(received([0, 8], [1, 8], 4, 1));
+    parts(&mut capture, rows, vec![first_read(0, 1, 36)]);
+    let capture = capture.finish();
+    let analysis = analyse(&capture, Options::everything()).unwrap();
+    let read = analysis.communication.launches[1].volume;
+    assert_eq!((read.received_bytes, read.received_count), (36, 9));
+    let metrics = metrics(&analysis, &capture);
+    let connectivity = &metrics.connectivity[0];
+    assert_eq!((connectivity.entries, connectivity.mean), (3, 5.0 / 3.0));
+    let pattern = &metrics.patterns[0];
+    assert_eq!(
+        (pattern.sources, pattern.receivers, pattern.pairs),
+        (3, 3, 5)
+    );
+    assert_eq!(
+        (pattern.pattern.as_str(), pattern.neighbour_share),
+        ("stencil", 1.0)
+    );
+    let cells: Vec<_> = (metrics.density.iter().filter(|row| row.map == "whole"))
+        .map(|row| (row.ctas, row.source, row.receiver, row.count))
+        .collect();
+    assert_eq!(
+        cells,
+        [
+            (3, 0, 0, 3),
+            (3, 1, 0, 1),
+            (3, 1, 1, 3),
+            (3, 2, 1, 1),
+            (3, 2, 2, 1)
+        ]
+    );
+    // Block 0 is on one side, blocks 1 and 2 are on the other.
+    assert_eq!(
+        (metrics.bisection[0].coordinates, metrics.bisection[0].cut),
+        (3, 1)
+    );
+    assert_eq!(metrics.bisection[0].crossing_bytes, 4);
+    let linear = metrics
+        .scaling
+        .iter()
+        .find(|row| row.cut == "linear")
+        .unwrap();
+    assert_eq!(
+        (linear.gpus, linear.crossing_bytes, linear.imbalance),
+        (2, 4, 4.0 / 3.0)
+    );
+    let tables = metrics.tables();
+    let units = |name: &str| -> Vec<(String, String)> {
+        let table = tables.iter().find(|table| table.name() == name).unwrap();
+        let columns = table
+            .columns()
+            .filter(|column| column.unit.contains("CTAs"));
+        columns
+            .map(|it| (it.name.to_owned(), it.unit.to_owned()))
+            .collect()
+    };
+    let unit = |name: &str, unit: &str| (name.to_owned(), unit.to_owned());
+    assert_eq!(units("degree"), [unit("bin", "blocks of 4 CTAs")]);
+    assert!(units("pattern").contains(&unit("replication", "CTAs")));
 }
 
 #[test]

@@ -79,6 +79,38 @@ fn the_thesis_suite_in_situ_equals_its_traces() {
     assert!(page.contains("Strides (figure 6.5) need a trace"));
 }
 
+#[test]
+fn blocks_of_ctas_equal_the_traces_ctas_added_up() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = superstep(folder.path());
+    command.args(["suite", "thesis", "--size", "tiny", "--backend", "cpu"]);
+    command.args(["--only", "hs2d,path", "--in-situ", "--verify-in-situ"]);
+    let (code, out, err) = run(command.args(["--cta-blocks", "4"]));
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(
+        out.contains("hs2d (transfers between blocks of 4 CTAs)"),
+        "{out}"
+    );
+    let latest = folder.path().join("out/thesis/latest");
+    for benchmark in &benchmarks(&latest) {
+        assert_eq!(benchmark["cta_blocks"], 4);
+        let equal = check(benchmark, "in-situ-equal");
+        assert_eq!(equal["ok"], true, "{equal}");
+        let detail = equal["detail"].as_str().unwrap();
+        assert!(detail.ends_with("(blocks of 4 CTAs)"), "{detail}");
+    }
+    let page = fs::read_to_string(latest.join("index.html")).unwrap();
+    assert!(page.contains("between blocks of 4 CTAs") && page.contains(">hs2d (blocks of 4 CTAs)"));
+    assert!(!latest.join("tables/claims.csv").exists());
+    let (code, _, err) =
+        run(superstep(folder.path()).args(["suite", "thesis", "--in-situ", "--cta-blocks", "48"]));
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("a power of two, from 2 to 2^26"), "{err}");
+}
+
 /// All CTAs add to the same words, which the next launch reads: nobody knows how many writers a word had.
 const SEVERAL: &str = r#"
 #include <cstdio>

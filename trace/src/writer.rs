@@ -211,8 +211,8 @@ fn remove_older(folder: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::container::IN_SITU_VERSION;
-    use crate::{Backend, Capture, Parts, Received, testing};
+    use crate::container::{EVENTS_VERSION, IN_SITU_VERSION};
+    use crate::{Backend, Capture, CtaBlocks, Parts, Received, testing};
 
     #[test]
     fn parts_of_version_4_are_events() {
@@ -287,6 +287,25 @@ mod tests {
         first.finish(&Outcome::Finished).unwrap();
         drop(first);
         assert!(create().is_ok(), "an older capture is replaced");
+    }
+
+    #[test]
+    fn blocks_of_ctas_need_a_reader_that_knows_them() {
+        for (ctas, version) in [(None, EVENTS_VERSION), (Some(64), CTA_BLOCKS_VERSION)] {
+            let folder = tempfile::tempdir().unwrap();
+            let cta_blocks =
+                ctas.map_or(CtaBlocks::default(), |ctas: u32| ctas.try_into().unwrap());
+            let header = Header {
+                cta_blocks,
+                ..Header::new(Backend::Cpu)
+            };
+            let capture = CaptureWriter::create(folder.path(), &header).unwrap();
+            capture.finish(&Outcome::Finished).unwrap();
+            let file = std::fs::read(folder.path().join(EVENTS_FILE)).unwrap();
+            assert_eq!(u32::from(file[8]), version);
+            let read = Capture::open(folder.path()).unwrap();
+            assert_eq!((&read.header, read.complete), (&header, true));
+        }
     }
 
     #[test]

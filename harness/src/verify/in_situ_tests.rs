@@ -7,8 +7,8 @@ use superstep_analysis::{Analysis, analyse};
 use superstep_report::run_summary::{Check, NotCompared, Same};
 use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{
-    Capture, CtaRange, Event, FirstRead, LaunchOutcome, LaunchSums, LoadedBytes, ModuleTable, Op,
-    Parts, Received, Selection, Tally,
+    Backend, Capture, CtaBlocks, CtaRange, Event, FirstRead, Header, LaunchOutcome, LaunchSums,
+    LoadedBytes, ModuleTable, Op, Parts, Received, Selection, Tally,
 };
 
 use super::*;
@@ -39,12 +39,20 @@ struct Sums {
 }
 
 fn sums(folder: &Path, change: impl FnOnce(&mut Sums)) -> Capture {
+    sums_between(CtaBlocks::default(), folder, change)
+}
+
+fn sums_between(cta_blocks: CtaBlocks, folder: &Path, change: impl FnOnce(&mut Sums)) -> Capture {
     let tally = |warps: u64| Tally {
         threads: 32 * warps,
         bytes: 128 * warps,
         warps,
     };
-    let mut capture = CaptureBuilder::new(folder, &module());
+    let header = Header {
+        cta_blocks,
+        ..Header::new(Backend::Cpu)
+    };
+    let mut capture = CaptureBuilder::with_header(folder, &header, &module());
     let launches = ["w", "r"].map(|kernel| capture.begin(testing::launch(kernel, 2, 32)));
     let [write, read] = (launches.each_ref()).map(|it| LaunchSums::new(it.stream, it.launch));
     let mut sums = Sums {
@@ -94,8 +102,13 @@ fn analysed(capture: &Capture) -> Analysis {
 }
 
 fn compared(change: impl FnOnce(&mut Sums)) -> Check {
+    compared_between(CtaBlocks::default(), change)
+}
+
+fn compared_between(blocks: CtaBlocks, change: impl FnOnce(&mut Sums)) -> Check {
     let folders = [0, 1].map(|_| tempfile::tempdir().unwrap());
-    let (trace, sums) = (traced(folders[0].path()), sums(folders[1].path(), change));
+    let trace = traced(folders[0].path());
+    let sums = sums_between(blocks, folders[1].path(), change);
     in_situ_equal(&analysed(&sums), &analysed(&trace), trace.sites())
 }
 
@@ -110,6 +123,19 @@ fn the_sums_of_the_trace_are_equal_to_it() {
     let check = compared(|_| ());
     assert!(check.ok && !check.warning, "{check:?}");
     assert_eq!(check.detail, "2 launches, 1 transfers");
+}
+
+#[test]
+fn the_traces_transfers_are_added_up_by_block() {
+    let blocks = CtaBlocks::try_from(2).unwrap();
+    let check = compared_between(blocks, |it| it.received.source_cta = 0);
+    assert_eq!(check.detail, "2 launches, 1 transfers (blocks of 2 CTAs)");
+    assert!(check.ok && !check.warning, "{check:?}");
+    let check = compared_between(blocks, |_| ());
+    assert!(
+        !check.ok && check.detail.contains("CTA 0 to CTA 0: 0 bytes"),
+        "{check:?}"
+    );
 }
 
 #[test]

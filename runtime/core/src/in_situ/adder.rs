@@ -336,7 +336,8 @@ impl PageCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use superstep_trace::Launch;
+    use std::collections::BTreeMap;
+    use superstep_trace::{CtaBlocks, Launch};
 
     fn launch(kernel: &str, ctas: u32) -> Launch {
         Launch {
@@ -364,6 +365,50 @@ mod tests {
             *place = address + 4 * lane as u64;
         }
         group
+    }
+
+    /// Each CTA reads half of what it wrote and half of what the next one did, by two workers.
+    #[test]
+    fn blocks_of_ctas_have_the_sums_of_their_ctas() {
+        let received = |blocks: CtaBlocks| -> BTreeMap<(u32, u32), (u64, u64)> {
+            let shadow = Shadow::new(blocks);
+            let mut adders = [Adder::default(), Adder::default()];
+            let mut parts = Parts::default();
+            for (number, (op, kernel)) in (0..).zip([(Op::Store, "write"), (Op::Load, "read")]) {
+                let running = shadow.begin(number, &launch(kernel, 20)).unwrap();
+                for cta in 0..20 {
+                    let shift = 64 * u64::from(number);
+                    let group = words_of(cta, 0x1000_0000 + 128 * u64::from(cta) + shift);
+                    // What is loaded twice is received once.
+                    for _ in 0..2 {
+                        adders[cta as usize % 3 / 2].group(&shadow, &running, op, &group);
+                    }
+                }
+                adders.iter_mut().for_each(|adder| adder.finish(&running));
+                parts = running.found().1;
+            }
+            let mut sums = BTreeMap::new();
+            for part in parts.received {
+                let blocks = (
+                    blocks.first(part.source_cta),
+                    blocks.first(part.receiver_cta),
+                );
+                assert_eq!(blocks, (part.source_cta, part.receiver_cta));
+                let sum: &mut (u64, u64) = sums.entry(blocks).or_default();
+                *sum = (sum.0 + part.bytes, sum.1 + part.count);
+            }
+            sums
+        };
+        let blocks: CtaBlocks = "8".parse().unwrap();
+        let mut merged = BTreeMap::new();
+        for ((from, to), (bytes, count)) in received(CtaBlocks::default()) {
+            let sum: &mut (u64, u64) =
+                (merged.entry((blocks.first(from), blocks.first(to)))).or_default();
+            *sum = (sum.0 + bytes, sum.1 + count);
+        }
+        assert_eq!(merged[&(0, 0)], (15 * 64, 15 * 16));
+        assert_eq!(merged[&(8, 0)], (64, 16));
+        assert_eq!(received(blocks), merged);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::test_tools::Numbers;
 use std::fmt::Write;
 use superstep_runtime_core::in_situ::{Adder, Shadow};
 use superstep_trace::{
-    AccessGroup, AllocationKind, CtaBlocks, CtaRange, Launch, LaunchId, Op, Recorded, Sample,
+    AccessGroup, AllocationKind, CtaRange, Launch, LaunchId, Op, Recorded, Sample,
     SampleUnit, Selection, StreamId, WARP_LANES,
 };
 
