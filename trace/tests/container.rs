@@ -305,13 +305,13 @@ fn a_later_version_is_refused() {
     write(folder.path(), BASE, &small());
     let path = folder.path().join("events.sst");
     let mut bytes = std::fs::read(&path).unwrap();
-    bytes[8] = 9;
+    bytes[8] = 10;
     let checksum = xxhash_rust::xxh3::xxh3_64(&bytes[..24]);
     bytes[24..32].copy_from_slice(&checksum.to_le_bytes());
     std::fs::write(&path, bytes).unwrap();
     let error = Capture::open(folder.path()).unwrap_err().to_string();
     assert!(
-        error.contains("format version 9, this tool reads 1 to 8"),
+        error.contains("format version 10, this tool reads 1 to 9"),
         "{error}"
     );
 }
