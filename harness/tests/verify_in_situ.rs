@@ -103,7 +103,7 @@ fn blocks_of_ctas_equal_the_traces_ctas_added_up() {
         assert!(detail.ends_with("(blocks of 4 CTAs)"), "{detail}");
     }
     let page = fs::read_to_string(latest.join("index.html")).unwrap();
-    assert!(page.contains("between blocks of 4 CTAs") && page.contains(">hs2d (blocks of 4 CTAs)"));
+    assert!(page.contains("between blocks of 4 CTAs") && page.contains("hs2d (blocks of 4 CTAs)"));
     assert!(!latest.join("tables/claims.csv").exists());
     let (code, _, err) =
         run(superstep(folder.path()).args(["suite", "thesis", "--in-situ", "--cta-blocks", "48"]));

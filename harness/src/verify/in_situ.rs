@@ -8,7 +8,7 @@ use superstep_analysis::metrics::bounds::{QUANTITIES, Quantity};
 use superstep_analysis::scan::launch_name;
 use superstep_analysis::{Analysis, InSitu, VolumeBounds};
 use superstep_report::run_summary::Check;
-use superstep_trace::{Bounds, Capture, LaunchRecord, SiteTable};
+use superstep_trace::{Bounds, Capture, CtaBlocks, LaunchRecord, SiteTable};
 
 use super::{failed, passed, warned};
 
@@ -228,18 +228,20 @@ impl Comparison<'_> {
         if let Some(difference) = self.difference(flows) {
             return Ok(Some(difference));
         }
-        let transfers = |communication: &Communication| -> Result<Vec<_>, String> {
-            let mut all = Vec::new();
-            let read = communication.transfers.each(|it: &Transfer| {
-                let pair = (it.source_launch, it.receiver_launch);
-                let block = |cta| self.bounds.cta_blocks.first(cta);
-                let ctas = Some((block(it.source_cta), block(it.receiver_cta)));
-                all.push((pair, ctas, (it.bytes, it.count)));
-            });
-            read.map_err(|error| error.to_string())?;
-            Ok(all)
-        };
-        Ok(self.difference([transfers(ours)?, transfers(theirs)?]))
+        let transfers =
+            |communication: &Communication, blocks: CtaBlocks| -> Result<Vec<_>, String> {
+                let mut all = Vec::new();
+                let read = communication.transfers.each(|it: &Transfer| {
+                    let pair = (it.source_launch, it.receiver_launch);
+                    let ctas = Some((blocks.first(it.source_cta), blocks.first(it.receiver_cta)));
+                    all.push((pair, ctas, (it.bytes, it.count)));
+                });
+                read.map_err(|error| error.to_string())?;
+                Ok(all)
+            };
+        // Those in situ are by block already.
+        let ours = transfers(ours, CtaBlocks::default())?;
+        Ok(self.difference([ours, transfers(theirs, self.bounds.cta_blocks)?]))
     }
 
     fn difference(&self, all: [Vec<Part>; 2]) -> Option<String> {
