@@ -16,6 +16,7 @@ use crate::results::{
     slowdowns, summary_table, warnings, write_junit,
 };
 use crate::session::Session;
+use crate::sizes::ByteSize;
 use crate::suite::{Resume, Running, SuiteOptions};
 
 /// How programs run, how often, how they are analysed and reported.
@@ -28,6 +29,15 @@ pub struct ReportedRunArgs {
     /// Keep transfers between blocks of N CTAs in a row, for grids whose pairs of CTAs find no room on the GPU; N is a power of two.
     #[arg(long, value_name = "N", requires = "in_situ", help_heading = "In situ")]
     cta_blocks: Option<CtaBlocks>,
+    /// Limit for shadow memory on each GPU, for example 20GiB [default: what the program leaves, but for a 64th of the
+    /// GPU's memory].
+    #[arg(
+        long,
+        value_name = "SIZE",
+        requires = "in_situ",
+        help_heading = "In situ"
+    )]
+    shadow_memory: Option<ByteSize>,
     #[command(flatten)]
     analyse: AnalyseArgs,
     #[command(flatten)]
@@ -47,6 +57,9 @@ impl ReportedRunArgs {
         let mut execution = self.execute.execution(session)?;
         if let Some(blocks) = self.cta_blocks {
             execution.set("SUPERSTEP_CTA_BLOCKS", blocks.ctas().to_string());
+        }
+        if let Some(size) = self.shadow_memory {
+            execution.set("SUPERSTEP_SHADOW_MEMORY", size.bytes.to_string());
         }
         Ok(SuiteOptions {
             verify_in_situ: session.verify_in_situ,

@@ -242,6 +242,7 @@ mod tests {
             ("SUPERSTEP_PROTOCOL", "thesis"),
             ("SUPERSTEP_BINS", "128"),
             ("SUPERSTEP_BIN_RECORDS", "1000"),
+            ("SUPERSTEP_SHADOW_MEMORY", "4096"),
             ("SUPERSTEP_SOURCES", r#"{"a.cu": "00"}"#),
             ("SUPERSTEP_KERNEL", "hot*"),
             ("SUPERSTEP_LAUNCH_SKIP", "3"),
@@ -261,6 +262,7 @@ mod tests {
             protocol: Some(Protocol::Thesis),
             bins: Some(128),
             bin_records: Some(1000),
+            shadow_memory: Some(4096),
             sources: BTreeMap::from([("a.cu".to_owned(), "00".to_owned())]),
             selection: Selection {
                 kernel: "hot*".parse().ok(),

@@ -7,8 +7,8 @@ use crate::test_tools::Numbers;
 use std::fmt::Write;
 use superstep_runtime_core::in_situ::{Adder, Shadow};
 use superstep_trace::{
-    AccessGroup, AllocationKind, CtaRange, Launch, LaunchId, Op, Recorded, Sample,
-    SampleUnit, Selection, StreamId, WARP_LANES,
+    AccessGroup, AllocationKind, CtaRange, Launch, LaunchId, Op, Recorded, Sample, SampleUnit,
+    Selection, StreamId, WARP_LANES,
 };
 
 pub const LAUNCHES: u32 = 7;
