@@ -306,6 +306,7 @@ fn metrics_of(kernel: &str, array: &str, function: &str, file: &str) -> Metrics 
         &Source {
             communication: &communication,
             grids: &[[2, 1, 1]; 2],
+            cta_blocks: superstep_trace::CtaBlocks::default(),
             sites: &superstep_trace::SiteTable::new([&module]),
             allocations: &allocations,
             copies: &[],
