@@ -146,7 +146,7 @@ __device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool
   // Neighbouring words lie in neighbouring places. Steps differ from word to word, so that a crowded place stays short.
   const uint64_t hash = superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull), step = (hash >> 32 | 1) << 5;
   uint64_t row = hash << 5;
-  for (unsigned tries = 0; tries < 32; ++tries, row += step) {
+  for (unsigned tries = 0; tries < 64; ++tries, row += step) {
     InSituReader *place = constant(&context->readers) + ((row + (word & 31)) & constant(&context->reader_mask));
     Entry was = load_cached(place);
     for (;;) {
