@@ -296,17 +296,20 @@ fn sums_are_held_against_the_counting_run_and_golden_counts() {
 
 #[test]
 fn a_cta_that_was_not_selected_received_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let capture = sums(folder.path(), |_| ());
-    let scan = scan(&capture).unwrap();
-    let check = |ctas: &str| {
+    let check = |blocks: CtaBlocks, ctas: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let capture = sums_between(blocks, folder.path(), |_| ());
+        let scan = scan(&capture).unwrap();
         let selection = Selection {
             ctas: CtaRange::parse_list(ctas).unwrap(),
             ..Selection::default()
         };
         check_selection(&capture, &scan, &selection).unwrap().0
     };
-    assert!(check("0-1").ok);
-    let check = check("0");
-    assert!(!check.ok && check.detail.contains("CTA 1 of 2 of kernel write"));
+    let alone = CtaBlocks::default();
+    assert!(check(alone, "0-1").ok);
+    let stray = check(alone, "0");
+    assert!(!stray.ok && stray.detail.contains("CTA 1 of 2 of kernel write"));
+    // A block goes by its first CTA, selected or not.
+    assert!(check(CtaBlocks::try_from(2).unwrap(), "1").ok);
 }

@@ -157,10 +157,12 @@ fn cta_sums(capture: &Capture) -> Result<BTreeMap<CtaKey<'_>, Sums>, TraceError>
     Ok(all)
 }
 
-/// The CTAs of what was received, all that is known of CTAs in situ.
+/// The CTAs of what was received, all that is known of CTAs in situ; nothing where blocks stand in their place.
 fn in_transfers(capture: &Capture) -> impl Iterator<Item = CtaKey<'_>> {
     let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();
-    let received = capture.launches().flat_map(|record| record.received);
+    let are_ctas = capture.header.cta_blocks.are_ctas();
+    let known = capture.launches().filter(move |_| are_ctas);
+    let received = known.flat_map(|record| record.received);
     let ctas = received.flat_map(|part| {
         [
             (part.source_launch, part.source_cta),
