@@ -29,7 +29,7 @@ use crate::ffi::{self, Stream};
 use crate::graphs::captured_by;
 use crate::launch::real_stream;
 use crate::real;
-use crate::runtime::{Runtime, runtime};
+use crate::runtime::Runtime;
 use layout::{COPIES, Context, INPUT, NOBODY_KNOWS, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION};
 use parking_lot::Mutex;
 use shadow::Shadow;
@@ -115,7 +115,7 @@ impl InSitu {
         if let Some(known) = devices.get(&device) {
             return Ok(known.clone());
         }
-        let made = Arc::new(OnDevice::new(runtime.session.config().shadow_memory)?);
+        let made = Arc::new(OnDevice::new(runtime)?);
         devices.insert(device, made.clone());
         Ok(made)
     }
@@ -206,11 +206,11 @@ impl InSitu {
 }
 
 impl OnDevice {
-    fn new(shadow_limit: Option<u64>) -> Result<Self, String> {
+    fn new(runtime: &Runtime) -> Result<Self, String> {
         let tables = Tables::new()?;
         let (sums, _) = table(SLOTS, SLOT_BYTES, "sums")?;
         let (kernels, _) = table(LAUNCHES, 4, "list of launches")?;
-        let mut shadow = Shadow::new(shadow_limit);
+        let mut shadow = Shadow::new(runtime.session.config().shadow_memory);
         let places = shadow.table()?.places;
         let context = Context {
             version: VERSION,
@@ -225,7 +225,7 @@ impl OnDevice {
             split: tables.splits.0,
             split_most: tables.splits.1 as u64,
             selection: crate::selection::device_selection()?,
-            block_bits: Context::block_bits(runtime().session.cta_blocks()),
+            block_bits: Context::block_bits(runtime.session.cta_blocks()),
         };
         // SAFETY: the structure is plain data of whole words.
         let address = device_words(unsafe { words_of(&context) })?;

@@ -39,8 +39,9 @@ impl OnDevice {
             Err(_) if self.give_back_idle() == Ok(true) => self.cover(address, bytes),
             covered => covered,
         };
-        // As far as it came.
-        let (pieces, edges) = self.shared.lock().shadow.pieces(address, bytes);
+        // As far as it came. Meanwhile no other thread may give the pieces back.
+        let shared = self.shared.lock();
+        let (pieces, edges) = shared.shadow.pieces(address, bytes);
         fill_alone(&pieces, pattern)?;
         // What lies behind an allocation in the same word is nobody's.
         fill_alone(&words_at(&edges), pattern)?;
