@@ -122,7 +122,8 @@ pub(crate) unsafe extern "C" fn counts_are_there(data: *mut c_void) {
     pending.pop_front();
 }
 
-/// Launches an instance of a graph into a stream: announces its kernels, in the order in which they were put into the graph.
+/// Launches an instance of a graph into a stream: announces its kernels and notes its copies and fills, in the order in which they were
+/// put into the graph, as far as its edges allow that.
 pub fn launch(
     instance: GraphExec,
     stream: Stream,
@@ -171,16 +172,21 @@ pub fn launch(
     }
     let event = runtime.events.take();
     let mut tickets = Vec::new();
-    let last_traced = (nodes.iter()).rposition(|node| matches!(node.work, Work::Traced(_)));
-    for (index, node) in nodes.iter().enumerate() {
+    let is_traced = |node: &&Arc<Node>| matches!(node.work, Work::Traced(_));
+    let traced = nodes.iter().filter(is_traced).count();
+    let announce = |node: &Arc<Node>| {
         let geometry = *node.geometry.lock();
         let name = &*node.kernel.name;
         let begin = || (runtime.session).graph_launch_begin(number, name, geometry);
         match &node.work {
             Work::Traced(lane) => {
                 // The last one gives the event back.
-                let own = if Some(index) == last_traced { event } else { 0 };
-                tickets.push((lane, lane.queue.push(begin(), [0, own], event)));
+                let own = if tickets.len() + 1 == traced {
+                    event
+                } else {
+                    0
+                };
+                tickets.push((lane.clone(), lane.queue.push(begin(), [0, own], event)));
             }
             Work::Counted(counted) => counted.pending.lock().push_back(begin()),
             Work::Plain => {
@@ -194,13 +200,15 @@ pub fn launch(
                 (runtime.session).opaque_launch(number, name, geometry, None);
             }
         }
-    }
+    };
+    let at = (stream, per_thread);
+    (runtime.in_situ).note_graph(runtime, instance, at, &nodes, announce);
     let error = real();
     record(event, real_stream);
     if error != ffi::SUCCESS {
         take_back(runtime, &nodes, &tickets, real_stream, error);
     }
-    if last_traced.is_none() {
+    if traced == 0 {
         runtime.events.give_back(&[event]);
     }
     for (lane, ticket) in &tickets {
@@ -225,7 +233,7 @@ pub fn launch(
 fn take_back(
     runtime: &'static Runtime,
     nodes: &[Arc<Node>],
-    tickets: &[(&Arc<Lane>, Arc<Ticket>)],
+    tickets: &[(Arc<Lane>, Arc<Ticket>)],
     stream: Stream,
     error: Error,
 ) {

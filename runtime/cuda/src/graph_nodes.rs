@@ -54,12 +54,10 @@ pub fn add_kernel(
         if error == ffi::SUCCESS {
             let (grid, block) = (parameters.grid.into(), parameters.block.into());
             let name = (runtime.kernel(parameters.function.cast_const())).map(|k| k.name.clone());
-            let node = crate::opaque::node(name, OpaqueGeometry { grid, block });
+            let node = Arc::new(crate::opaque::node(name, OpaqueGeometry { grid, block }));
             // SAFETY: the program gives room for a handle, which `add` has filled.
             let added = unsafe { *handle };
-            runtime
-                .graphs
-                .add(graph, Some(added), added, Arc::new(node));
+            (runtime.graphs).add(graph, Some(added), std::ptr::null_mut(), node);
         }
         return error;
     };

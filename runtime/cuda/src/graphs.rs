@@ -9,6 +9,7 @@ use crate::count::Counters;
 use crate::device::Pinned;
 use crate::ffi::{self, Graph, GraphExec, GraphNode, Stream};
 use crate::lanes::Lane;
+use crate::launch::real_stream;
 use crate::modules::Kernel;
 use crate::monitor::wait_for_none;
 use crate::real;
@@ -122,6 +123,11 @@ impl Graphs {
     /// Whether any stream may be under capture.
     pub fn is_capturing(&self) -> bool {
         self.captures.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether what is put into a stream only runs when the CUDA graph does that the stream is captured into.
+    pub fn comes_later(&self, (stream, per_thread): (Stream, bool)) -> bool {
+        self.is_capturing() && captured_by(real_stream(stream, per_thread)).is_some()
     }
 
     /// The lane of the kernels that `stream` brings into `graph`; made by `make` the first time.

@@ -51,9 +51,8 @@ impl Call<'_> {
         let error = (self.launch)(self.arguments);
         if error == ffi::SUCCESS {
             let handle = last_captured(stream);
-            let tail = handle.unwrap_or(std::ptr::null_mut());
-            let node = node(name, geometry);
-            runtime().graphs.add(graph, handle, tail, Arc::new(node));
+            let node = Arc::new(node(name, geometry));
+            (runtime().graphs).add(graph, handle, std::ptr::null_mut(), node);
         }
         error
     }

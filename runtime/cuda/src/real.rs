@@ -2,7 +2,7 @@
 
 use crate::ffi::{
     self, Dim3, Error, Event, FunctionAttributes, Graph, GraphExec, GraphNode, HostFunction,
-    HostNodeParameters, KernelNodeParameters, MemsetParameters, Stream,
+    HostNodeParameters, KernelNodeParameters, MemsetParameters, NodeParameters, Stream,
 };
 use crate::symbols;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -194,6 +194,8 @@ real! {
     fn graph_set_memcpy_from_symbol as c"cudaGraphMemcpyNodeSetParamsFromSymbol"(
         node: GraphNode, to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int
     );
+    /// A node of any kind.
+    fn graph_set as c"cudaGraphNodeSetParams"(node: GraphNode, parameters: *mut NodeParameters);
     fn graph_host as c"cudaGraphHostNodeGetParams"(node: GraphNode, parameters: *mut HostNodeParameters);
     fn graph_recorded_event as c"cudaGraphEventRecordNodeGetEvent"(node: GraphNode, event: *mut Event);
     fn graph_awaited_event as c"cudaGraphEventWaitNodeGetEvent"(node: GraphNode, event: *mut Event);

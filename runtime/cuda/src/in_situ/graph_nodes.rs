@@ -2,14 +2,20 @@
 
 use crate::driver;
 use crate::ffi::{
-    self, Error, Graph, GraphExec, GraphNode, HostNodeParameters, MemsetParameters, Stream,
+    self, Error, Graph, GraphExec, GraphNode, HostNodeParameters, KernelNodeParameters,
+    MemsetParameters, Stream,
 };
+use crate::graphs::Node;
 use crate::interpose::Copy3d;
+use crate::opaque;
 use crate::real::{self, answer, check};
+use crate::runtime::Runtime;
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
+use std::sync::Arc;
 
-/// A node in a graph of its own, and an instance of that.
+/// A node in a graph of its own, and an instance of that if it is to run.
 pub struct Alone {
     graph: usize,
     node: usize,
@@ -18,7 +24,10 @@ pub struct Alone {
 
 impl Alone {
     /// `add` puts the node into a graph.
-    pub fn new(add: impl FnOnce(&mut GraphNode, Graph) -> Error) -> Result<Self, String> {
+    pub fn new(
+        runs: bool,
+        add: impl FnOnce(&mut GraphNode, Graph) -> Error,
+    ) -> Result<Self, String> {
         let what = "set a node of a CUDA graph apart";
         // SAFETY: the pointer leads to a handle.
         let graph = answer(what, null_mut(), |graph| unsafe {
@@ -30,9 +39,11 @@ impl Alone {
             instance: 0,
         };
         alone.node = answer(what, null_mut(), |node| add(node, graph))? as usize;
-        // SAFETY: the pointer leads to a handle; the graph was made above.
-        let instantiate = |place: &mut _| unsafe { real::graph_instantiate(place, graph, 0) };
-        alone.instance = answer(what, null_mut(), instantiate)? as usize;
+        if runs {
+            // SAFETY: the pointer leads to a handle; the graph was made above.
+            let instantiate = |place: &mut _| unsafe { real::graph_instantiate(place, graph, 0) };
+            alone.instance = answer(what, null_mut(), instantiate)? as usize;
+        }
         Ok(alone)
     }
 
@@ -54,6 +65,9 @@ impl Alone {
 
     /// The instance does what the graph says now.
     pub fn update(&self) -> Error {
+        if self.instance == 0 {
+            return ffi::SUCCESS;
+        }
         let mut result = ffi::UpdateResult {
             result: 0,
             nodes: [null_mut(); 2],
@@ -77,7 +91,7 @@ impl Drop for Alone {
 }
 
 /// What `ask` fills; an error of the driver's has the runtime's number.
-pub fn filled<T>(what: &str, ask: impl FnOnce(*mut T) -> Error) -> Result<T, String> {
+fn filled<T>(what: &str, ask: impl FnOnce(*mut T) -> Error) -> Result<T, String> {
     let mut place = MaybeUninit::zeroed();
     check(ask(place.as_mut_ptr()), what)?;
     // SAFETY: the call has filled the structure.
@@ -129,6 +143,70 @@ pub fn add_copy(node: &mut GraphNode, graph: Graph, copy: &Copy3d) -> Error {
             ffi::SUCCESS => driver::graph_add_memcpy(node, graph, null(), 0, copy, context),
             error => error,
         }
+    }
+}
+
+/// A kernel alone, and what [`function_of`] answers.
+pub fn add_kernel(
+    runtime: &Runtime,
+    node: GraphNode,
+    known: &[Arc<Node>],
+) -> Result<(Alone, usize), String> {
+    let of_node = kernel_of(node)?;
+    let add = |own: &mut GraphNode, graph| {
+        let driver = driver::driver().map_err(|_| ffi::SYMBOL_NOT_FOUND);
+        // SAFETY: the graph is ours; the driver copies the arguments, which are those of the other node.
+        driver.map_or_else(
+            |error| error,
+            |driver| unsafe {
+                match (driver.graph_add_kernel)(own, graph, null(), 0, &of_node) {
+                    ffi::SUCCESS => driver::graph_copy_attributes(*own, node),
+                    error => error,
+                }
+            },
+        )
+    };
+    let function = function_of(runtime, node, &of_node, known);
+    Ok((Alone::new(true, add)?, function))
+}
+
+/// What the runtime library knows the kernel of a node by, if it is one of the program's; else the driver's handle.
+fn function_of(
+    runtime: &Runtime,
+    node: GraphNode,
+    of_node: &driver::KernelNodeParameters,
+    known: &[Arc<Node>],
+) -> usize {
+    // SAFETY: the node is a kernel's; the pointer leads to the structure.
+    let ask = |place: *mut KernelNodeParameters| unsafe { real::graph_kernel(node, place) };
+    let handle = match of_node.function.is_null() {
+        true => of_node.kernel,
+        false => of_node.function,
+    };
+    match filled("", ask) {
+        Ok(given) if runtime.kernel(given.function).is_some() => return given.function as usize,
+        Ok(_) => {}
+        // It does not know kernels of the driver's; the program must not see a failure of ours.
+        // SAFETY: no arguments.
+        Err(_) => drop(unsafe { real::get_last_error() }),
+    }
+    if runtime.kernel(handle).is_none()
+        && let Some(name) = opaque::name_of(handle)
+        && let Some(node) =
+            (known.iter()).find(|node| node.kernel.stub != 0 && node.kernel.name == name)
+    {
+        return node.kernel.stub;
+    }
+    handle as usize
+}
+
+/// The mangled name of a node's kernel, where one is known.
+pub fn name_of(runtime: &Runtime, node: GraphNode) -> Option<String> {
+    let of_node = kernel_of(node).ok()?;
+    let function = function_of(runtime, node, &of_node, &[]) as *const c_void;
+    match runtime.kernel(function) {
+        Some(kernel) => Some(kernel.name.clone()),
+        None => opaque::name_of(function),
     }
 }
 

@@ -1,12 +1,15 @@
-//! CUDA graphs: the nodes of an instance run one after the other, each as a call of its own.
+//! CUDA graphs: in situ, the nodes of an instance run one after the other, each as a call of its own.
 //!
 //! Every launch of a kernel needs a number of its own, and the shadow memory must hear of copies and fills when they happen. So a
 //! program's instance is never launched. Beside it stands a [`Plan`]: for each of its nodes an instance of a graph with this node alone,
 //! in an order that the edges allow. It is made when the program makes its instance, and changed when the program changes that.
+//!
+//! A trace launches the program's instance. There, the plan says which copies and fills come between which kernels.
 
 use super::InSitu;
 use super::graph_nodes::{
-    Alone, add_copy, copy_of, edges_of, event, fill_of, filled, host_of, kernel_of, nodes_of,
+    Alone, add_copy, add_kernel, copy_of, edges_of, event, fill_of, host_of, kernel_of, name_of,
+    nodes_of,
 };
 use super::node_order::{Unfit, node_order};
 use crate::driver;
@@ -15,16 +18,16 @@ use crate::ffi::{
     Stream,
 };
 use crate::graphs::Node;
-use crate::interpose::{extent, note_3d, note_fill};
+use crate::interpose::{note_3d, note_fill};
 use crate::launch::{Call, Form, Origin, real_stream};
-use crate::opaque;
 use crate::real::{self, answer, check};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, runtime};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
+use superstep_trace::{Gap, Probe};
 
 /// The trailing arguments of a kernel in a graph of the program's, which never runs. If it did, the kernel would fault.
 pub const NOT_YET: [u64; 2] = [0; 2];
@@ -74,26 +77,43 @@ enum Work {
     },
     Record(usize),
     Wait(usize),
+    /// In a trace: a kernel that is announced.
+    Traced(Arc<Node>),
+    /// In a trace: nothing is noted.
+    Untraced,
 }
 
 impl Plan {
-    /// What an instance of `graph` does. `known` are the kernels in it that the program launches by their stubs.
-    fn new(runtime: &Runtime, graph: Graph, known: &[Arc<Node>]) -> Made {
+    /// What an instance of `graph` does. `known` are the kernels that the program put there by the runtime's functions.
+    fn new(runtime: &Runtime, graph: Graph, mut known: Vec<Arc<Node>>) -> Made {
         let mut plan = Plan::default();
-        plan.add_all(runtime, graph, known)?;
-        Ok(plan)
+        plan.add_all(runtime, graph, &mut known)?;
+        match runtime.in_situ.is_wanted(runtime) || known.is_empty() {
+            true => Ok(plan),
+            false => Err(Unfit::Unknown),
+        }
     }
 
+    /// In a trace, takes the kernels that it finds out of `known`.
     fn add_all(
         &mut self,
         runtime: &Runtime,
         graph: Graph,
-        known: &[Arc<Node>],
+        known: &mut Vec<Arc<Node>>,
     ) -> Result<(), Unfit> {
+        let in_situ = runtime.in_situ.is_wanted(runtime);
         let nodes = nodes_of(graph)?;
         let edges = edges_of(graph)?;
         let order = node_order(&nodes, &edges)?;
         let place = |node: usize| order.iter().position(|&one| one == node);
+        let mut by_handle = HashMap::new();
+        for &node in nodes.iter().filter(|_| !in_situ) {
+            if let Some(of_node) = runtime.graphs.node(node as GraphNode)
+                && let Some(place) = known.iter().position(|it| Arc::ptr_eq(it, &of_node.node))
+            {
+                by_handle.insert(node, known.remove(place));
+            }
+        }
         for &node in &order {
             let handle = node as GraphNode;
             // SAFETY: the pointer leads to a number; the node is the graph's.
@@ -104,11 +124,24 @@ impl Plan {
             before.sort_unstable();
             self.shape.push((kind, before));
             let work = match kind {
-                ffi::NODE_KERNEL => kernel(runtime, handle, known)?,
+                ffi::NODE_KERNEL if in_situ => {
+                    let (alone, function) = add_kernel(runtime, handle, known)?;
+                    Work::Kernel { alone, function }
+                }
+                ffi::NODE_KERNEL => {
+                    // Handles in graphs inside a graph, and in most clones, are not known; names are.
+                    let by_name = || {
+                        let name = name_of(runtime, handle).unwrap_or_default();
+                        let place = known.iter().position(|it| it.kernel.name == name)?;
+                        Some(known.remove(place))
+                    };
+                    let kernel = by_handle.remove(&node).or_else(by_name);
+                    kernel.map_or(Work::Untraced, Work::Traced)
+                }
                 ffi::NODE_COPY => {
                     let copy = copy_of(handle)?;
                     let add = |node: &mut _, graph| add_copy(node, graph, &copy);
-                    Work::Copy(Alone::new(add)?)
+                    Work::Copy(Alone::new(in_situ, add)?)
                 }
                 ffi::NODE_FILL => {
                     let fill = fill_of(handle)?;
@@ -116,9 +149,8 @@ impl Plan {
                     let add = |node: &mut _, graph| unsafe {
                         real::graph_add_memset(node, graph, null(), 0, &fill)
                     };
-                    Work::Fill(Alone::new(add)?)
+                    Work::Fill(Alone::new(in_situ, add)?)
                 }
-                ffi::NODE_HOST => Work::host(host_of(handle)?),
                 ffi::NODE_GRAPH => {
                     // SAFETY: the pointer leads to a handle; the node is one with a graph.
                     let ask = |child: &mut _| unsafe { real::graph_child(handle, child) };
@@ -126,6 +158,8 @@ impl Plan {
                     self.add_all(runtime, child, known)?;
                     continue;
                 }
+                _ if !in_situ => Work::Untraced,
+                ffi::NODE_HOST => Work::host(host_of(handle)?),
                 ffi::NODE_EMPTY => continue,
                 ffi::NODE_RECORD => Work::Record(event(handle, real::graph_recorded_event)?),
                 ffi::NODE_WAIT => Work::Wait(event(handle, real::graph_awaited_event)?),
@@ -154,6 +188,33 @@ impl Plan {
         for (step, before) in self.steps.iter_mut().zip(before.steps) {
             step.is_enabled = before.is_enabled;
             step.handles.extend(before.handles);
+        }
+    }
+
+    fn has_memory_nodes(&self) -> bool {
+        let is_one = |step: &Step| matches!(step.work, Work::Copy(_) | Work::Fill(_));
+        self.steps.iter().any(is_one)
+    }
+
+    /// Notes what a launch of the program's instance does; `announce` is for its kernels, those included that are not enabled.
+    fn note(&self, runtime: &Runtime, at: (Stream, bool), mut announce: impl FnMut(&Arc<Node>)) {
+        for step in &self.steps {
+            let read = match &step.work {
+                Work::Traced(node) => {
+                    announce(node);
+                    continue;
+                }
+                Work::Copy(alone) if step.is_enabled => {
+                    copy_of(alone.node()).map(|copy| note_3d(&copy, at))
+                }
+                Work::Fill(alone) if step.is_enabled => fill_of(alone.node()).map(|fill| {
+                    note_fill(ffi::SUCCESS, &fill, at);
+                }),
+                _ => continue,
+            };
+            if read.is_err() {
+                runtime.session.gap(Gap::GraphMemoryNode);
+            }
         }
     }
 
@@ -190,14 +251,7 @@ impl Work {
             }
             Work::Fill(alone) => {
                 let fill = fill_of(alone.node())?;
-                let memory = ffi::PitchedPointer {
-                    pointer: fill.to,
-                    pitch: fill.pitch,
-                    width: 0,
-                    height: 0,
-                };
-                let size = extent(fill.width * fill.element_bytes as usize, fill.height);
-                note_fill(alone.launch(stream), memory, fill.value as c_int, size, at)
+                note_fill(alone.launch(stream), &fill, at)
             }
             // SAFETY: the program gave both for this.
             Work::Host { function, data } => unsafe {
@@ -209,6 +263,7 @@ impl Work {
             Work::Wait(event) => unsafe {
                 real::stream_wait_event(stream, *event as ffi::Event, 0)
             },
+            Work::Traced(_) | Work::Untraced => ffi::SUCCESS,
         })
     }
 }
@@ -253,57 +308,6 @@ fn run_kernel(
     Ok(call.run())
 }
 
-fn kernel(runtime: &Runtime, node: GraphNode, known: &[Arc<Node>]) -> Result<Work, Unfit> {
-    let of_node = kernel_of(node)?;
-    let add = |own: &mut GraphNode, graph| {
-        let driver = driver::driver().map_err(|_| ffi::SYMBOL_NOT_FOUND);
-        // SAFETY: the graph is ours; the driver copies the arguments, which are those of the other node.
-        driver.map_or_else(
-            |error| error,
-            |driver| unsafe {
-                match (driver.graph_add_kernel)(own, graph, null(), 0, &of_node) {
-                    ffi::SUCCESS => driver::graph_copy_attributes(*own, node),
-                    error => error,
-                }
-            },
-        )
-    };
-    Ok(Work::Kernel {
-        alone: Alone::new(add)?,
-        function: function_of(runtime, node, &of_node, known),
-    })
-}
-
-/// What the runtime library knows the kernel of a node by, if it is one of the program's; else the driver's handle.
-fn function_of(
-    runtime: &Runtime,
-    node: GraphNode,
-    of_node: &driver::KernelNodeParameters,
-    known: &[Arc<Node>],
-) -> usize {
-    // SAFETY: the node is a kernel's; the pointer leads to the structure.
-    let ask = |place: *mut KernelNodeParameters| unsafe { real::graph_kernel(node, place) };
-    let handle = match of_node.function.is_null() {
-        true => of_node.kernel,
-        false => of_node.function,
-    };
-    match filled("", ask) {
-        Ok(given) if runtime.kernel(given.function).is_some() => return given.function as usize,
-        Ok(_) => {}
-        // It does not know kernels of the driver's; the program must not see a failure of ours.
-        // SAFETY: no arguments.
-        Err(_) => drop(unsafe { real::get_last_error() }),
-    }
-    if runtime.kernel(handle).is_none()
-        && let Some(name) = opaque::name_of(handle)
-        && let Some(node) =
-            (known.iter()).find(|node| node.kernel.stub != 0 && node.kernel.name == name)
-    {
-        return node.kernel.stub;
-    }
-    handle as usize
-}
-
 impl InSitu {
     pub fn has_plan(&self, instance: GraphExec) -> bool {
         self.plans.of(instance).is_some()
@@ -311,13 +315,24 @@ impl InSitu {
 
     /// An instance was made of `graph`, or made to do the same.
     pub fn instantiated(&self, runtime: &Runtime, instance: GraphExec, graph: Graph) {
-        if !self.is_wanted(runtime) {
+        let in_situ = self.is_wanted(runtime);
+        // The nodes around a kernel with the counting probe are not the program's, and nobody asks for copies there.
+        if !in_situ && runtime.session.registry().probe() == Probe::Count {
             return;
         }
         let known = runtime.graphs.of_graph(graph);
         let mode = real::relax_capture_mode();
-        let mut made = Plan::new(runtime, graph, &known);
+        let mut made = Plan::new(runtime, graph, known);
         real::restore_capture_mode(mode);
+        if !in_situ {
+            if made.is_err() {
+                runtime.session.gap(Gap::GraphMemoryNode);
+            }
+            let is_noted = |step: &Step| !matches!(step.work, Work::Untraced);
+            if !(made.as_ref()).is_ok_and(|plan| plan.steps.iter().any(is_noted)) {
+                return self.instance_destroyed(instance);
+            }
+        }
         let mut plans = self.plans.0.lock();
         match plans.get(&(instance as usize)) {
             Some(old) => {
@@ -337,13 +352,33 @@ impl InSitu {
         self.plans.0.lock().remove(&(instance as usize));
     }
 
-    /// Runs the nodes of an instance; `None` if it has no plan.
+    /// A trace notes what a launch of an instance does, and with `announce` the launches of its kernels. `known` are these, in the
+    /// order in which they were put there.
+    pub fn note_graph(
+        &self,
+        runtime: &Runtime,
+        instance: GraphExec,
+        at: (Stream, bool),
+        known: &[Arc<Node>],
+        mut announce: impl FnMut(&Arc<Node>),
+    ) {
+        let plan = self.plans.of(instance);
+        match plan.as_ref().map(|plan| plan.lock()).as_deref() {
+            Some(Ok(plan)) => plan.note(runtime, at, announce),
+            _ => known.iter().for_each(&mut announce),
+        }
+    }
+
+    /// Runs the nodes of an instance; `None` in a trace, and if it has no plan.
     pub fn launch_graph(
         &self,
         runtime: &Runtime,
         instance: GraphExec,
         at: (Stream, bool),
     ) -> Option<Error> {
+        if !self.is_wanted(runtime) {
+            return None;
+        }
         let plan = self.plans.of(instance)?;
         let plan = plan.lock();
         let unfit = match plan.as_ref().map(|plan| plan.run(at)) {
@@ -372,8 +407,14 @@ impl InSitu {
             // Its launch says why.
             Err(_) => return error,
         };
-        if let Err(unfit) = changed {
+        let Err(unfit) = changed else {
+            return error;
+        };
+        let runtime = runtime();
+        if self.is_wanted(runtime) {
             *plan = Err(unfit);
+        } else if plan.as_ref().is_ok_and(Plan::has_memory_nodes) {
+            runtime.session.gap(Gap::GraphMemoryNode);
         }
         error
     }
@@ -386,8 +427,10 @@ impl InSitu {
         given: &KernelNodeParameters,
     ) -> Error {
         self.changed(error, instance, node, |step| {
-            let Work::Kernel { alone, function } = &mut step.work else {
-                return Err(Unfit::Unknown);
+            let (alone, function) = match &mut step.work {
+                Work::Kernel { alone, function } => (alone, function),
+                Work::Traced(_) | Work::Untraced => return Ok(()),
+                _ => return Err(Unfit::Unknown),
             };
             // SAFETY: the node is ours; the runtime has accepted the parameters for another one, and copies the arguments.
             let set = unsafe { real::graph_set_kernel(alone.node(), given) };

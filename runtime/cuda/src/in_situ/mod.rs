@@ -26,7 +26,6 @@ pub use launch::Summed;
 use crate::device::{Pinned, current_device, device_memory, device_words, words_of};
 use crate::driver::driver;
 use crate::ffi::{self, Stream};
-use crate::graphs::captured_by;
 use crate::launch::real_stream;
 use crate::real;
 use crate::runtime::Runtime;
@@ -102,13 +101,6 @@ impl InSitu {
             .get_or_init(|| runtime.is_probed() && runtime.protocol() == Ok(Protocol::InSitu))
     }
 
-    /// Whether what was put into a stream only runs when the CUDA graph does that the stream is captured into.
-    pub fn comes_later(&self, runtime: &Runtime, (stream, per_thread): (Stream, bool)) -> bool {
-        self.is_wanted(runtime)
-            && runtime.graphs.is_capturing()
-            && captured_by(real_stream(stream, per_thread)).is_some()
-    }
-
     fn on_device(&self, runtime: &Runtime) -> Result<Arc<OnDevice>, String> {
         let mut devices = self.devices.lock();
         let device = current_device();
@@ -173,7 +165,7 @@ impl InSitu {
     }
 
     fn fill(&self, runtime: &Runtime, ranges: &[(u64, u64)], pattern: u8, at: (Stream, bool)) {
-        if !self.is_wanted(runtime) || self.comes_later(runtime, at) {
+        if !self.is_wanted(runtime) {
             return;
         }
         let done = self.on_device(runtime).and_then(|device| {

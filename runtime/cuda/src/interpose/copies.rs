@@ -60,17 +60,13 @@ pub(super) fn note_box(
 ) {
     let runtime = runtime();
     let into = (stream, per_thread);
-    let stream = runtime.stream(stream, per_thread);
     runtime.device();
-    let direction = direction(kind, to.address, from.address);
-    // It copies when its graph runs, after kernels that do not stand in the capture yet.
-    let comes_later = match runtime.in_situ.is_wanted(runtime) {
-        true => runtime.in_situ.comes_later(runtime, into),
-        false => direction == CopyDirection::DeviceToHost && runtime.graphs.is_capturing(),
-    };
-    if comes_later {
+    // Each launch of its graph notes it.
+    if runtime.graphs.comes_later(into) {
         return;
     }
+    let stream = runtime.stream(stream, per_thread);
+    let direction = direction(kind, to.address, from.address);
     let [mut width, mut height, mut depth] = size.map(|extent| extent as u64);
     if height > 1 && to.row_bytes == width && from.row_bytes == width {
         (width, height) = (width * height, 1);

@@ -1,12 +1,12 @@
 //! Fills that the host asks for.
 
 use super::{At, interposed};
-use crate::ffi::{self, Extent, PitchedPointer};
+use crate::ffi::{self, Extent, MemsetParameters, PitchedPointer};
 use crate::runtime::runtime;
 use std::ffi::{c_int, c_void};
 
 /// Notes that `width` bytes of each of the rows of each of the slices were set to `value`.
-pub fn note(
+pub(super) fn note(
     error: ffi::Error,
     memory: PitchedPointer,
     value: c_int,
@@ -19,7 +19,7 @@ pub fn note(
         return error;
     }
     runtime.device();
-    if runtime.in_situ.comes_later(runtime, at) {
+    if runtime.graphs.comes_later(at) {
         return error;
     }
     let (stream, per_thread) = at;
@@ -39,6 +39,18 @@ pub fn note(
     error
 }
 
+/// The same of a node of a CUDA graph.
+pub fn note_node(error: ffi::Error, fill: &MemsetParameters, at: At) -> ffi::Error {
+    let size = extent(fill.width * fill.element_bytes as usize, fill.height);
+    note(
+        error,
+        rows(fill.to, fill.pitch),
+        fill.value as c_int,
+        size,
+        at,
+    )
+}
+
 /// Rows that lie `pitch` apart.
 pub(super) fn rows(pointer: *mut c_void, pitch: usize) -> PitchedPointer {
     PitchedPointer {
@@ -49,7 +61,7 @@ pub(super) fn rows(pointer: *mut c_void, pitch: usize) -> PitchedPointer {
     }
 }
 
-pub fn extent(width: usize, height: usize) -> Extent {
+pub(super) fn extent(width: usize, height: usize) -> Extent {
     Extent {
         width,
         height,

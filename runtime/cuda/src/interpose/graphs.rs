@@ -11,7 +11,6 @@ use crate::graph_nodes::{add_kernel, kernel_in, set_parameters};
 use crate::real;
 use crate::runtime::runtime;
 use std::ffi::{c_int, c_uint, c_void};
-use superstep_trace::Gap;
 
 type Nodes = *const GraphNode;
 
@@ -72,6 +71,19 @@ fn unless_in_situ(what: &str, real: impl FnOnce() -> Error) -> Error {
     ffi::NOT_SUPPORTED
 }
 
+/// A graph inside an instance is replaced, which a trace does not follow.
+fn child_changed(
+    what: &str,
+    instance: GraphExec,
+    node: GraphNode,
+    real: impl FnOnce() -> Error,
+) -> Error {
+    let what = format!("a change of a graph inside an instance ({what})");
+    unless_in_situ(&what, || {
+        changed(real(), instance, node, |_| ffi::NOT_SUPPORTED)
+    })
+}
+
 fn add_child(graph: Graph, child: Graph, real: impl FnOnce() -> Error) -> Error {
     let graphs = &runtime().graphs;
     let nodes = graphs.of_graph(child);
@@ -121,19 +133,8 @@ fn add_node(
             "a conditional node in a CUDA graph (cudaGraphAddNode)",
             real,
         ),
-        ffi::NODE_COPY | ffi::NODE_FILL => memory_node(real),
         _ => real(),
     }
-}
-
-/// A copy or a fill that runs with its graph. The capture says that there is one: who reads it must not take its bytes for
-/// unwritten.
-fn memory_node(real: impl FnOnce() -> Error) -> Error {
-    let runtime = runtime();
-    if !runtime.in_situ.is_wanted(runtime) {
-        runtime.session.gap(Gap::GraphMemoryNode);
-    }
-    real()
 }
 
 interposed! {
@@ -176,13 +177,6 @@ interposed! {
     |real| {
         add_child(graph, child, real)
     }
-    [cudaGraphAddMemcpyNode, cudaGraphAddMemsetNode](
-        node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *const c_void,
-    ) |real| { memory_node(real) }
-    [cudaGraphAddMemcpyNode1D](
-        node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, to: *mut c_void, from: *const c_void,
-        bytes: usize, kind: c_int,
-    ) |real| { memory_node(real) }
     [cudaGraphClone](clone: *mut Graph, graph: Graph) |real| {
         let error = real();
         if error == ffi::SUCCESS && !clone.is_null() {
@@ -261,7 +255,7 @@ interposed! {
         runtime().in_situ.enabled(real(), instance, node, enabled != 0)
     }
     [cudaGraphExecChildGraphNodeSetParams](instance: GraphExec, node: GraphNode, child: Graph) |real| {
-        unless_in_situ("a change of a graph inside an instance (cudaGraphExecChildGraphNodeSetParams)", real)
+        child_changed("cudaGraphExecChildGraphNodeSetParams", instance, node, real)
     }
     [cudaGraphExecEventRecordNodeSetEvent, cudaGraphExecEventWaitNodeSetEvent](
         instance: GraphExec, node: GraphNode, event: Event,
@@ -269,7 +263,16 @@ interposed! {
         unless_in_situ("a change of an event's node in an instance (cudaGraphExecEventRecordNodeSetEvent or …Wait…)", real)
     }
     [cudaGraphExecNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *mut NodeParameters) |real| {
-        unless_in_situ("a change of a node of an instance by cudaGraphExecNodeSetParams", real)
+        let what = "cudaGraphExecNodeSetParams";
+        // SAFETY: the program gives parameters, or null.
+        match unsafe { parameters.as_ref() }.map(|given| given.kind) {
+            // SAFETY: the program's own parameters, which the real function has accepted.
+            Some(ffi::NODE_COPY | ffi::NODE_FILL) => changed(real(), instance, node, |own| unsafe {
+                real::graph_set(own, parameters)
+            }),
+            Some(ffi::NODE_GRAPH) => child_changed(what, instance, node, real),
+            _ => unless_in_situ(&format!("a change of a node of an instance by {what}"), real),
+        }
     }
     [cudaGraphNodeSetParams](node: GraphNode, parameters: *mut NodeParameters) |real| {
         // SAFETY: the program gives parameters, or null.

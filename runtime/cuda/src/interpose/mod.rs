@@ -78,5 +78,5 @@ macro_rules! interposed {
 }
 pub use driver::replacement;
 pub use driver_memory::{Copy3d, note_3d};
-pub use fills::{extent, note as note_fill};
+pub use fills::note_node as note_fill;
 use interposed;

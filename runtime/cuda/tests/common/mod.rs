@@ -84,8 +84,8 @@ impl Program {
             "-o".as_ref(),
             at("libcudart.so.12").as_os_str(),
         ]);
-        let driver: &[&str] = match protocol {
-            "in-situ" => &["cuda.c", "graphs.c"],
+        let driver: &[&str] = match program {
+            "in_situ.c" | "graph_copies.c" => &["cuda.c", "graphs.c"],
             _ => &["cuda.c"],
         };
         for (files, library) in [(driver, "libcuda.so.1"), (&["closed.c"], "libclosed.so")] {

@@ -94,7 +94,6 @@ static struct stream *make(void) {
   return stream;
 }
 
-static volatile int capturing;
 static struct stream *default_stream;
 static void make_default(void) { default_stream = make(); }
 
@@ -103,6 +102,15 @@ static struct stream *get(void *stream) {
   pthread_once(&once, make_default);
   return (uintptr_t)stream <= 2 ? default_stream : stream;
 }
+
+/* The graph that a stream is captured into, and its last node. */
+static void *into, *captured, *last;
+static int is_captured(void *stream) { return captured && stream == into; }
+int cudaGraphCreate(void **, unsigned), cudaGraphAddMemsetNode(void **, void *, void **, size_t, const void *);
+int cudaGraphAddMemcpyNode1D(void **, void *, void **, size_t, void *, const void *, size_t, int);
+int cudaGraphAddKernelNode(void **, void *, void **, size_t, const void *);
+struct fill_node { void *to; size_t pitch; unsigned value, element; size_t width, height; };
+struct kernel_node { const void *function; dim3 grid, block; unsigned shared; void **arguments, **extra; };
 
 static int add(void *handle, struct operation operation) {
   if (sticky) return sticky;
@@ -153,9 +161,12 @@ int cudaIpcCloseMemHandle(void *pointer) { return 0; }
 int cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) { return posix_memalign(pointer, 4096, bytes) ? 2 : sticky; }
 int cudaHostGetDevicePointer(void **device, void *host, unsigned flags) { return *device = host, sticky; }
 int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream) {
+  if (is_captured(stream)) return cudaGraphAddMemcpyNode1D(&last, captured, &last, last != 0, to, from, bytes, kind);
   return add(stream, (struct operation){.kind = COPY, .to = to, .from = from, .bytes = bytes});
 }
 int cudaMemsetAsync(void *to, int value, size_t bytes, void *stream) {
+  const struct fill_node fill = {to, 0, (unsigned)value, 1, bytes, 1};
+  if (is_captured(stream)) return cudaGraphAddMemsetNode(&last, captured, &last, last != 0, &fill);
   return add(stream, (struct operation){.kind = FILL, .to = to, .value = value, .bytes = bytes});
 }
 int cudaMemset(void *to, int value, size_t bytes) { return cudaMemsetAsync(to, value, bytes, 0); }
@@ -181,6 +192,8 @@ int cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **argumen
     int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **) = dlsym(driver, "cuLaunchKernel");
     launch(0, 1, 1, 1, 1, 1, 1, 0, stream, 0, 0);
   }
+  const struct kernel_node node = {function, grid, block, (unsigned)shared, arguments, 0};
+  if (is_captured(stream)) return cudaGraphAddKernelNode(&last, captured, &last, last != 0, &node);
   struct operation operation = {.kind = KERNEL, .kernel = (struct fake_kernel *)function};
   for (int i = 0; i < operation.kernel->arguments; ++i) memcpy(&operation.arguments[i], arguments[i], 8);
   return add(stream, operation);
@@ -230,13 +243,13 @@ int cudaStreamCreate(void **stream) { return *stream = make(), sticky; }
 int cudaStreamCreateWithFlags(void **stream, unsigned flags) { return cudaStreamCreate(stream); }
 int cudaStreamSynchronize(void *stream) { return drain(get(stream)), sticky; }
 int cudaStreamDestroy(void *stream) { return sticky; }
-int cudaStreamBeginCapture(void *stream, int mode) { return capturing = 1, 0; }
+int cudaStreamBeginCapture(void *stream, int mode) { return into = stream, last = 0, cudaGraphCreate(&captured, 0); }
+int cudaStreamEndCapture(void *stream, void **graph) { return *graph = captured, captured = 0, 0; }
 int cudaThreadExchangeStreamCaptureMode(int *mode) { return *mode = 0, 0; }
 int cudaGetFuncBySymbol(void **function, const void *symbol) { return *function = (void *)symbol, 0; }
-/* Every stream seems to be under capture once the program has asked for one. */
 int cudaStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *id, void **graph, const void *const **nodes, size_t *count) {
-  *status = capturing, *graph = (void *)64;
-  return 0;
+  *status = is_captured(stream), *graph = captured;
+  return *nodes = (const void *const *)&last, *count = last != 0, 0;
 }
 int cudaDeviceSynchronize(void) {
   for (struct stream *stream = all; stream; stream = stream->next) drain(stream);

@@ -75,6 +75,10 @@ int cudaGraphAddMemcpyNode1D(void **node, void *graph, void **before, size_t cou
   const struct copy_node copy = {{.memory = 1, .host = from}, {.memory = 2, .device = to}, bytes, 1, 1};
   return cuGraphAddMemcpyNode(node, graph, before, count, &copy, 0);
 }
+int cudaGraphAddMemcpyNodeToSymbol(void **node, void *graph, void **before, size_t count, void *symbol, const void *from, size_t bytes,
+                                   size_t offset, int kind) {
+  return cudaGraphAddMemcpyNode1D(node, graph, before, count, (char *)symbol + offset, from, bytes, kind);
+}
 int cudaGraphAddHostNode(void **node, void *graph, void **before, size_t count, const struct host_node *given) {
   return add(node, graph, before, count, HOST)->host = *given, 0;
 }
@@ -85,6 +89,13 @@ int cudaGraphAddEmptyNode(void **node, void *graph, void **before, size_t count)
 int cudaGraphAddMemAllocNode(void **node, void *graph, void **before, size_t count, void *given) {
   return add(node, graph, before, count, ALLOCATE), 0;
 }
+int cudaGraphAddDependencies(struct graph *graph, struct node **from, struct node **to, size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    for (int j = 0; j < graph->count; ++j)
+      if (graph->nodes[j] == from[i]) to[i]->before[to[i]->count++] = j;
+  return 0;
+}
+int cudaGraphClone(void **clone, void *graph) { return *clone = copied(graph), 0; }
 int cudaGraphGetNodes(void *graph, void **nodes, size_t *count) {
   struct graph *of = graph;
   if (nodes) memcpy(nodes, of->nodes, *count * sizeof *nodes);
@@ -106,16 +117,23 @@ int cudaGraphKernelNodeSetParams(void *node, const struct kernel_node *given) { 
 int cuGraphKernelNodeCopyAttributes(void *to, void *from) { return 0; }
 int cuGraphMemcpyNodeGetParams(void *node, struct copy_node *given) { return *given = ((struct node *)node)->copy, 0; }
 int cudaGraphMemsetNodeGetParams(void *node, struct fill_node *given) { return *given = ((struct node *)node)->fill, 0; }
+int cudaGraphMemsetNodeSetParams(struct node *node, const struct fill_node *given) { return node->fill = *given, 0; }
+int cudaGraphMemcpyNodeSetParams1D(struct node *node, void *to, const void *from, size_t bytes, int kind) {
+  return node->copy = (struct copy_node){{.memory = 1, .host = from}, {.memory = 2, .device = to}, bytes, 1, 1}, 0;
+}
 int cudaGraphHostNodeGetParams(void *node, struct host_node *given) { return *given = ((struct node *)node)->host, 0; }
 int cuCtxGetCurrent(void **context) { return *context = 0, 0; }
 
 /* An instance: the graph, and a copy of it. */
 struct instance { struct graph *of, *copy; };
-static struct node *in(struct instance *instance, void *node) {
-  for (int i = 0; i < instance->of->count; ++i)
-    if (instance->of->nodes[i] == node) return instance->copy->nodes[i];
-  return 0;
+static struct node *find(struct graph *of, struct graph *copy, void *node) {
+  struct node *found = 0;
+  for (int i = 0; i < of->count && !found; ++i)
+    if (of->nodes[i] == node) found = copy->nodes[i];
+    else if (of->nodes[i]->child) found = find(of->nodes[i]->child, copy->nodes[i]->child, node);
+  return found;
 }
+static struct node *in(struct instance *instance, void *node) { return find(instance->of, instance->copy, node); }
 int cudaGraphInstantiateWithFlags(void **handle, void *graph, unsigned long long flags) {
   struct instance *instance = *handle = malloc(sizeof *instance);
   return *instance = (struct instance){graph, copied(graph)}, 0;
@@ -128,21 +146,35 @@ int cuGraphExecKernelNodeSetParams_v2(struct instance *instance, void *node, con
 int cudaGraphExecKernelNodeSetParams(struct instance *instance, void *node, const struct kernel_node *given) {
   return cuGraphExecKernelNodeSetParams_v2(instance, node, &(struct driver_node){*given, 0, 0});
 }
+int cudaGraphExecMemsetNodeSetParams(struct instance *instance, void *node, const struct fill_node *given) {
+  return in(instance, node) ? cudaGraphMemsetNodeSetParams(in(instance, node), given) : 1;
+}
+int cudaGraphExecMemcpyNodeSetParams1D(struct instance *instance, void *node, void *to, const void *from, size_t bytes, int kind) {
+  return in(instance, node) ? cudaGraphMemcpyNodeSetParams1D(in(instance, node), to, from, bytes, kind) : 1;
+}
+int cudaGraphExecChildGraphNodeSetParams(struct instance *instance, void *node, void *child) {
+  return in(instance, node) ? in(instance, node)->child = copied(child), 0 : 1;
+}
 int cudaGraphNodeSetEnabled(struct instance *instance, void *node, unsigned enabled) { return in(instance, node) ? 0 : 1; }
-int cudaGraphLaunch(struct instance *instance, void *stream) {
+/* One after the other, in the order in which they were added. */
+static int run(struct graph *graph, void *stream) {
   int (*launch)(const void *, dim3, dim3, void **, size_t, void *) = call("cudaLaunchKernel");
   int (*fill)(void *, int, size_t, void *) = call("cudaMemsetAsync");
   int (*copy)(void *, const void *, size_t, int, void *) = call("cudaMemcpyAsync");
-  /* Only what in situ launches: one node. */
-  if (instance->copy->count != 1) return 999;
-  struct node *node = instance->copy->nodes[0];
-  switch (node->kind) {
-  case KERNEL: return launch(node->kernel.of_runtime.function, node->kernel.of_runtime.grid, node->kernel.of_runtime.block, node->pointers, 0, stream);
-  case FILL: return fill(node->fill.to, (int)node->fill.value, node->fill.width * node->fill.element, stream);
-  case COPY: return copy(node->copy.to.device, node->copy.from.host, node->copy.width, 1, stream);
+  int error = 0;
+  for (int i = 0; i < graph->count && !error; ++i) {
+    struct node *node = graph->nodes[i];
+    switch (node->kind) {
+    case KERNEL: error = launch(node->kernel.of_runtime.function, node->kernel.of_runtime.grid, node->kernel.of_runtime.block, node->pointers, 0, stream); break;
+    case FILL: error = fill(node->fill.to, (int)node->fill.value, node->fill.width * node->fill.element, stream); break;
+    case COPY: error = copy(node->copy.to.device, node->copy.from.host, node->copy.width, 1, stream); break;
+    case GRAPH: error = run(node->child, stream); break;
+    default: error = 999;
+    }
   }
-  return 999;
+  return error;
 }
+int cudaGraphLaunch(struct instance *instance, void *stream) { return run(instance->copy, stream); }
 int cudaPointerGetAttributes(int *attributes, const void *address) { return *attributes = 2, 0; }
 int cudaStreamWaitEvent(void *stream, void *event, unsigned flags) { return 0; } /* only one stream is used */
 

@@ -1,0 +1,70 @@
+//! Copies and fills in CUDA graphs, without a GPU: a capture holds them at each launch of the graph, in order, between its kernels.
+
+mod common;
+
+use common::{Program, Run};
+use superstep_trace::{Gap, Step};
+
+fn run(mode: &str) -> Run {
+    let run = Program::build_with("none", "graph_copies.c", "thesis").run(mode);
+    assert!(run.status.success(), "{}", run.stderr);
+    assert_eq!(run.summary().faults, Vec::<String>::new());
+    run
+}
+
+/// Kernels, and bytes of copies and fills.
+fn told(run: &Run) -> Vec<String> {
+    let one = |step| match step {
+        Step::Launch(record) => Some(record.launch.kernel.to_string()),
+        Step::OpaqueLaunch(launch) => Some(launch.kernel.clone().unwrap_or_default()),
+        Step::Copy(copy) => Some(format!("copy {}", copy.bytes)),
+        Step::Memset(fill) => Some(format!("fill {} with {}", fill.bytes, fill.value)),
+        Step::Gap(gap) => Some(gap.to_string()),
+        _ => None,
+    };
+    run.capture.replay().filter_map(|it| one(it.step)).collect()
+}
+
+#[test]
+fn each_launch_of_captured_copies_and_fills_is_noted() {
+    let launch = [
+        "copy 1",
+        "_Z6tracedPfm",
+        "fill 2 with 7",
+        "_Z5plainPf",
+        "copy 3",
+    ];
+    let expected = [&["copy 60"][..], &launch, &launch].concat();
+    assert_eq!(told(&run("captured")), expected);
+}
+
+#[test]
+fn nodes_that_the_program_adds_are_noted_as_the_instance_has_them() {
+    let launch = |late, fill, in_child, of_symbol| {
+        let (known, other) = ("_Z6tracedPfm", "_Z5plainPf");
+        let all = [late, fill, known, in_child, known, of_symbol, other];
+        all.into_iter().filter(|it| !it.is_empty())
+    };
+    let expected: Vec<_> = launch("copy 3", "fill 8 with 7", "copy 1", "copy 2")
+        .chain(launch("copy 3", "fill 5 with 8", "copy 11", "copy 2"))
+        // The instance was made to do what the graph says by then, but for the fill, which stays out.
+        .chain(launch("copy 13", "", "copy 1", "copy 2"))
+        .chain(launch("copy 3", "fill 8 with 7", "copy 1", "copy 2"))
+        .chain(launch("copy 3", "fill 8 with 7", "copy 1", "copy 12"))
+        .collect();
+    let run = run("explicit");
+    assert_eq!(told(&run), expected);
+    // It says where the variable lies that a copy is for.
+    let variable: u64 = run.stdout.parse().expect("an address");
+    let is_there =
+        |step: &Step| matches!(step, Step::Copy(copy) if copy.destination == variable + 8);
+    let steps = run.capture.replay().map(|moment| moment.step);
+    assert_eq!(steps.filter(is_there).count(), 4);
+}
+
+#[test]
+fn what_is_not_followed_is_a_gap() {
+    let gaps = told(&run("refused"));
+    let expected = Gap::GraphMemoryNode.to_string();
+    assert_eq!(gaps.iter().filter(|it| **it == expected).count(), 1);
+}
