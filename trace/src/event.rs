@@ -227,7 +227,7 @@ pub struct OpaqueEnd {
 pub enum Gap {
     /// A 3D copy from or to an array.
     ArrayCopy,
-    /// A copy or fill that is a node of a CUDA graph.
+    /// Copies or fills in a CUDA graph that were not followed.
     GraphMemoryNode,
     /// Memory is shared with another process; the event is written once.
     SharedMemory,

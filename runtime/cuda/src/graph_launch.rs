@@ -151,13 +151,9 @@ pub fn launch(
         return error;
     }
     let number = runtime.stream(stream, per_thread);
-    let mut lanes: Vec<_> = nodes
-        .iter()
-        .filter_map(|node| match &node.work {
-            Work::Traced(lane) => Some(lane.clone()),
-            _ => None,
-        })
-        .collect();
+    let of_nodes = nodes.iter().filter_map(|node| node.lane());
+    let mut lanes: Vec<_> = of_nodes.cloned().collect();
+    let traced = lanes.len();
     lanes.sort_by_key(|lane| Arc::as_ptr(lane) as usize);
     lanes.dedup_by(|a, b| Arc::ptr_eq(a, b));
     // Always in the same order, so that two threads do not wait for each other.
@@ -172,8 +168,6 @@ pub fn launch(
     }
     let event = runtime.events.take();
     let mut tickets = Vec::new();
-    let is_traced = |node: &&Arc<Node>| matches!(node.work, Work::Traced(_));
-    let traced = nodes.iter().filter(is_traced).count();
     let announce = |node: &Arc<Node>| {
         let geometry = *node.geometry.lock();
         let name = &*node.kernel.name;
@@ -181,11 +175,8 @@ pub fn launch(
         match &node.work {
             Work::Traced(lane) => {
                 // The last one gives the event back.
-                let own = if tickets.len() + 1 == traced {
-                    event
-                } else {
-                    0
-                };
+                let is_last = tickets.len() + 1 == traced;
+                let own = if is_last { event } else { 0 };
                 tickets.push((lane.clone(), lane.queue.push(begin(), [0, own], event)));
             }
             Work::Counted(counted) => counted.pending.lock().push_back(begin()),

@@ -38,6 +38,15 @@ pub struct Node {
     pub work: Work,
 }
 
+impl Node {
+    pub fn lane(&self) -> Option<&Arc<Lane>> {
+        match &self.work {
+            Work::Traced(lane) => Some(lane),
+            _ => None,
+        }
+    }
+}
+
 /// A kernel with the counting probe. Its graph holds a pointer to this, so it lives for ever.
 pub struct CountedNode {
     pub counters: Counters,
@@ -229,10 +238,7 @@ impl Graphs {
     pub fn extend(&self, graph: Graph, part: &[Arc<Node>]) -> bool {
         let mut state = self.state.lock();
         let nodes = state.graphs.entry(graph as usize).or_default();
-        let lane = |node: &Arc<Node>| match &node.work {
-            Work::Traced(lane) => Some(Arc::as_ptr(lane)),
-            _ => None,
-        };
+        let lane = |node: &Arc<Node>| node.lane().map(Arc::as_ptr);
         let shared = part
             .iter()
             .filter_map(lane)

@@ -10,6 +10,7 @@ use crate::interpose::Copy3d;
 use crate::opaque;
 use crate::real::{self, answer, check};
 use crate::runtime::Runtime;
+use std::collections::HashSet;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
@@ -201,13 +202,32 @@ fn function_of(
 }
 
 /// The mangled name of a node's kernel, where one is known.
-pub fn name_of(runtime: &Runtime, node: GraphNode) -> Option<String> {
+fn name_of(runtime: &Runtime, node: GraphNode) -> Option<String> {
     let of_node = kernel_of(node).ok()?;
     let function = function_of(runtime, node, &of_node, &[]) as *const c_void;
     match runtime.kernel(function) {
         Some(kernel) => Some(kernel.name.clone()),
         None => opaque::name_of(function),
     }
+}
+
+/// Handles in graphs inside a graph, and in most clones, are not known: the first kernel of the node's name. Launches in one lane keep
+/// their order, by which the device numbers them.
+pub fn take_by_name(
+    runtime: &Runtime,
+    node: GraphNode,
+    known: &mut Vec<Arc<Node>>,
+) -> Option<Arc<Node>> {
+    let name = name_of(runtime, node).unwrap_or_default();
+    let mut before = HashSet::new();
+    let is_one = |it: &Arc<Node>| {
+        let is_first = it
+            .lane()
+            .is_none_or(|lane| before.insert(Arc::as_ptr(lane)));
+        is_first && it.kernel.name == name
+    };
+    let place = known.iter().position(is_one)?;
+    Some(known.remove(place))
 }
 
 /// All nodes of a graph.

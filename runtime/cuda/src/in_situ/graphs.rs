@@ -8,8 +8,8 @@
 
 use super::InSitu;
 use super::graph_nodes::{
-    Alone, add_copy, add_kernel, copy_of, edges_of, event, fill_of, host_of, kernel_of, name_of,
-    nodes_of,
+    Alone, add_copy, add_kernel, copy_of, edges_of, event, fill_of, host_of, kernel_of, nodes_of,
+    take_by_name,
 };
 use super::node_order::{Unfit, node_order};
 use crate::driver;
@@ -129,12 +129,7 @@ impl Plan {
                     Work::Kernel { alone, function }
                 }
                 ffi::NODE_KERNEL => {
-                    // Handles in graphs inside a graph, and in most clones, are not known; names are.
-                    let by_name = || {
-                        let name = name_of(runtime, handle).unwrap_or_default();
-                        let place = known.iter().position(|it| it.kernel.name == name)?;
-                        Some(known.remove(place))
-                    };
+                    let by_name = || take_by_name(runtime, handle, known);
                     let kernel = by_handle.remove(&node).or_else(by_name);
                     kernel.map_or(Work::Untraced, Work::Traced)
                 }
