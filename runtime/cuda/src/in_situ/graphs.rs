@@ -105,7 +105,12 @@ impl Plan {
         let nodes = nodes_of(graph)?;
         let edges = edges_of(graph)?;
         let order = node_order(&nodes, &edges)?;
-        let place = |node: usize| order.iter().position(|&one| one == node);
+        let numbered = order.iter().enumerate().map(|(place, &node)| (node, place));
+        let place: HashMap<usize, usize> = numbered.collect();
+        let mut befores: HashMap<usize, Vec<usize>> = HashMap::new();
+        for [from, to] in &edges {
+            befores.entry(*to).or_default().push(place[from]);
+        }
         let mut by_handle = HashMap::new();
         for &node in nodes.iter().filter(|_| !in_situ) {
             if let Some(of_node) = runtime.graphs.node(node as GraphNode)
@@ -119,8 +124,7 @@ impl Plan {
             // SAFETY: the pointer leads to a number; the node is the graph's.
             let ask = |kind: &mut _| unsafe { real::graph_node_kind(handle, kind) };
             let kind = answer("ask what a node of a CUDA graph is", 0, ask)?;
-            let before = edges.iter().filter(|[_, to]| *to == node);
-            let mut before: Vec<_> = before.filter_map(|[from, _]| place(*from)).collect();
+            let mut before = befores.remove(&node).unwrap_or_default();
             before.sort_unstable();
             self.shape.push((kind, before));
             let work = match kind {
