@@ -77,9 +77,9 @@ struct Arguments {
     /// Write why each memory operation is traced, tested or left alone (JSON).
     #[arg(long)]
     explain: Option<PathBuf>,
-    /// Give the handler the number of the operation in the site's four highest bits.
+    /// The handler adds up: it gets the number of the operation in the site's four highest bits, and a place to count in.
     #[arg(long)]
-    with_operations: bool,
+    adds_up: bool,
     /// Print the result as IR text, for tests and for reading.
     #[arg(long)]
     print: bool,
@@ -156,7 +156,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
         if let Some(support) = support.filter(|_| table.launches) {
             module.link("linking launches from the device", support, |_| {})?;
         }
-        finish_for_gpu(&mut module, handler, &machine)?;
+        finish_for_gpu(&mut module, handler, arguments.adds_up, &machine)?;
     } else {
         let libraries: Vec<&Path> = support.into_iter().chain(handler).collect();
         cpu::lower(&mut module, &table, &libraries, target.unwrap_or("x86-64"))?;
@@ -216,7 +216,7 @@ fn probe_module(
         table.defined = Some(defined::insert(module, &spec, options, machine, cuda)?);
         return Ok(table);
     }
-    insert_probes(module, &mut table, options, arguments.with_operations)?;
+    insert_probes(module, &mut table, options, arguments.adds_up)?;
     module.verify("inserting the calls")?;
     Ok(table)
 }
@@ -226,7 +226,7 @@ fn insert_probes(
     module: &ir::Module,
     table: &mut ModuleTable,
     options: sites::SiteOptions,
-    with_operations: bool,
+    adds_up: bool,
 ) -> Result<()> {
     let (mut operations, sites) = sites::find(module, &space::Analysis::of(module), options)?;
     table.sites = sites;
@@ -245,7 +245,7 @@ fn insert_probes(
         &operations,
         &contexts,
         table.backend,
-        with_operations,
+        adds_up,
     )?)
 }
 
@@ -266,13 +266,22 @@ fn drop_unreachable_functions(
 fn finish_for_gpu(
     module: &mut ir::Module,
     handler: Option<&Path>,
+    adds_up: bool,
     machine: &ir::Machine,
 ) -> Result<()> {
     if let Some(handler) = handler {
-        let is_handler = |name: &str| name == probe::HANDLER;
-        probe::link_handler(module, handler, probe::INLINED_CALLS, is_handler)?;
+        let is_handler = |name: &str| [probe::HANDLER, probe::BEGIN, probe::END].contains(&name);
+        let most = match adds_up {
+            true => probe::INLINED_CALLS_THAT_ADD_UP,
+            false => probe::INLINED_CALLS,
+        };
+        probe::link_handler(module, handler, most, is_handler)?;
     }
-    // What the handler asks about its constants (`__builtin_constant_p`) can be answered now, and the other way goes.
-    let passes = "always-inline,function(lower-constant-intrinsics),globaldce";
+    // What the handler asks about its constants (`__builtin_constant_p`) can be answered now, and the other way goes. What
+    // functions keep for it comes into registers.
+    let passes = match adds_up {
+        true => "always-inline,function(sroa,lower-constant-intrinsics),globaldce",
+        false => "always-inline,function(lower-constant-intrinsics),globaldce",
+    };
     Ok(module.run_passes("linking the handler", passes, machine)?)
 }

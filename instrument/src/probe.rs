@@ -13,6 +13,11 @@ use superstep_trace::{Backend, Op};
 
 /// The handler that every probe file defines.
 pub const HANDLER: &str = "__superstep_probe_access";
+/// What a handler that adds up defines beside it, for the begin and the ends of a function.
+pub const BEGIN: &str = "__superstep_probe_begin";
+pub const END: &str = "__superstep_probe_end";
+/// Words of 64 bits that each function keeps for such a handler, in which it counts.
+const OWN_WORDS: u64 = 30;
 /// Ours around it, for addresses that must be tested or widths that may be zero.
 pub const TESTED: &str = "superstep.probe_access_tested";
 /// The CPU runtime's answer to "is this address in device memory?".
@@ -22,6 +27,8 @@ pub const CPU_TEST: &str = "__superstep_is_global";
 /// operations is a megabyte of PTX otherwise, over which ptxas takes minutes, and one of a few hundred
 /// does not end.
 pub const INLINED_CALLS: usize = 31;
+/// The same for a handler that adds up: what is inlined of it is short.
+pub const INLINED_CALLS_THAT_ADD_UP: usize = 127;
 
 /// What a function hands to the probes inside it: the trace context and the number of the launch.
 #[derive(Clone, Copy, Debug)]
@@ -33,19 +40,23 @@ pub struct Context<'m> {
 /// Where the operation's number lies in the site that a handler gets which asks for it.
 const OPERATION_SHIFT: u32 = 28;
 
-/// Puts a handler call before each operation. `contexts` says what each function passes on. `with_operations`: the handler gets the number
-/// of the operation in the site's highest bits.
+/// Puts a handler call before each operation. `contexts` says what each function passes on. `adds_up`: the handler gets the number
+/// of the operation in the site's highest bits, and a place of the function's own to count in.
 pub fn insert<'m>(
     module: &'m Module,
     operations: &[TracedOperation<'m>],
     contexts: &HashMap<Function<'m>, Context<'m>>,
     backend: Backend,
-    with_operations: bool,
+    adds_up: bool,
 ) -> Result<(), Unsupported> {
     let (pointer, i64t, i32t) = (Type::pointer(0), Type::int(64), Type::int(32));
-    let signature = Type::void().function(&[pointer, i64t, i32t, pointer, i32t]);
+    let mut signature = Type::void().function(&[pointer, i64t, i32t, pointer, i32t]);
+    if adds_up {
+        signature = signature.with_parameters(&[pointer]);
+    }
     let handler = module.declare(HANDLER, signature);
     let mut guarded = None;
+    let mut places = HashMap::new();
     let none = Context {
         pointer: pointer.null(),
         launch: i64t.constant(0),
@@ -54,9 +65,9 @@ pub fn insert<'m>(
         let builder = Builder::before(traced.instruction);
         let access = access(module, &builder, traced.instruction, traced.index)?;
         let Some(access) = access else { continue };
-        let context = contexts.get(&traced.instruction.parent_function());
-        let context = context.copied().unwrap_or(none);
-        let operation = match with_operations {
+        let function = traced.instruction.parent_function();
+        let context = contexts.get(&function).copied().unwrap_or(none);
+        let operation = match adds_up {
             true => u32::from(access.op.code()) << OPERATION_SHIFT,
             false => 0,
         };
@@ -68,6 +79,10 @@ pub fn insert<'m>(
             access.address,
             access.width_bytes,
         ];
+        if adds_up {
+            let place = || insert_own_place(module, function, context);
+            arguments.push(*places.entry(function).or_insert_with(place));
+        }
         if traced.tested || access.may_be_empty {
             let guarded = *guarded.get_or_insert_with(|| define_guarded(module, handler, backend));
             arguments.push(Type::int(1).constant(u64::from(traced.tested)));
@@ -77,6 +92,40 @@ pub fn insert<'m>(
         }
     }
     Ok(())
+}
+
+/// Gives a function its place to count in, which the handler is asked to make ready, and hands it over wherever the function ends.
+fn insert_own_place<'m>(
+    module: &'m Module,
+    function: Function<'m>,
+    context: Context<'m>,
+) -> Value<'m> {
+    let (pointer, i64t) = (Type::pointer(0), Type::int(64));
+    let signature = Type::void().function(&[pointer, i64t, pointer]);
+    let [begin, end] = [BEGIN, END].map(|name| module.declare(name, signature));
+    let ends: Vec<_> = (function.instructions().into_iter())
+        .filter(|instruction| match instruction.as_call() {
+            Some(call) => ends_thread(call),
+            None => instruction.operation() == Opcode::LLVMRet,
+        })
+        .collect();
+    let at_entry = Builder::at_entry(function);
+    let place = at_entry.alloca(i64t.array(OWN_WORDS)).value();
+    at_entry.call(begin, &[context.pointer, context.launch, place]);
+    for last in ends {
+        Builder::before(last).call(end, &[context.pointer, context.launch, place]);
+    }
+    place
+}
+
+/// Whether a thread may end in a call, by PTX's own instruction.
+fn ends_thread(call: Call) -> bool {
+    let assembly = call.callee().inline_assembly();
+    call.function_name() == "llvm.nvvm.exit"
+        || assembly.is_some_and(|(text, _)| {
+            let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+            words.any(|word| word == "exit")
+        })
 }
 
 /// An access as a handler is told of it.
@@ -222,7 +271,7 @@ fn define_guarded<'m>(module: &'m Module, handler: Function<'m>, backend: Backen
     let [check, ask, trace, done] =
         ["check", "ask", "trace", "done"].map(|name| function.append_block(name));
     let arguments = function.parameters();
-    let (address, width, test_it) = (arguments[3], arguments[4], arguments[5]);
+    let (address, width, test_it) = (arguments[3], arguments[4], arguments[arguments.len() - 1]);
 
     let b = Builder::at_end(check);
     let empty = b.compare(LLVMIntEQ, width, Type::int(32).constant(0));
@@ -246,7 +295,7 @@ fn define_guarded<'m>(module: &'m Module, handler: Function<'m>, backend: Backen
     b.branch_if(traced, trace, done);
 
     let b = Builder::at_end(trace);
-    b.call(handler, &arguments[..5]);
+    b.call(handler, &arguments[..arguments.len() - 1]);
     b.branch(done);
     Builder::at_end(done).return_void();
     function

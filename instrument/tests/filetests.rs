@@ -89,12 +89,19 @@ fn check(input: &Path, found: &str) {
     }
 }
 
-/// Holds the printed IR against the lines `; holds:` and `; lacks:` of the input.
+/// Holds the printed IR against the lines `; holds:`, `; holds N times:` and `; lacks:` of the input.
 fn check_text(input: &Path, ir: &str) {
     let (path, text) = (input.display(), std::fs::read_to_string(input).unwrap());
     for line in text.lines() {
         if let Some(text) = line.strip_prefix("; holds: ") {
             assert!(ir.contains(text), "{path}: no {text:?} in\n{ir}");
+        } else if let Some(rest) = line.strip_prefix("; holds ") {
+            let (times, text) = rest.split_once(" times: ").expect("a number of times");
+            assert_eq!(
+                ir.matches(text).count().to_string(),
+                times,
+                "{path}: {text:?} in\n{ir}"
+            );
         } else if let Some(text) = line.strip_prefix("; lacks: ") {
             assert!(!ir.contains(text), "{path}: there is {text:?} in\n{ir}");
         }

@@ -135,7 +135,7 @@ impl Builder {
             .texts(["--module-name", &module.files, "--whole-program"])
             .texts(strict.then_some("--strict"))
             .texts(opaque.then_some("--allow-opaque-asm"))
-            .texts(adds_up.then_some("--with-operations"))
+            .texts(adds_up.then_some("--adds-up"))
             .texts(["--at", self.options.position.word()]);
         let gpu = format!("sm_{}", self.options.lowest_arch());
         let on_gpu = on_gpu.then_some(["--target-cpu", &gpu]);

@@ -14,10 +14,38 @@
 #define IN_SITU_BLOCK_SHIFT 21
 #define IN_SITU_ENTRY_BYTES 16
 
+/* Of each line of so many bytes, shadow memory says in 32 bits which launch stored there last: 0 if the host has written the whole line
+ * since, a pattern of equal bytes where nobody did or nobody knows. */
+#define IN_SITU_LINE_SHIFT 5
+
 /* Where the shadow of a block lies; blocks number n are in place n mod their number, or nowhere. */
 struct InSituBlock {
-  uint64_t number; /* address >> IN_SITU_BLOCK_SHIFT, plus 1; 0: none */
+  uint64_t number; /* address >> IN_SITU_BLOCK_SHIFT; 0: none */
+  uint64_t lines;  /* address of what the first line has */
   uint64_t shadow; /* address of the first entry */
+  uint64_t unused;
+};
+
+/* What a CTA knows of a word for the rest of its launch, if the thread does not store in its line: a cache of 2^20 rows of 8 bytes, each
+ * of which may be overwritten. The place of a row says bits 2-21 of the address, and the row the others, the CTA, six bits of the launch's
+ * number, and a class: loads of the word are all of it. The host clears the rows before the numbers come again. */
+#define IN_SITU_KNOWN_BYTES (8 << 20)
+#define IN_SITU_KNOWN_LAUNCHES 64
+#define IN_SITU_KNOWN_INPUT 1
+#define IN_SITU_KNOWN_COMMUNICATED 2 /* and the CTA has received the whole word */
+#define IN_SITU_KNOWN_OWN 3
+
+/* What a function keeps for itself, in registers where the handler is inlined. */
+#define IN_SITU_WIDTHS 5
+struct InSituFunction {
+  uint64_t row;           /* what all rows of the CTA have in common */
+  uint64_t blocks, known; /* of the context */
+  uint32_t block_mask, launch;
+  uint32_t missing[2]; /* lanes that access groups of the loads and of the stores below lack */
+  struct {
+    uint64_t all, communicated, own, local; /* the others are of input */
+  } loads[IN_SITU_WIDTHS]; /* by the logarithm of their width */
+  uint64_t stores[IN_SITU_WIDTHS];
 };
 
 /* Sums of a launch; so many copies of them are added up in the end. */
@@ -65,10 +93,12 @@ struct InSituTransfer {
   uint64_t source;   /* launch << 38 | cta << 11 */
   uint64_t receiver; /* the same */
   uint64_t bytes;
-  uint64_t count;
+  uint64_t count;    /* loads */
+  uint64_t stored;   /* bytes that the source stored, read first */
+  uint64_t unused;
 };
 
-/* CTA numbers of rows that say something else of two launches: bytes are stored bytes read first, count bytes with several writers; */
+/* CTA numbers of rows that say something of two launches only: count is bytes with several writers; */
 #define IN_SITU_OF_LAUNCHES 0x7ffffff
 /* bytes are bytes perhaps received before. */
 #define IN_SITU_PERHAPS_AGAIN 0x7fffffe
@@ -78,6 +108,7 @@ struct InSituContext {
   uint64_t version;
   const struct InSituBlock *blocks;
   uint64_t block_mask;      /* places for blocks less one */
+  uint64_t *known;
   uint64_t *sums;           /* of each slot IN_SITU_COPIES times IN_SITU_SUMS */
   struct InSituReader *readers;
   uint64_t reader_mask;     /* places for readers less one; at least 31 */
@@ -90,7 +121,7 @@ struct InSituContext {
   uint64_t block_bits;      /* what is left of launch << 38 | cta << 11 | … of a block of CTAs: without the lower bits of the CTA */
 };
 
-#define IN_SITU_VERSION 0x200000002ull
+#define IN_SITU_VERSION 0x300000001ull
 
 #define IN_SITU_LAUNCH_SHIFT 38
 #define IN_SITU_CTA_SHIFT 11

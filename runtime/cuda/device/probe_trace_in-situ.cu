@@ -1,287 +1,13 @@
 // The handler of the protocol `in-situ`: classifies each access with the shadow of what it touches, and adds it up. Nothing is recorded.
 // docs/capture/in-situ.md has the rules, in_situ.h those of one entry.
+//
+// No lane works together with others here: where the lanes of a warp are apart, `__match_any_sync` and its like wait, take as long as an
+// atomic operation if the values differ, and let groups of lanes run one after the other. Hardware makes one of additions to the same place.
 
-#include "in_situ.h"
+#include "in_situ_words.cuh"
 #include "selection.h"
 
-#if !defined(SUPERSTEP_ON_HOST) && __CUDA_ARCH__ < 900
-#error "the protocol in-situ exchanges 16 bytes at once, which GPUs before sm_90 cannot; build for sm_90 or newer (--gpu-arch)"
-#endif
-
 namespace {
-
-typedef InSituEntry Entry;
-typedef unsigned long long ulong64;
-
-// A test runs the rules below on the host (src/in_situ/on_host.cpp), where these are its own.
-#ifndef SUPERSTEP_ON_HOST
-__device__ inline unsigned lane_number() {
-  unsigned lane;
-  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
-  return lane;
-}
-
-__device__ inline unsigned sm_number() {
-  unsigned sm;
-  asm("mov.u32 %0, %%smid;" : "=r"(sm));
-  return sm;
-}
-
-// Past the first-level cache, which other SMs' exchanges do not reach.
-__device__ inline Entry load(const void *place) {
-  Entry e;
-  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
-  return e;
-}
-
-// What the first-level cache may have instead. For what is only ever exchanged, and whose bits only grow within a launch: what the cache
-// lacks costs an exchange that fails.
-__device__ inline Entry load_cached(const void *place) {
-  Entry e;
-  asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
-  return e;
-}
-
-// Puts `next` where `old` is, and says what was there.
-__device__ inline Entry exchange(void *place, Entry old, Entry next) {
-  Entry was;
-  asm volatile("{\n"
-               ".reg .b128 o, n, w;\n"
-               "mov.b128 o, {%2, %3};\n"
-               "mov.b128 n, {%4, %5};\n"
-               "atom.relaxed.gpu.global.cas.b128 w, [%6], o, n;\n"
-               "mov.b128 {%0, %1}, w;\n"
-               "}"
-               : "=l"(was.before), "=l"(was.now)
-               : "l"(old.before), "l"(old.now), "l"(next.before), "l"(next.now), "l"(place)
-               : "memory");
-  return was;
-}
-
-__device__ inline void add(uint64_t *word, uint64_t value) {
-  asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"((ulong64)value) : "memory");
-}
-#endif
-
-__device__ inline bool equal(Entry a, Entry b) { return a.before == b.before && a.now == b.now; }
-
-// A field of the context, which no kernel changes.
-template <class T> __device__ inline T constant(T const *field) {
-  static_assert(sizeof(T) == 8, "fields are words");
-  return (T)__ldg(reinterpret_cast<const ulong64 *>(field));
-}
-
-// The thread's launch, CTA and number, as `now` has them, and where its accesses add up.
-struct Me {
-  const InSituContext *context;
-  uint64_t now, launch;
-  uint64_t *sums;
-
-  __device__ Me(const void *of, ulong64 parameter) : context(static_cast<const InSituContext *>(of)) {
-    const unsigned cta = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
-    const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-    launch = parameter & ((1u << IN_SITU_LAUNCH_BITS) - 1);
-    now = launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)cta << IN_SITU_CTA_SHIFT | thread;
-    const unsigned slot = (unsigned)(parameter >> IN_SITU_SLOT_SHIFT) & IN_SITU_SLOT_MASK;
-    sums = constant(&context->sums) + (slot * IN_SITU_COPIES + sm_number() % IN_SITU_COPIES) * IN_SITU_SUMS;
-  }
-};
-
-// The shadow entry of the word at `address`; null where there is none.
-__device__ inline Entry *entry_of(const InSituContext *context, uint64_t address) {
-  const uint64_t number = address >> IN_SITU_BLOCK_SHIFT;
-  const ulonglong2 block = __ldg(reinterpret_cast<const ulonglong2 *>(constant(&context->blocks) + (number & constant(&context->block_mask))));
-  if (block.x != number + 1) return nullptr;
-  return reinterpret_cast<Entry *>(block.y) + (address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
-}
-
-// The class of bytes whose entry is `e`.
-__device__ inline unsigned class_of(Me me, Entry e) {
-  if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0) return IN_SITU_LOCAL;
-  const uint64_t source = in_situ_source(e, me.launch);
-  if (source == 0) return IN_SITU_INPUT;
-  if (source & IN_SITU_SPECIAL) return source >> 60 == 0xe ? IN_SITU_UNKNOWN : IN_SITU_UNINITIALISED;
-  const bool same_cta = ((source ^ me.now) >> IN_SITU_CTA_SHIFT & IN_SITU_CTA_MASK) == 0;
-  if (same_cta && !(source & IN_SITU_BEFORE_SEVERAL)) {
-    const uint32_t *kernels = constant(&me.context->kernels);
-    if (__ldg(kernels + (source >> IN_SITU_LAUNCH_SHIFT)) == __ldg(kernels + me.launch)) return IN_SITU_OWN;
-  }
-  return IN_SITU_COMMUNICATED;
-}
-
-// Whether bytes that do not count as local may be so.
-__device__ inline bool is_perhaps_local(Me me, Entry e) {
-  return (e.before & IN_SITU_SEVERAL_THREADS) && e.before != IN_SITU_UNWRITTEN && in_situ_has_now(e) &&
-         e.now >> IN_SITU_LAUNCH_SHIFT == me.launch;
-}
-
-// Adds to the row of a source and a receiver in the table of transfers.
-__device__ __attribute__((noinline)) void transfer(Me me, uint64_t source, uint64_t receiver, uint64_t bytes, uint64_t count) {
-  const InSituContext *context = me.context;
-  uint64_t hash = superstep_mix(source * 0x9e3779b97f4a7c15ull ^ receiver);
-  const Entry free = {0, 0}, mine = {source, receiver};
-  for (unsigned tries = 0; tries < 64; ++tries, ++hash) {
-    InSituTransfer *row = constant(&context->transfers) + (hash & constant(&context->transfer_mask));
-    Entry was = load(row);
-    if (equal(was, free)) {
-      was = exchange(row, free, mine);
-      if (equal(was, free)) {
-        add(me.sums + IN_SITU_NEW_ROWS, 1);
-        was = mine;
-      }
-    }
-    if (equal(was, mine)) {
-      add(&row->bytes, bytes);
-      if (count != 0) add(&row->count, count);
-      return;
-    }
-  }
-  add(me.sums + IN_SITU_LOST_BYTES, bytes);
-}
-
-// Of bytes that the CTA received, those that it had not yet in this launch. Sets `full` where nobody knows.
-__device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool *full) {
-  const InSituContext *context = me.context;
-  const uint64_t who = me.now & ~(uint64_t)0x7ff;
-  // Neighbouring words lie in neighbouring places. Steps differ from word to word, so that a crowded place stays short.
-  const uint64_t hash = superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull), step = (hash >> 32 | 1) << 5;
-  uint64_t row = hash << 5;
-  for (unsigned tries = 0; tries < 64; ++tries, row += step) {
-    InSituReader *place = constant(&context->readers) + ((row + (word & 31)) & constant(&context->reader_mask));
-    Entry was = load_cached(place);
-    for (;;) {
-      const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == who;
-      // Launches run one after the other: what is not of this one is over.
-      if (!is_mine && was.before >> IN_SITU_LAUNCH_SHIFT == me.launch) break;
-      const uint64_t known = is_mine ? was.before & 0xf : 0;
-      if ((bytes & ~known) == 0) return 0;
-      const Entry next = {who | known | bytes, word};
-      const Entry found = exchange(place, was, next);
-      if (equal(found, was)) return bytes & ~(unsigned)known;
-      was = found;
-    }
-  }
-  *full = true;
-  return 0;
-}
-
-__device__ inline bool is_split(Entry e) { return e.before == IN_SITU_IS_SPLIT; }
-
-// The entries of the bytes of a word that is split.
-__device__ inline Entry *bytes_of(Me me, Entry e) { return reinterpret_cast<Entry *>(constant(&me.context->split)) + 4 * e.now; }
-
-// Marks bytes of what an entry that is not split says as read; answers those that were not. Where it has been split, `e` is its mark.
-__device__ inline unsigned mark_entry(Me me, Entry *place, Entry *e, unsigned marks) {
-  while (!is_split(*e)) {
-    const unsigned unread = marks & ~(unsigned)(in_situ_source(*e, me.launch) >> IN_SITU_BEFORE_READ_SHIFT);
-    if (unread == 0) return 0;
-    const Entry was = exchange(place, *e, in_situ_mark(*e, me.launch, unread));
-    if (equal(was, *e)) return unread;
-    *e = was; // marks and writers of this launch can have been added, or it was split: the source is the same
-  }
-  return 0;
-}
-
-// The same for any entry; answers how many they were.
-__device__ inline unsigned mark(Me me, Entry *place, Entry e, unsigned marks) {
-  unsigned count = __popc(mark_entry(me, place, &e, marks));
-  if (!is_split(e)) return count;
-  Entry *parts = bytes_of(me, e);
-  for (unsigned byte = 0; byte < 4; ++byte) {
-    Entry part = load(parts + byte);
-    if (marks >> byte & 1) count += __popc(mark_entry(me, parts + byte, &part, 1));
-  }
-  return count;
-}
-
-// What follows from `bytes` of a word that communicate, which the entry calls `marks`: those read first, and those received. Called by
-// the lanes that have some.
-__device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entry e, uint64_t address, unsigned bytes,
-                                                       unsigned marks, bool counts) {
-  const uint64_t source = in_situ_source(e, me.launch);
-  const uint64_t launch = source >> IN_SITU_LAUNCH_SHIFT;
-  const uint64_t of_source = launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT;
-  const unsigned unread = mark(me, place, e, marks);
-  const bool several = source & IN_SITU_BEFORE_SEVERAL;
-  bool full = false;
-  const unsigned first = first_here(me, address >> 2, bytes, &full);
-
-  const unsigned mask = __activemask();
-  if (__all_sync(mask, unread == 0 && first == 0 && !full)) return;
-  const unsigned lane = lane_number();
-  const unsigned of_launch = __match_any_sync(mask, (unsigned)launch);
-  const unsigned stored = __reduce_add_sync(of_launch, unread);
-  const unsigned unsure = __reduce_add_sync(of_launch, several ? __popc(first) : 0);
-  const unsigned again = __reduce_add_sync(of_launch, full ? __popc(bytes) : 0);
-  if (lane == (unsigned)__ffs(of_launch) - 1) {
-    const uint64_t receiver = me.launch << IN_SITU_LAUNCH_SHIFT;
-    if (stored | unsure)
-      transfer(me, of_source, receiver | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT, stored, unsure);
-    if (again)
-      transfer(me, of_source, receiver | (uint64_t)IN_SITU_PERHAPS_AGAIN << IN_SITU_CTA_SHIFT, again, 0);
-  }
-  const uint64_t block_bits = constant(&me.context->block_bits), from = source & block_bits;
-  const unsigned of_block = __match_any_sync(mask, (ulong64)from);
-  const unsigned received = __reduce_add_sync(of_block, several ? 0 : __popc(first));
-  const unsigned reads = __reduce_add_sync(of_block, !several && first != 0 && counts ? 1 : 0);
-  if (received != 0 && lane == (unsigned)__ffs(of_block) - 1) transfer(me, from, me.now & block_bits, received, reads);
-}
-
-// A write of the `bytes` bytes that an entry stands for, which is not split. Where it has been split, `e` is its mark.
-__device__ inline void write_entry(Me me, Entry *place, Entry *e, unsigned bytes, bool plain) {
-  while (!is_split(*e)) {
-    const Entry next = in_situ_written(*e, me.now, plain);
-    // Also where nothing changes: the thread's own loads must see from now on that it may have written.
-    const Entry was = exchange(place, *e, next);
-    if (equal(was, *e)) {
-      const bool is_new = e->now >> IN_SITU_LAUNCH_SHIFT != me.launch;
-      const bool several = next.before & IN_SITU_NOW_SEVERAL, had = !is_new && e->before & IN_SITU_NOW_SEVERAL;
-      if (several && !had) add(me.sums + IN_SITU_SEVERAL_WRITERS, bytes);
-      const bool racing = several && next.now & IN_SITU_PLAIN, raced = had && e->now & IN_SITU_PLAIN;
-      if (racing && !raced) add(me.sums + IN_SITU_RACING, bytes);
-      return;
-    }
-    *e = was;
-  }
-}
-
-// The same for any entry.
-__device__ __attribute__((noinline)) void write(Me me, Entry *place, Entry e, unsigned bytes, bool plain) {
-  write_entry(me, place, &e, bytes, plain);
-  if (!is_split(e)) return;
-  Entry *parts = bytes_of(me, e);
-  for (unsigned byte = 0; byte < 4; ++byte) {
-    Entry part = load(parts + byte);
-    write_entry(me, parts + byte, &part, 1, plain);
-  }
-}
-
-// The entries of a word's bytes, made if need be; null where there is no room for them.
-__device__ Entry *split(Me me, Entry *place, Entry e) {
-  Entry *own = nullptr;
-  uint64_t number = 0;
-  while (!is_split(e)) {
-    if (own == nullptr) {
-      number = atomicAdd(reinterpret_cast<ulong64 *>(me.context->split), 1ull) + 1;
-      if (number >= constant(&me.context->split_most)) return nullptr;
-      own = bytes_of(me, {IN_SITU_IS_SPLIT, number});
-    }
-    for (unsigned byte = 0; byte < 4; ++byte) {
-      // The marks of the byte go where those of a single byte are.
-      const uint64_t past = e.before >> (IN_SITU_BEFORE_READ_SHIFT + byte) & 1, present = e.before >> (IN_SITU_NOW_READ_SHIFT + byte) & 1;
-      Entry one = e;
-      if (!(e.before & IN_SITU_SPECIAL)) one.before = (e.before & ~(uint64_t)0x3fc) | past << IN_SITU_BEFORE_READ_SHIFT;
-      if (in_situ_has_now(e)) one.before = (one.before & ~(uint64_t)0x3c) | present << IN_SITU_NOW_READ_SHIFT;
-      own[byte] = one;
-    }
-    __threadfence();
-    const Entry next = {IN_SITU_IS_SPLIT, number};
-    const Entry was = exchange(place, e, next);
-    if (equal(was, e)) return own;
-    e = was;
-  }
-  return bytes_of(me, e);
-}
 
 // An access to any bytes, lane by lane.
 __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
@@ -291,23 +17,23 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
     unsigned bytes = 0xf;
     if (word < address) bytes &= 0xf << (address - word);
     if (word + 4 > end) bytes &= 0xf >> (word + 4 - end);
-    Entry *place = entry_of(me.context, word);
+    Entry *place = entry_of(me, word, operation != IN_SITU_LOAD);
     if (place == nullptr) {
       const unsigned amount = __popc(bytes);
       if (operation != IN_SITU_STORE) {
-        add(me.sums + IN_SITU_BYTES + IN_SITU_UNKNOWN, amount);
-        add(me.sums + IN_SITU_UNSHADOWED_LOADED, amount);
+        add(me.sums() + IN_SITU_BYTES + IN_SITU_UNKNOWN, amount);
+        add(me.sums() + IN_SITU_UNSHADOWED_LOADED, amount);
       }
-      if (operation != IN_SITU_LOAD) add(me.sums + IN_SITU_UNSHADOWED_STORED, amount);
+      if (operation != IN_SITU_LOAD) add(me.sums() + IN_SITU_UNSHADOWED_STORED, amount);
       continue;
     }
-    Entry e = load(place);
+    Entry e = load_shared(place);
     Entry *parts = nullptr;
     if (is_split(e) || (operation != IN_SITU_LOAD && bytes != 0xf)) {
       parts = split(me, place, e);
       if (parts == nullptr) {
-        add(me.sums + IN_SITU_NOT_SPLIT, 1);
-        e = load(place);
+        add(me.sums() + IN_SITU_NOT_SPLIT, 1);
+        e = load_shared(place);
       }
     }
     const unsigned steps = parts == nullptr ? 1 : 4;
@@ -318,12 +44,12 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
         own_bytes = bytes & 1u << step;
         if (own_bytes == 0) continue;
         at = parts + step;
-        e = load(at);
+        e = load_shared(at);
       }
       if (operation != IN_SITU_STORE) {
         const unsigned found = class_of(me, e), amount = __popc(own_bytes);
-        add(me.sums + IN_SITU_BYTES + found, amount);
-        if (found != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, amount);
+        add(me.sums() + IN_SITU_BYTES + found, amount);
+        if (found != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums() + IN_SITU_PERHAPS_LOCAL, amount);
         if (found == IN_SITU_COMMUNICATED) {
           communicated(me, at, e, word, own_bytes, parts == nullptr ? bytes : 1, counts);
           counts = false;
@@ -334,87 +60,153 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
   }
 }
 
-// Counts the lanes in `mask`, of one class.
-__device__ inline void count(Me me, unsigned mask, unsigned operation, unsigned width_log2, unsigned of_class) {
-  add(me.sums + IN_SITU_THREADS + (operation * 5 + width_log2) * 8 + of_class, __popc(mask));
+// Counts an access.
+__device__ inline void count(Me me, unsigned operation, unsigned width_log2, unsigned of_class) {
+  add(me.sums() + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + of_class, 1);
 }
 
-// Counts the lanes that a group lacks: groups follow from them and from the threads.
-__device__ inline void count_missing(Me me, unsigned mask, unsigned operation) {
-  if (mask != 0xffffffffu) add(me.sums + IN_SITU_MISSING + operation, 32 - __popc(mask));
+// Of the lanes in `mask`, which come together, the first counts how many are missing: groups follow from these and from the threads.
+__device__ ALWAYS_INLINE bool counts_missing(unsigned mask) {
+  return mask != 0xffffffffu && lane_number() == (unsigned)__ffs(mask) - 1;
 }
 
-// The lanes in `mask`, which come here together, from sites with one operation and one width.
-__device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t address, unsigned width_bytes) {
-  const unsigned lane = lane_number();
-  const unsigned leader = __ffs(mask) - 1;
-  const bool leads = lane == leader;
-  const unsigned width_log2 = width_bytes < 2 ? 0 : width_bytes < 4 ? 1 : width_bytes < 8 ? 2 : width_bytes < 16 ? 3 : 4;
-  const bool is_usual = width_bytes == 1u << width_log2;
-  if (!is_usual) {
-    if (leads) {
-      add(me.sums + IN_SITU_ODD_THREADS + operation, __popc(mask));
-      add(me.sums + IN_SITU_ODD_BYTES + operation, (uint64_t)__popc(mask) * width_bytes);
-      count_missing(me, mask, operation);
-    }
-    access_bytes(me, operation, address, width_bytes);
-    __syncwarp(mask);
-    return;
-  }
-  Entry *place = nullptr;
-  unsigned of_class = IN_SITU_NONE;
-  const unsigned words = width_bytes >= 4 ? width_bytes / 4 : 1;
-  const unsigned bytes = width_bytes >= 4 ? 0xf : ((1u << width_bytes) - 1) << (address & 3);
-  // Whole words, or loads from one, all in one block, aligned: 16 bytes never cross it. What the first look finds holds: later, they may
-  // have been split.
+// What a first look at an access finds, which holds: later, words may have been split.
+struct Look {
+  bool is_simple; // whole words, or a load from one, none split, and all of one class
+  unsigned words, of_class;
+  unsigned bytes; // of each word
+  Entry *place;
   Entry entries[4];
-  bool simple = (width_bytes >= 4 || operation == IN_SITU_LOAD) && (address & (width_bytes - 1)) == 0;
-  if (simple) {
-    place = entry_of(me.context, address);
-    simple = place != nullptr;
-  }
-  if (simple) {
+};
+
+// 16 bytes, aligned, never cross the border of a block.
+__device__ inline Look look(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
+  Look found;
+  found.words = width_bytes >= 4 ? width_bytes / 4 : 1;
+  found.bytes = width_bytes >= 4 ? 0xf : ((1u << width_bytes) - 1) << (address & 3);
+  found.of_class = IN_SITU_NONE;
+  found.is_simple = false;
+  if ((width_bytes < 4 && operation != IN_SITU_LOAD) || (address & (width_bytes - 1)) != 0) return found;
+  found.place = entry_of(me, address, operation != IN_SITU_LOAD);
+  if (found.place == nullptr) return found;
+  bool is_simple = true;
 #pragma unroll
-    for (unsigned i = 0; i < 4; ++i)
-      if (i < words) entries[i] = load(place + i);
+  for (unsigned i = 0; i < 4; ++i)
+    if (i < found.words) found.entries[i] = load(found.place + i);
 #pragma unroll
-    for (unsigned i = 0; i < 4; ++i)
-      if (i < words) simple = simple && !is_split(entries[i]);
-  }
-  if (simple && operation != IN_SITU_STORE) {
-    of_class = class_of(me, entries[0]);
+  for (unsigned i = 0; i < 4; ++i)
+    if (i < found.words) is_simple = is_simple && !is_split(found.entries[i]);
+  if (is_simple && operation != IN_SITU_STORE) {
+    const unsigned of_class = class_of(me, found.entries[0]);
 #pragma unroll
     for (unsigned i = 1; i < 4; ++i)
-      if (i < words) simple = simple && class_of(me, entries[i]) == of_class;
-    if (!simple) of_class = IN_SITU_NONE;
+      if (i < found.words) is_simple = is_simple && class_of(me, found.entries[i]) == of_class;
+    if (is_simple) found.of_class = of_class;
   }
-  const unsigned first_class = __shfl_sync(mask, of_class, leader);
-  if (__all_sync(mask, of_class == first_class)) {
-    if (leads) count(me, mask, operation, width_log2, of_class);
-  } else {
-    const unsigned same = __match_any_sync(mask, of_class);
-    if (lane == (unsigned)__ffs(same) - 1) count(me, same, operation, width_log2, of_class);
+  found.is_simple = is_simple;
+  return found;
+}
+
+// A word of a load that is simple. Answers whether all is known of what it received.
+__device__ inline bool load_word(Me me, const Look &found, unsigned i, uint64_t address) {
+  const Entry e = found.entries[i];
+  if (found.of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums() + IN_SITU_PERHAPS_LOCAL, __popc(found.bytes));
+  if (found.of_class != IN_SITU_COMMUNICATED) return true;
+  return communicated(me, found.place + i, e, (address & ~(uint64_t)3) + 4 * i, found.bytes, found.bytes, i == 0);
+}
+
+__device__ inline void store_word(Me me, const Look &found, unsigned i, bool plain) {
+  const Entry e = found.entries[i];
+  // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
+  if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (!plain || e.now & IN_SITU_PLAIN)) return;
+  write(me, found.place + i, e, 4, plain);
+}
+
+// An access whose lanes are counted one by one.
+__device__ inline void access(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
+  const unsigned width_log2 = width_bytes < 2 ? 0 : width_bytes < 4 ? 1 : width_bytes < 8 ? 2 : width_bytes < 16 ? 3 : 4;
+  if (width_bytes != 1u << width_log2) {
+    add(me.sums() + IN_SITU_ODD_THREADS + operation, 1);
+    add(me.sums() + IN_SITU_ODD_BYTES + operation, width_bytes);
+    return access_bytes(me, operation, address, width_bytes);
   }
-  if (leads) count_missing(me, mask, operation);
-  if (!simple) {
-    access_bytes(me, operation, address, width_bytes);
-  } else {
+  const Look found = look(me, operation, address, width_bytes);
+  count(me, operation, width_log2, found.of_class);
+  if (!found.is_simple) return access_bytes(me, operation, address, width_bytes);
 #pragma unroll
-    for (unsigned i = 0; i < 4; ++i) {
-      if (i >= words) break;
-      const Entry e = entries[i];
-      if (operation != IN_SITU_STORE) {
-        if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, __popc(bytes));
-        if (of_class == IN_SITU_COMMUNICATED)
-          communicated(me, place + i, e, (address & ~(uint64_t)3) + 4 * i, bytes, bytes, i == 0);
-      }
-      // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
-      const bool is_known = ((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (operation != IN_SITU_STORE || e.now & IN_SITU_PLAIN);
-      if (operation != IN_SITU_LOAD && !is_known)
-        write(me, place + i, e, 4, operation == IN_SITU_STORE);
-    }
+  for (unsigned i = 0; i < 4; ++i) {
+    if (i >= found.words) break;
+    if (operation != IN_SITU_STORE) load_word(me, found, i, address);
+    if (operation != IN_SITU_LOAD) store_word(me, found, i, operation == IN_SITU_STORE);
   }
-  __syncwarp(mask);
+}
+
+__device__ __attribute__((noinline)) bool is_left_out_by(const void *context, ulong64 launch) {
+  return superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection);
+}
+
+// Whether the accesses of the CTA are not to be added up.
+__device__ inline bool is_left_out(const void *context, ulong64 launch) { return launch >> 62 && is_left_out_by(context, launch); }
+
+// What rows of a CTA have in common.
+__device__ ALWAYS_INLINE uint64_t row_of(unsigned cta, uint64_t launch) {
+  return (uint64_t)cta << 39 | cta >> 25 << 8 | launch % IN_SITU_KNOWN_LAUNCHES << 2;
+}
+
+// The row of a word, without its class.
+__device__ ALWAYS_INLINE uint64_t known_row(uint64_t of_cta, uint64_t address) { return of_cta ^ address >> 22 << 12; }
+
+// Where it lies. Four words in a row have rows in a row.
+__device__ ALWAYS_INLINE unsigned known_place(uint64_t of_cta, uint64_t address) {
+  const unsigned mixed = ((unsigned)(address >> 22) ^ (unsigned)(of_cta >> 32) * 0x9e3779b1u) * 0x85ebca6bu;
+  return (((unsigned)address << 1 ^ mixed >> 8) & (IN_SITU_KNOWN_BYTES - 32)) | ((unsigned)address << 1 & 0x18);
+}
+
+// The class of a load's bytes, IN_SITU_KNOWN_*, that another load of the CTA has found in this launch; 0 where that is not known.
+template <unsigned width_bytes> __device__ ALWAYS_INLINE unsigned known_class(const InSituFunction *function, uint64_t address) {
+  const uint64_t place = function->known + known_place(function->row, address), row = known_row(function->row, address);
+  const uint64_t code = load_known(reinterpret_cast<const void *>(place)) ^ row;
+  bool is_known = code - 1 < 3;
+#pragma unroll
+  for (unsigned i = 1; i < 4; ++i)
+    if (4 * i < width_bytes) is_known = is_known && (load_known(reinterpret_cast<const void *>(place + 8 * i)) ^ row) == code;
+  return is_known ? (unsigned)code : 0;
+}
+
+template <unsigned width_bytes> __device__ inline void keep_known(Me me, uint64_t address, unsigned code) {
+  const uint64_t of_cta = row_of((unsigned)(me.now >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK, me.launch());
+  const uint64_t place = reinterpret_cast<uint64_t>(constant(&me.context->known)) + known_place(of_cta, address);
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i)
+    if (4 * i < width_bytes) store_known(reinterpret_cast<void *>(place + 8 * i), known_row(of_cta, address) | code);
+}
+
+// Answers of `load_of` beside IN_SITU_KNOWN_*.
+#define COUNTED 0
+#define LOCAL 4
+
+// A load of whose class nothing is known. Answers what it is to be counted as.
+template <unsigned width_bytes> __device__ __attribute__((noinline)) unsigned load_of(const void *context, ulong64 launch, uint64_t address) {
+  if (is_left_out(context, launch)) return COUNTED;
+  const Me me(context, launch);
+  const Look found = look(me, IN_SITU_LOAD, address, width_bytes);
+  if (found.of_class == IN_SITU_LOCAL) return LOCAL;
+  unsigned code = COUNTED;
+  if (found.of_class == IN_SITU_INPUT) code = IN_SITU_KNOWN_INPUT;
+  if (found.of_class == IN_SITU_OWN) code = IN_SITU_KNOWN_OWN;
+  if (found.of_class == IN_SITU_COMMUNICATED) code = IN_SITU_KNOWN_COMMUNICATED;
+  bool is_known = code != COUNTED && width_bytes >= 4;
+  if (code == COUNTED)
+    count(me, IN_SITU_LOAD, width_bytes == 1 ? 0 : width_bytes == 2 ? 1 : width_bytes == 4 ? 2 : width_bytes == 8 ? 3 : 4, found.of_class);
+  if (!found.is_simple) {
+    access_bytes(me, IN_SITU_LOAD, address, width_bytes);
+    return COUNTED;
+  }
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i)
+    if (i < found.words) is_known &= load_word(me, found, i, address);
+  if (is_known) keep_known<width_bytes>(me, address, code);
+  return code;
 }
 
 __device__ inline unsigned operation_of(unsigned site) {
@@ -423,42 +215,157 @@ __device__ inline unsigned operation_of(unsigned site) {
 }
 
 // Each kind of access is a function of its own: inlined at every site, they would be most of a kernel, and ptxas would take minutes.
-template <unsigned operation, unsigned width_bytes>
-__device__ __attribute__((noinline)) void access_of(const void *context, ulong64 launch, uint64_t address) {
-  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
-  access(Me(context, launch), __activemask(), operation, address, width_bytes);
+template <unsigned width_bytes> __device__ __attribute__((noinline)) void store_of(const void *context, ulong64 launch, uint64_t address) {
+  if (is_left_out(context, launch)) return;
+  const Me me(context, launch);
+  const Look found = look(me, IN_SITU_STORE, address, width_bytes);
+  if (!found.is_simple) return access_bytes(me, IN_SITU_STORE, address, width_bytes);
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i)
+    if (i < found.words) store_word(me, found, i, true);
 }
 
-// Accesses of other widths, and such whose sites or widths differ from lane to lane, group by group.
-__device__ __attribute__((noinline)) void access_any(const void *context, ulong64 launch, unsigned site, uint64_t address,
-                                                     unsigned width_bytes) {
-  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
+// Counts the lanes that come together as an access group.
+__device__ inline void count_group(Me me, unsigned operation) {
   const unsigned mask = __activemask();
-  const unsigned same = __match_any_sync(mask, site) & __match_any_sync(mask, width_bytes);
-  access(Me(context, launch), same, operation_of(site), address, width_bytes);
+  if (counts_missing(mask)) add(me.sums() + IN_SITU_MISSING + operation, 32 - __popc(mask));
 }
 
-template <unsigned operation>
-__device__ inline void choose(const void *context, ulong64 launch, unsigned site, uint64_t address, unsigned width_bytes) {
-  switch (width_bytes) {
-  case 1: return access_of<operation, 1>(context, launch, address);
-  case 2: return access_of<operation, 2>(context, launch, address);
-  case 4: return access_of<operation, 4>(context, launch, address);
-  case 8: return access_of<operation, 8>(context, launch, address);
-  case 16: return access_of<operation, 16>(context, launch, address);
-  default: return access_any(context, launch, site, address, width_bytes);
+template <unsigned width_bytes> __device__ __attribute__((noinline)) void atomic_of(const void *context, ulong64 launch, uint64_t address) {
+  if (is_left_out(context, launch)) return;
+  const Me me(context, launch);
+  count_group(me, IN_SITU_ATOMIC);
+  access(me, IN_SITU_ATOMIC, address, width_bytes);
+}
+
+// Accesses of other widths, and such whose sites or widths may differ from lane to lane.
+__device__ __attribute__((noinline)) void access_any(const void *context, ulong64 launch, unsigned operation, uint64_t address,
+                                                     unsigned width_bytes) {
+  if (is_left_out(context, launch)) return;
+  const Me me(context, launch);
+  count_group(me, operation);
+  access(me, operation, address, width_bytes);
+}
+
+__device__ ALWAYS_INLINE void count_missing(const void *context, ulong64 launch, unsigned *missing, unsigned operation, unsigned mask) {
+  *missing += 32 - __popc(mask);
+  if (*missing < 1u << 31) return;
+  if (!is_left_out(context, launch)) add(sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_MISSING + operation, *missing);
+  *missing = 0;
+}
+
+// Most loads end here: in lines that only the host has written, or with what the CTA knows.
+template <unsigned width_log2>
+__device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
+  constexpr unsigned width_bytes = 1u << width_log2;
+  auto &loads = function->loads[width_log2];
+  const unsigned mask = __activemask();
+  if (counts_missing(mask)) count_missing(context, launch, &function->missing[IN_SITU_LOAD], IN_SITU_LOAD, mask);
+  loads.all += 1;
+  const unsigned number = (unsigned)(address >> IN_SITU_BLOCK_SHIFT);
+  const ulonglong2 block = load_block(reinterpret_cast<const InSituBlock *>(function->blocks) + (number & function->block_mask));
+  unsigned code = 0;
+  if ((((unsigned)address & (width_bytes - 1)) | ((unsigned)block.x ^ number)) == 0) {
+    const unsigned stored_in = load_line(line_place(block.y, address));
+    if (stored_in == 0) return;
+    // Where the present launch has stored, the thread itself may have.
+    if ((int)stored_in < (int)function->launch) code = known_class<width_bytes>(function, address);
   }
+  if (__builtin_expect(code == 0, 0)) {
+    code = load_of<width_bytes>(context, launch, address);
+    loads.all -= code == COUNTED;
+    loads.local += code == LOCAL;
+  }
+  loads.communicated += code == IN_SITU_KNOWN_COMMUNICATED;
+  loads.own += code == IN_SITU_KNOWN_OWN;
+}
+
+template <unsigned width_log2>
+__device__ ALWAYS_INLINE void store_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
+  const unsigned mask = __activemask();
+  if (counts_missing(mask)) count_missing(context, launch, &function->missing[IN_SITU_STORE], IN_SITU_STORE, mask);
+  function->stores[width_log2] += 1;
+  store_of<1u << width_log2>(context, launch, address);
+}
+
+// An access of a width that is known when the kernel is compiled.
+template <unsigned width_log2>
+__device__ ALWAYS_INLINE void access_at(const void *context, ulong64 launch, unsigned operation, uint64_t address, InSituFunction *function) {
+  if (operation == IN_SITU_LOAD) return load_at<width_log2>(context, launch, address, function);
+  if (operation == IN_SITU_STORE) return store_at<width_log2>(context, launch, address, function);
+  atomic_of<1u << width_log2>(context, launch, address);
+}
+
+// `is_constant`: site and width are constants here.
+__device__ ALWAYS_INLINE void access_from(void *context, ulong64 launch, unsigned site, void *address, unsigned width_bytes, void *own,
+                                          bool is_constant) {
+  InSituFunction *function = static_cast<InSituFunction *>(own);
+  const uint64_t where = reinterpret_cast<uint64_t>(address);
+  const unsigned operation = operation_of(site);
+  if (!is_constant) return access_any(context, launch, operation, where, width_bytes);
+  switch (width_bytes) {
+  case 1: return access_at<0>(context, launch, operation, where, function);
+  case 2: return access_at<1>(context, launch, operation, where, function);
+  case 4: return access_at<2>(context, launch, operation, where, function);
+  case 8: return access_at<3>(context, launch, operation, where, function);
+  case 16: return access_at<4>(context, launch, operation, where, function);
+  default: return access_any(context, launch, operation, where, width_bytes);
+  }
+}
+
+__device__ ALWAYS_INLINE void hand_over(uint64_t *sum, uint64_t *counted) {
+  if (*counted != 0) add(sum, *counted);
+  *counted = 0;
+}
+
+template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over_width(uint64_t *sums, InSituFunction *function) {
+  auto &loads = function->loads[width_log2];
+  uint64_t *classes = sums + IN_SITU_THREADS + width_log2 * 8;
+  if (loads.all != 0) {
+    loads.all -= loads.communicated + loads.own + loads.local;
+    hand_over(classes + IN_SITU_INPUT, &loads.all);
+    hand_over(classes + IN_SITU_COMMUNICATED, &loads.communicated);
+    hand_over(classes + IN_SITU_OWN, &loads.own);
+    hand_over(classes + IN_SITU_LOCAL, &loads.local);
+  }
+  hand_over(classes + IN_SITU_STORE * IN_SITU_WIDTHS * 8 + IN_SITU_NONE, &function->stores[width_log2]);
 }
 
 } // namespace
 
+static_assert(sizeof(InSituFunction) == 30 * sizeof(uint64_t), "so many words the instrumenter keeps for it: OWN_WORDS in instrument/src/probe.rs");
+
+// A function that has accesses begins: `own` is its own place, in which it counts.
+extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_begin(void *of, unsigned long long launch, void *own) {
+  const InSituContext *context = static_cast<const InSituContext *>(of);
+  InSituFunction *function = static_cast<InSituFunction *>(own);
+  const unsigned cta = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  *function = {};
+  function->launch = (unsigned)launch & ((1u << IN_SITU_LAUNCH_BITS) - 1);
+  function->row = row_of(cta, function->launch);
+  function->blocks = reinterpret_cast<uint64_t>(constant(&context->blocks));
+  function->known = reinterpret_cast<uint64_t>(constant(&context->known));
+  function->block_mask = (unsigned)constant(&context->block_mask);
+}
+
 extern "C" __device__ __attribute__((always_inline)) void
-__superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes) {
-  const uint64_t where = reinterpret_cast<uint64_t>(address);
-  if (!__builtin_constant_p(site) || !__builtin_constant_p(width_bytes)) return access_any(context, launch, site, where, width_bytes);
-  switch (operation_of(site)) {
-  case IN_SITU_LOAD: return choose<IN_SITU_LOAD>(context, launch, site, where, width_bytes);
-  case IN_SITU_STORE: return choose<IN_SITU_STORE>(context, launch, site, where, width_bytes);
-  default: return choose<IN_SITU_ATOMIC>(context, launch, site, where, width_bytes);
+__superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes, void *own) {
+  access_from(context, launch, site, address, width_bytes, own, __builtin_constant_p(site) && __builtin_constant_p(width_bytes));
+}
+
+// The function may end, or go on.
+extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_end(void *context, unsigned long long launch, void *own) {
+  InSituFunction *function = static_cast<InSituFunction *>(own);
+  if (is_left_out(context, launch)) return;
+  uint64_t *sums = sums_of(static_cast<const InSituContext *>(context), launch);
+  hand_over_width<0>(sums, function);
+  hand_over_width<1>(sums, function);
+  hand_over_width<2>(sums, function);
+  hand_over_width<3>(sums, function);
+  hand_over_width<4>(sums, function);
+#pragma unroll
+  for (unsigned operation = IN_SITU_LOAD; operation <= IN_SITU_STORE; ++operation) {
+    if (function->missing[operation] != 0) add(sums + IN_SITU_MISSING + operation, function->missing[operation]);
+    function->missing[operation] = 0;
   }
 }

@@ -1,6 +1,6 @@
 //! Launches whose accesses are added up.
 
-use super::layout::{CTA_MASK, LAUNCH_BITS, SLOT_SHIFT};
+use super::layout::{CTA_MASK, KNOWN_BYTES, KNOWN_LAUNCHES, LAUNCH_BITS, SLOT_SHIFT};
 use super::{OFTEN, OnDevice, SLOT_BYTES, Slot, device_memory, sums};
 use crate::ffi::{self, Error, Stream};
 use crate::launch::{Call, record};
@@ -135,6 +135,13 @@ impl OnDevice {
     /// Tells the device which kernel the launch with a number runs.
     fn name_launch(&self, number: u64, kernel: &str, stream: Stream) -> Result<(), String> {
         let mut shared = self.shared.lock();
+        if number / KNOWN_LAUNCHES != shared.known_since / KNOWN_LAUNCHES {
+            shared.known_since = number;
+            let known = shared.context.known as *mut c_void;
+            // SAFETY: the memory is as long as that.
+            let error = unsafe { real::memset_async(known, 0, KNOWN_BYTES, stream) };
+            real::check(error, "clear what CTAs know")?;
+        }
         let next = shared.kernels.len() as u32;
         let id = *shared.kernels.entry(kernel.to_owned()).or_insert(next);
         let number = number as usize;

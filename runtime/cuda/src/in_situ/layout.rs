@@ -3,7 +3,7 @@
 use superstep_trace::CtaBlocks;
 
 /// Version of the layout.
-pub const VERSION: u64 = 0x2_0000_0002;
+pub const VERSION: u64 = 0x3_0000_0001;
 /// Bits of a launch's number in the second trailing parameter.
 pub const LAUNCH_BITS: u32 = 26;
 pub const SLOT_SHIFT: u32 = 26;
@@ -14,6 +14,16 @@ pub const BLOCK_SHIFT: u32 = 21;
 pub const ENTRY_BYTES: u64 = 16;
 /// Bytes of the shadow of a block: an entry for each word of 4 bytes.
 pub const SHADOW_BYTES: u64 = (1 << BLOCK_SHIFT) / 4 * ENTRY_BYTES;
+
+/// Bytes of a line, of which shadow memory says in 32 bits which launch stored there last.
+pub const LINE_BYTES: u64 = 1 << 5;
+pub const STORED_IN_BYTES: u64 = 4;
+/// Bytes of what the lines of a block have.
+pub const LINES_BYTES: u64 = (1 << BLOCK_SHIFT) / LINE_BYTES * STORED_IN_BYTES;
+
+/// The cache of what CTAs know, and after how many launches it is to be cleared.
+pub const KNOWN_BYTES: usize = 8 << 20;
+pub const KNOWN_LAUNCHES: u64 = 64;
 
 pub const COPIES: usize = 32;
 pub const SUMS: usize = 160;
@@ -42,7 +52,7 @@ pub const CTA_MASK: u64 = 0x7ff_ffff;
 pub const OF_LAUNCHES: u64 = 0x7ff_ffff;
 pub const PERHAPS_AGAIN: u64 = 0x7ff_fffe;
 
-/// Entries consist of this byte where the host wrote, where nobody did, and where nobody knows.
+/// What entries and lines have consists of this byte where the host wrote, where nobody did, and where nobody knows.
 pub const INPUT: u8 = 0;
 pub const UNWRITTEN: u8 = 0xff;
 pub const NOBODY_KNOWS: u8 = 0xee;
@@ -51,9 +61,11 @@ pub const NOBODY_KNOWS: u8 = 0xee;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// Number of the block plus 1; 0: none.
+    /// Number of the block; 0: none.
     pub number: u64,
+    pub lines: u64,
     pub shadow: u64,
+    pub unused: u64,
 }
 
 /// A row of the table of transfers.
@@ -64,6 +76,8 @@ pub struct Transfer {
     pub receiver: u64,
     pub bytes: u64,
     pub count: u64,
+    pub stored: u64,
+    pub unused: u64,
 }
 
 /// What a kernel's first trailing parameter points to. Pointers are device addresses.
@@ -73,6 +87,7 @@ pub struct Context {
     pub version: u64,
     pub blocks: u64,
     pub block_mask: u64,
+    pub known: u64,
     pub sums: u64,
     pub readers: u64,
     pub reader_mask: u64,
@@ -105,6 +120,10 @@ mod tests {
             ("IN_SITU_SLOT_SHIFT", SLOT_SHIFT.into()),
             ("IN_SITU_BLOCK_SHIFT", BLOCK_SHIFT.into()),
             ("IN_SITU_ENTRY_BYTES", ENTRY_BYTES),
+            ("1ull << IN_SITU_LINE_SHIFT", LINE_BYTES),
+            ("IN_SITU_KNOWN_BYTES", KNOWN_BYTES as u64),
+            ("IN_SITU_KNOWN_LAUNCHES", KNOWN_LAUNCHES),
+            ("IN_SITU_WIDTHS", WIDTHS as u64),
             ("IN_SITU_COPIES", COPIES as u64),
             ("IN_SITU_SUMS", SUMS as u64),
             ("IN_SITU_THREADS", THREADS as u64),
@@ -129,14 +148,16 @@ mod tests {
         let mut all = constants
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec();
-        all.extend(layout!("InSituBlock", Block, number, shadow));
+        all.extend(layout!("InSituBlock", Block, number, lines, shadow, unused));
         all.extend(layout!(
             "InSituTransfer",
             Transfer,
             source,
             receiver,
             bytes,
-            count
+            count,
+            stored,
+            unused
         ));
         all.extend(layout!(
             "InSituContext",
@@ -144,6 +165,7 @@ mod tests {
             version,
             blocks,
             block_mask,
+            known,
             sums,
             readers,
             reader_mask,

@@ -29,7 +29,9 @@ use crate::ffi::{self, Stream};
 use crate::launch::real_stream;
 use crate::real;
 use crate::runtime::Runtime;
-use layout::{COPIES, Context, INPUT, NOBODY_KNOWS, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION};
+use layout::{
+    Block, COPIES, Context, INPUT, NOBODY_KNOWS, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION,
+};
 use parking_lot::Mutex;
 use shadow::Shadow;
 use std::collections::HashMap;
@@ -47,6 +49,7 @@ const LAUNCHES: usize = 1 << 16;
 const PARTS: usize = 1 << 20;
 /// A program that is killed loses the transfers of about so long. Copying the table takes a part of a second.
 const OFTEN: Duration = Duration::from_secs(10);
+const BLOCK_WORDS: usize = size_of::<Block>() / size_of::<u64>();
 const SLOT_BYTES: usize = COPIES * SUMS * size_of::<u64>();
 
 /// Everything of the protocol, by device.
@@ -85,6 +88,8 @@ struct Shared {
     shadow: Shadow,
     kernels: HashMap<String, u32>,
     launches: usize,
+    /// The launch before which the cache of what CTAs know was cleared last.
+    known_since: u64,
 }
 
 /// The stream that was used last, and the event behind what was put there.
@@ -206,8 +211,9 @@ impl OnDevice {
         let places = shadow.table()?.places;
         let context = Context {
             version: VERSION,
-            blocks: device_words(&vec![0; 2 * places.len()])?,
+            blocks: device_words(&vec![0; BLOCK_WORDS * places.len()])?,
             block_mask: places.len() as u64 - 1,
+            known: tables.known,
             sums,
             readers: tables.readers.0,
             reader_mask: tables.readers.1 as u64 - 1,
@@ -238,6 +244,7 @@ impl OnDevice {
                 shadow,
                 kernels: HashMap::new(),
                 launches: LAUNCHES,
+                known_since: 0,
             }),
             order: Mutex::new(Order {
                 stream: 0,

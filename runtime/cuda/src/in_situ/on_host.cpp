@@ -6,7 +6,7 @@
 #define SUPERSTEP_ON_HOST
 #define __CUDA__ 1
 #define __device__
-struct ulonglong2 { unsigned long long x, y; };
+struct alignas(16) ulonglong2 { unsigned long long x, y; };
 
 #include "in_situ.h"
 
@@ -14,35 +14,60 @@ namespace {
 typedef InSituEntry Host;
 unsigned lane_number() { return host::lane; }
 unsigned sm_number() { return blockIdx.x; }
-Host load(const void *place) {
-  host::meanwhile();
-  return *(const Host *)place;
-}
-// The last change of a place in this launch, which other threads' caches may lack in some programs.
+// The last change of a place in this launch, which other CTAs' caches may lack in some programs.
 struct Change {
   const void *place;
   Host was;
-  unsigned cta, thread;
-  unsigned seen; // by threads of which CTAs, in a cache: nothing older comes there from then on
+  unsigned seen; // by which CTAs, in a cache: nothing older comes there from then on
 };
 Change changes[1 << 10];
 unsigned is_cached;
 Change &change_of(const void *place) { return changes[(uintptr_t)place / sizeof(Host) % (1 << 10)]; }
-Host load_cached(const void *place) {
-  const Host is = load(place);
-  Change &last = change_of(place);
-  const bool is_own = last.cta == blockIdx.x && last.thread == threadIdx.x;
-  if (is_cached && last.place == place && !is_own && !(last.seen >> blockIdx.x & 1) && host::below(2) == 0) return last.was;
-  last.seen |= 1u << blockIdx.x;
-  return is;
+Host load_shared(const void *place) {
+  host::meanwhile();
+  change_of(place).seen |= 1u << blockIdx.x;
+  return *(const Host *)place;
+}
+Host load(const void *place) {
+  const Change &last = change_of(place);
+  if (is_cached && last.place == place && !(last.seen >> blockIdx.x & 1) && host::below(2) == 0) return last.was;
+  return load_shared(place);
 }
 Host exchange(void *place, Host old, Host next) {
   host::meanwhile();
   const Host was = *(const Host *)place;
   if (was.before != old.before || was.now != old.now) return was;
   *(Host *)place = next;
-  change_of(place) = {place, was, blockIdx.x, threadIdx.x, 0};
+  change_of(place) = {place, was, 1u << blockIdx.x};
   return was;
+}
+ulonglong2 load_block(const InSituBlock *place) { return {place->number, place->lines}; }
+// What other CTAs' threads stored in a line may be missing in a cache, until it has been seen there.
+struct Line {
+  unsigned was, seen;
+};
+Line lines[1 << (IN_SITU_BLOCK_SHIFT - IN_SITU_LINE_SHIFT)];
+unsigned *stored_in;
+unsigned load_line(uint64_t place) {
+  host::meanwhile();
+  Line &last = lines[(unsigned *)place - stored_in];
+  if (is_cached && !(last.seen >> blockIdx.x & 1) && host::below(2) == 0) return last.was;
+  last.seen |= 1u << blockIdx.x;
+  return *(unsigned *)place;
+}
+void store_line(uint64_t place, unsigned line) {
+  host::meanwhile();
+  lines[(unsigned *)place - stored_in] = {*(unsigned *)place, 1u << blockIdx.x};
+  *(unsigned *)place = line;
+}
+uint64_t load_known(const void *place) {
+  host::meanwhile();
+  return *(const uint64_t *)place;
+}
+// It may be overwritten at any time.
+void store_known(void *place, uint64_t row) {
+  host::meanwhile();
+  if (host::below(8) != 0) *(uint64_t *)place = row;
 }
 void add(uint64_t *word, uint64_t value) {
   host::meanwhile();
@@ -54,7 +79,7 @@ void add(uint64_t *word, uint64_t value) {
 
 namespace {
 
-const unsigned ROWS = 1 << 13, SPLITS = 1 << 12, LAUNCHES = 1 << 10, WORDS = 1 << (IN_SITU_BLOCK_SHIFT - 2);
+const unsigned LINE = 1 << IN_SITU_LINE_SHIFT, ROWS = 1 << 13, SPLITS = 1 << 12, LAUNCHES = 1 << 10, WORDS = 1 << (IN_SITU_BLOCK_SHIFT - 2);
 InSituBlock block;
 InSituContext context;
 unsigned long long parameter;
@@ -69,14 +94,12 @@ template <class T> T *cleared(T *memory, size_t count) {
 } // namespace
 
 void host::run_lane(const Access &access, unsigned lane) {
-  const unsigned long long address = access.addresses[lane];
-  // As for sites that are known when the handler is compiled, which is the usual way.
-  const unsigned site = access.operation << 28;
-  switch (operation_of(site)) {
-  case IN_SITU_LOAD: return choose<IN_SITU_LOAD>(&context, parameter, site, address, access.width);
-  case IN_SITU_STORE: return choose<IN_SITU_STORE>(&context, parameter, site, address, access.width);
-  default: return choose<IN_SITU_ATOMIC>(&context, parameter, site, address, access.width);
-  }
+  InSituFunction own;
+  void *address = (void *)access.addresses[lane];
+  __superstep_probe_begin(&context, parameter, &own);
+  // As where site and width are known when the kernel is compiled, or not.
+  access_from(&context, parameter, access.operation << 28, address, access.width, &own, access.first_thread % 64 == 0);
+  __superstep_probe_end(&context, parameter, &own);
 }
 
 // Each line of the input begins with a letter: `n` base, seed, whether caches lack something, bits of blocks: a new program; `f` offset,
@@ -95,10 +118,13 @@ int main() {
       if (scanf("%llu %lu %u %llu", &base, &host::chance, &is_cached, &block_bits) != 4) return 2;
       context.block_bits = block_bits;
       if (shadow == nullptr) shadow = (Entry *)calloc(WORDS, sizeof(Entry));
-      block = {(base >> IN_SITU_BLOCK_SHIFT) + 1, (uint64_t)shadow};
+      if (stored_in == nullptr) stored_in = (unsigned *)malloc(sizeof(lines) / sizeof(Line) * 4);
+      memset(stored_in, 0xee, sizeof(lines) / sizeof(Line) * 4);
+      block = {base >> IN_SITU_BLOCK_SHIFT, (uint64_t)stored_in, (uint64_t)shadow, 0};
       context.version = IN_SITU_VERSION;
       context.blocks = &block;
       context.block_mask = 0;
+      context.known = cleared(context.known, IN_SITU_KNOWN_BYTES / sizeof(uint64_t));
       context.sums = cleared(context.sums, IN_SITU_COPIES * IN_SITU_SUMS);
       context.readers = cleared(context.readers, ROWS);
       context.reader_mask = ROWS - 1;
@@ -111,6 +137,8 @@ int main() {
       unsigned offset, bytes, pattern;
       if (scanf("%u %u %u", &offset, &bytes, &pattern) != 3) return 2;
       memset((void *)(shadow + offset / 4), (int)pattern, bytes / 4 * sizeof(Entry));
+      for (unsigned at = offset / LINE * LINE; at < offset + bytes; at += LINE)
+        memset(stored_in + at / LINE, at >= offset && at + LINE <= offset + bytes ? (int)pattern : 0xee, 4);
     } else if (what == 's') {
       unsigned words;
       if (scanf("%u", &words) != 1 || words > 8) return 2;
@@ -123,6 +151,7 @@ int main() {
       ((uint32_t *)context.kernels)[number] = (uint32_t)kernel;
       parameter = number | bits;
       memset((void *)changes, 0, sizeof(changes));
+      for (unsigned i = 0; i < sizeof(lines) / sizeof(Line); ++i) lines[i] = {stored_in[i], ~0u};
       context.sums = cleared(context.sums, IN_SITU_COPIES * IN_SITU_SUMS);
     } else if (what == 'a' || what == 'w') {
       Access access;
@@ -145,8 +174,8 @@ int main() {
       for (unsigned i = 0; i < ROWS; ++i) {
         const InSituTransfer row = context.transfers[i];
         if (row.source != 0)
-          printf("%llu %llu %llu %llu ", (unsigned long long)row.source, (unsigned long long)row.receiver, (unsigned long long)row.bytes,
-                 (unsigned long long)row.count);
+          printf("%llu %llu %llu %llu %llu ", (unsigned long long)row.source, (unsigned long long)row.receiver, (unsigned long long)row.bytes,
+                 (unsigned long long)row.count, (unsigned long long)row.stored);
       }
       printf("\n");
     }

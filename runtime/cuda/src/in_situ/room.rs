@@ -1,6 +1,6 @@
 //! What lies in shadow memory, and how it gives way: the program must find all the device memory that it would find without it.
 
-use super::layout::{BLOCK_SHIFT, Context, ENTRY_BYTES, NOBODY_KNOWS};
+use super::layout::{BLOCK_SHIFT, Context, NOBODY_KNOWS};
 use super::shadow::Piece;
 use super::{InSitu, OnDevice};
 use crate::device::{current_device, device_words, words_of};
@@ -41,10 +41,8 @@ impl OnDevice {
         };
         // As far as it came. Meanwhile no other thread may give the pieces back.
         let shared = self.shared.lock();
-        let (pieces, edges) = shared.shadow.pieces(address, bytes);
-        fill_alone(&pieces, pattern)?;
         // What lies behind an allocation in the same word is nobody's.
-        fill_alone(&words_at(&edges), pattern)?;
+        fill_alone(&shared.shadow.fills(address, bytes, pattern, pattern))?;
         covered
     }
 
@@ -53,7 +51,8 @@ impl OnDevice {
         let mut new = Vec::new();
         let covered = shared.shadow.cover(address, bytes, &mut new);
         if !new.is_empty() {
-            fill_alone(&new, NOBODY_KNOWS)?;
+            let fills: Vec<_> = new.into_iter().map(|piece| (piece, NOBODY_KNOWS)).collect();
+            fill_alone(&fills)?;
             self.publish(shared)?;
         }
         covered
@@ -63,7 +62,7 @@ impl OnDevice {
     fn publish(&self, shared: &mut super::Shared) -> Result<(), String> {
         let table = shared.shadow.table()?;
         let words: Vec<u64> = (table.places.iter())
-            .flat_map(|place| [place.number, place.shadow])
+            .flat_map(|place| [place.number, place.lines, place.shadow, place.unused])
             .collect();
         // Kernels that run now may still read the old table, which stays.
         shared.context.blocks = device_words(&words)?;
@@ -118,14 +117,9 @@ impl OnDevice {
         pattern: u8,
         stream: Stream,
     ) -> Result<(), String> {
-        let (pieces, edges) = self.shared.lock().shadow.pieces(address, bytes);
-        let all = (pieces.iter().map(|&piece| (piece, pattern))).chain(
-            words_at(&edges)
-                .into_iter()
-                .map(|edge| (edge, NOBODY_KNOWS)),
-        );
-        for ((entry, length), value) in all {
-            let (to, value) = (entry as *mut c_void, c_int::from(value));
+        let fills = (self.shared.lock().shadow).fills(address, bytes, pattern, NOBODY_KNOWS);
+        for ((place, length), value) in fills {
+            let (to, value) = (place as *mut c_void, c_int::from(value));
             // SAFETY: the piece lies in shadow memory.
             let error = unsafe { real::memset_async(to, value, length as usize, stream) };
             real::check(error, "fill shadow memory")?;
@@ -134,12 +128,12 @@ impl OnDevice {
     }
 }
 
-/// Fills memory in a stream of its own, and waits for it.
-pub fn fill_alone(pieces: &[(u64, u64)], pattern: u8) -> Result<(), String> {
+/// Fills pieces of memory, each with a pattern, in a stream of their own, and waits for it.
+pub fn fill_alone(fills: &[((u64, u64), u8)]) -> Result<(), String> {
     driver()?.alone("fill shadow memory", |stream| {
-        pieces
+        fills
             .iter()
-            .map(|&(address, bytes)| {
+            .map(|&((address, bytes), pattern)| {
                 let (to, value) = (address as *mut c_void, c_int::from(pattern));
                 // SAFETY: the memory is ours, and so long.
                 unsafe { real::memset_async(to, value, bytes as usize, stream) }
@@ -147,11 +141,6 @@ pub fn fill_alone(pieces: &[(u64, u64)], pattern: u8) -> Result<(), String> {
             .max()
             .unwrap_or(ffi::SUCCESS)
     })
-}
-
-/// Entries as pieces of memory.
-fn words_at(entries: &[u64]) -> Vec<(u64, u64)> {
-    entries.iter().map(|&entry| (entry, ENTRY_BYTES)).collect()
 }
 
 fn free(pieces: &[Piece]) -> Result<(), String> {

@@ -1,6 +1,9 @@
 //! Shadow memory beside the program's, and the table that tells kernels where it lies.
 
-use super::layout::{BLOCK_SHIFT, Block, ENTRY_BYTES, SHADOW_BYTES};
+use super::layout::{
+    BLOCK_SHIFT, Block, ENTRY_BYTES, LINE_BYTES, LINES_BYTES, NOBODY_KNOWS, SHADOW_BYTES,
+    STORED_IN_BYTES,
+};
 use crate::device::device_memory;
 use crate::real;
 use std::collections::BTreeMap;
@@ -27,7 +30,7 @@ pub struct Shadow {
     limit: Option<u64>,
 }
 
-/// The shadows of blocks in a row, allocated at once.
+/// The shadows of blocks in a row, allocated at once: the entries of all, and then what their lines have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub blocks: u64,
@@ -36,7 +39,34 @@ pub struct Piece {
 
 impl Piece {
     pub fn bytes(&self) -> u64 {
-        self.blocks * SHADOW_BYTES
+        self.blocks * (SHADOW_BYTES + LINES_BYTES)
+    }
+
+    fn lines(&self) -> u64 {
+        self.memory + self.blocks * SHADOW_BYTES
+    }
+}
+
+/// What has something of its own in shadow memory.
+#[derive(Clone, Copy)]
+pub enum Unit {
+    Word,
+    Line,
+}
+
+impl Unit {
+    fn bytes(self) -> u64 {
+        match self {
+            Unit::Word => 4,
+            Unit::Line => LINE_BYTES,
+        }
+    }
+
+    fn shadow_bytes(self) -> u64 {
+        match self {
+            Unit::Word => ENTRY_BYTES,
+            Unit::Line => STORED_IN_BYTES,
+        }
     }
 }
 
@@ -90,11 +120,11 @@ impl Shadow {
             let next = self.pieces.range(number..).next();
             let next = next.map_or(u64::MAX, |(&first, _)| first);
             let blocks = (last + 1).min(next).min(number + MOST_AT_ONCE) - number;
-            let bytes = blocks * SHADOW_BYTES;
-            self.check_limit(bytes)?;
-            let memory = device_memory(bytes as usize, "shadow memory")? as u64;
-            self.pieces.insert(number, Piece { blocks, memory });
-            new.push((memory, bytes));
+            let mut piece = Piece { blocks, memory: 0 };
+            self.check_limit(piece.bytes())?;
+            piece.memory = device_memory(piece.bytes() as usize, "shadow memory")? as u64;
+            self.pieces.insert(number, piece);
+            new.push((piece.memory, piece.bytes()));
             number += blocks;
         }
         Ok(())
@@ -151,16 +181,17 @@ impl Shadow {
         loop {
             let mut places = vec![Block::default(); count];
             let blocks = self.pieces.iter().flat_map(|(&first, piece)| {
-                let shadow = piece.memory;
-                (0..piece.blocks).map(move |index| (first + index, shadow + index * SHADOW_BYTES))
+                (0..piece.blocks).map(move |index| Block {
+                    number: first + index,
+                    lines: piece.lines() + index * LINES_BYTES,
+                    shadow: piece.memory + index * SHADOW_BYTES,
+                    unused: 0,
+                })
             });
-            let fits = { blocks }.all(|(number, shadow)| {
-                let place = &mut places[number as usize & (count - 1)];
+            let fits = { blocks }.all(|block| {
+                let place = &mut places[block.number as usize & (count - 1)];
                 let is_free = place.number == 0;
-                *place = Block {
-                    number: number + 1,
-                    shadow,
-                };
+                *place = block;
                 is_free
             });
             if fits {
@@ -174,27 +205,27 @@ impl Shadow {
         }
     }
 
-    /// The shadow of the words that lie wholly in a range, as pieces of memory, and the entries of those that do so partly.
-    pub fn pieces(&self, address: u64, bytes: u64) -> (Vec<(u64, u64)>, Vec<u64>) {
-        let end = address.saturating_add(bytes);
-        let (first, last) = (address.next_multiple_of(4), end / 4 * 4);
+    /// What units that lie wholly in a range have in shadow memory, as pieces of memory, and the addresses of what others have.
+    fn pieces(&self, unit: Unit, address: u64, bytes: u64) -> (Vec<(u64, u64)>, Vec<u64>) {
+        let (end, size) = (address.saturating_add(bytes), unit.bytes());
+        let (first, last) = (address.next_multiple_of(size), end / size * size);
         let mut edges = Vec::new();
         if first != address {
-            edges.extend(self.entry(address / 4 * 4));
+            edges.extend(self.place_of(unit, address / size * size));
         }
-        if last != end && last + 4 != first {
-            edges.extend(self.entry(last));
+        if last != end && last + size != first {
+            edges.extend(self.place_of(unit, last));
         }
         let mut pieces = Vec::new();
         let mut at = first;
         while at < last {
             let border = ((at >> BLOCK_SHIFT) + 1) << BLOCK_SHIFT;
             let until = last.min(border);
-            if let Some(entry) = self.entry(at) {
-                let bytes = (until - at) / 4 * ENTRY_BYTES;
+            if let Some(place) = self.place_of(unit, at) {
+                let bytes = (until - at) / size * unit.shadow_bytes();
                 match pieces.last_mut() {
-                    Some((start, length)) if *start + *length == entry => *length += bytes,
-                    _ => pieces.push((entry, bytes)),
+                    Some((start, length)) if *start + *length == place => *length += bytes,
+                    _ => pieces.push((place, bytes)),
                 }
             }
             at = until;
@@ -202,10 +233,45 @@ impl Shadow {
         (pieces, edges)
     }
 
-    /// Address of a word's entry.
-    fn entry(&self, word: u64) -> Option<u64> {
-        let (first, piece) = self.piece_of(word >> BLOCK_SHIFT)?;
-        Some(piece.memory + (word - (first << BLOCK_SHIFT)) / 4 * ENTRY_BYTES)
+    /// The pieces of shadow memory that change when the host does something to a range, each with its pattern. `at_edges` is that of words
+    /// which the range covers partly.
+    pub fn fills(
+        &self,
+        address: u64,
+        bytes: u64,
+        pattern: u8,
+        at_edges: u8,
+    ) -> Vec<((u64, u64), u8)> {
+        let (words, edges) = self.pieces(Unit::Word, address, bytes);
+        let until = self.end_of_line(address.saturating_add(bytes));
+        let (lines, cut) = self.pieces(Unit::Line, address, until - address);
+        let whole = words.into_iter().chain(lines).map(|piece| (piece, pattern));
+        let edges = edges
+            .into_iter()
+            .map(|entry| ((entry, ENTRY_BYTES), at_edges));
+        let cut = cut
+            .into_iter()
+            .map(|line| ((line, STORED_IN_BYTES), NOBODY_KNOWS));
+        whole.chain(edges).chain(cut).collect()
+    }
+
+    /// The end of the line in which a range ends, if the range's allocation ends there too and nobody has what is behind it.
+    fn end_of_line(&self, end: u64) -> u64 {
+        let until = end.checked_next_multiple_of(LINE_BYTES).unwrap_or(end);
+        let ends_here = (self.live.range(..end).next_back())
+            .is_some_and(|(&start, &bytes)| start.saturating_add(bytes) == end);
+        let is_free = self.live.range(end..until).next().is_none();
+        if ends_here && is_free { until } else { end }
+    }
+
+    /// Where the unit at an address has something in shadow memory.
+    fn place_of(&self, unit: Unit, address: u64) -> Option<u64> {
+        let (first, piece) = self.piece_of(address >> BLOCK_SHIFT)?;
+        let memory = match unit {
+            Unit::Word => piece.memory,
+            Unit::Line => piece.lines(),
+        };
+        Some(memory + (address - (first << BLOCK_SHIFT)) / unit.bytes() * unit.shadow_bytes())
     }
 }
 
@@ -247,18 +313,45 @@ mod tests {
             (2, 0x1000_0000 + SHADOW_BYTES),
             (4, 0x9000_0000),
         ]);
-        let (pieces, edges) = memory.pieces(block + 1, 10);
+        let (pieces, edges) = memory.pieces(Unit::Word, block + 1, 10);
         assert_eq!(pieces, [(0x1000_0010, 16)]);
         assert_eq!(edges, [0x1000_0000, 0x1000_0020]);
         // Two blocks whose shadows follow each other, one without, and one elsewhere.
-        let (pieces, edges) = memory.pieces(block, 4 * block);
+        let (pieces, edges) = memory.pieces(Unit::Word, block, 4 * block);
         assert_eq!(
             pieces,
             [(0x1000_0000, 2 * SHADOW_BYTES), (0x9000_0000, SHADOW_BYTES)]
         );
         assert!(edges.is_empty());
         // Within one word.
-        assert_eq!(memory.pieces(block + 5, 2), (vec![], vec![0x1000_0010]));
+        assert_eq!(
+            memory.pieces(Unit::Word, block + 5, 2),
+            (vec![], vec![0x1000_0010])
+        );
+    }
+
+    #[test]
+    fn lines_that_are_written_in_part_are_edges() {
+        let block = 1 << BLOCK_SHIFT;
+        let memory = shadow(&[(1, 0x1000_0000)]);
+        let lines = 0x1000_0000 + SHADOW_BYTES;
+        let (pieces, edges) = memory.pieces(Unit::Line, block + 64, 130);
+        assert_eq!(pieces, [(lines + 8, 16)]);
+        assert_eq!(edges, [lines + 24]);
+    }
+
+    #[test]
+    fn an_allocation_has_its_last_line_to_itself() {
+        let block = 1 << BLOCK_SHIFT;
+        let mut memory = shadow(&[(1, 0x1000_0000)]);
+        let lines = 0x1000_0000 + SHADOW_BYTES;
+        memory.allocated(block, 40);
+        let fills = |memory: &Shadow| memory.fills(block, 40, 7, 8);
+        let words = ((0x1000_0000, 10 * ENTRY_BYTES), 7);
+        assert_eq!(fills(&memory), [words, ((lines, 8), 7)]);
+        memory.allocated(block + 48, 8);
+        let cut = ((lines + 4, 4), NOBODY_KNOWS);
+        assert_eq!(fills(&memory), [words, ((lines, 4), 7), cut]);
     }
 
     #[test]
@@ -269,8 +362,10 @@ mod tests {
         assert_eq!(
             table.places[5],
             Block {
-                number: 6,
-                shadow: 1
+                number: 5,
+                lines: 1 + SHADOW_BYTES,
+                shadow: 1,
+                unused: 0
             }
         );
     }

@@ -78,31 +78,27 @@ pub fn parts(rows: &[Transfer]) -> Parts {
         let launch = |who: u64| ((who >> LAUNCH_SHIFT) - 1) as u32;
         let cta = |who: u64| who >> CTA_SHIFT & CTA_MASK;
         let (source_launch, receiver_launch) = (launch(row.source), launch(row.receiver));
-        let of_launches = FirstRead {
+        let is_again = cta(row.receiver) == PERHAPS_AGAIN;
+        let is_of_launches = is_again || cta(row.receiver) == OF_LAUNCHES;
+        let first_read = FirstRead {
             source_launch,
             receiver_launch,
-            stored_bytes: 0,
-            several_bytes: 0,
-            perhaps_again_bytes: 0,
+            stored_bytes: row.stored,
+            several_bytes: if is_of_launches { row.count } else { 0 },
+            perhaps_again_bytes: if is_again { row.bytes } else { 0 },
         };
-        match cta(row.receiver) {
-            OF_LAUNCHES => parts.first_read.push(FirstRead {
-                stored_bytes: row.bytes,
-                several_bytes: row.count,
-                ..of_launches
-            }),
-            PERHAPS_AGAIN => parts.first_read.push(FirstRead {
-                perhaps_again_bytes: row.bytes,
-                ..of_launches
-            }),
-            receiver_cta => parts.received.push(Received {
+        if is_of_launches || row.stored > 0 {
+            parts.first_read.push(first_read);
+        }
+        if !is_of_launches && row.bytes > 0 {
+            parts.received.push(Received {
                 source_launch,
                 source_cta: cta(row.source) as u32,
                 receiver_launch,
-                receiver_cta: receiver_cta as u32,
+                receiver_cta: cta(row.receiver) as u32,
                 bytes: row.bytes,
                 count: row.count,
-            }),
+            });
         }
     }
     parts
@@ -152,11 +148,13 @@ mod tests {
             receiver,
             bytes,
             count,
+            stored: 4,
+            unused: 0,
         };
         let found = parts(&[
             Transfer::default(),
             row(who(1, 7), who(2, 9), 8, 2),
-            row(who(1, OF_LAUNCHES), who(2, OF_LAUNCHES), 16, 4),
+            row(who(1, OF_LAUNCHES), who(2, OF_LAUNCHES), 0, 4),
         ]);
         assert_eq!(found.received.len(), 1);
         let Received {
@@ -170,6 +168,9 @@ mod tests {
             (source_launch, source_cta, receiver_launch, receiver_cta),
             (0, 7, 1, 9)
         );
-        assert_eq!(found.first_read[0].several_bytes, 4);
+        let several: Vec<_> = (found.first_read.iter())
+            .map(|part| (part.stored_bytes, part.several_bytes))
+            .collect();
+        assert_eq!(several, [(4, 0), (4, 4)]);
     }
 }

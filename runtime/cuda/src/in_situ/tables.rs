@@ -1,6 +1,6 @@
 //! The tables that lie beside shadow memory on a device.
 
-use super::layout::Transfer;
+use super::layout::{KNOWN_BYTES, Transfer};
 use super::room::fill_alone;
 use crate::device::device_memory;
 use crate::real;
@@ -22,6 +22,7 @@ pub struct Tables {
     pub readers: (u64, usize),
     pub transfers: (u64, usize),
     pub splits: (u64, usize),
+    pub known: u64,
 }
 
 impl Tables {
@@ -39,6 +40,7 @@ impl Tables {
             readers: table(readers, READER_BYTES, "set of what CTAs received")?,
             transfers: table(transfers, size_of::<Transfer>(), "table of transfers")?,
             splits: table(SPLITS, SPLIT_BYTES, "shadow memory of single bytes")?,
+            known: cleared(KNOWN_BYTES, "what CTAs know")?,
         })
     }
 }
@@ -59,17 +61,20 @@ fn limits_address_space() -> Result<bool, String> {
 pub fn table(rows: usize, row_bytes: usize, what: &str) -> Result<(u64, usize), String> {
     let mut rows = rows;
     loop {
-        match device_memory(rows * row_bytes, what) {
-            Ok(memory) => {
-                clear(memory as u64, rows * row_bytes)?;
-                return Ok((memory as u64, rows));
-            }
+        match cleared(rows * row_bytes, what) {
+            Ok(memory) => return Ok((memory, rows)),
             Err(_) if rows / 2 >= FEWEST_ROWS => rows /= 2,
             Err(error) => return Err(error),
         }
     }
 }
 
+fn cleared(bytes: usize, what: &str) -> Result<u64, String> {
+    let memory = device_memory(bytes, what)? as u64;
+    clear(memory, bytes)?;
+    Ok(memory)
+}
+
 pub fn clear(address: u64, bytes: usize) -> Result<(), String> {
-    fill_alone(&[(address, bytes as u64)], 0)
+    fill_alone(&[((address, bytes as u64), 0)])
 }

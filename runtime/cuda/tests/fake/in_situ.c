@@ -28,7 +28,7 @@ void __cudaRegisterFunction(void **, const char *, char *, const char *, int, vo
 static struct InSituEntry *entry(const struct InSituContext *context, uint64_t address) {
   const uint64_t number = address >> IN_SITU_BLOCK_SHIFT;
   const struct InSituBlock *block = &context->blocks[number & context->block_mask];
-  if (block->number != number + 1) return 0;
+  if (block->number != number) return 0;
   return (struct InSituEntry *)block->shadow + (address & ((1 << IN_SITU_BLOCK_SHIFT) - 1)) / 4;
 }
 

@@ -1,0 +1,165 @@
+// Shadow memory as the handler of the protocol `in-situ` sees it: how it is read and changed, who a thread is, and of which class bytes are.
+#ifndef SUPERSTEP_IN_SITU_SHADOW_CUH
+#define SUPERSTEP_IN_SITU_SHADOW_CUH
+
+#include "in_situ.h"
+
+#if !defined(SUPERSTEP_ON_HOST) && __CUDA_ARCH__ < 900
+#error "the protocol in-situ exchanges 16 bytes at once, which GPUs before sm_90 cannot; build for sm_90 or newer (--gpu-arch)"
+#endif
+
+namespace {
+
+typedef InSituEntry Entry;
+typedef unsigned long long ulong64;
+
+// A test runs the rules below on the host (src/in_situ/on_host.cpp), where these are its own.
+#ifndef SUPERSTEP_ON_HOST
+__device__ inline unsigned lane_number() {
+  unsigned lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
+__device__ inline unsigned sm_number() {
+  unsigned sm;
+  asm("mov.u32 %0, %%smid;" : "=r"(sm));
+  return sm;
+}
+
+// What all threads have exchanged so far.
+__device__ inline Entry load_shared(const void *place) {
+  Entry e;
+  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
+  return e;
+}
+
+// What threads of the CTA have exchanged so far; the first-level cache may lack what others did. For what is only ever exchanged: what
+// the cache lacks costs an exchange that fails.
+__device__ inline Entry load(const void *place) {
+  Entry e;
+  asm volatile("ld.relaxed.cta.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
+  return e;
+}
+
+// Through the first-level cache: a thread finds there what it stored itself, and so do others of its CTA.
+__device__ inline unsigned load_line(uint64_t place) {
+  unsigned line;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(line) : "l"(place) : "memory");
+  return line;
+}
+
+// The first two fields of a block's place, which no kernel changes.
+__device__ inline ulonglong2 load_block(const InSituBlock *place) {
+  ulonglong2 block;
+  asm("ld.global.nc.v2.u64 {%0, %1}, [%2];" : "=l"(block.x), "=l"(block.y) : "l"(place));
+  return block;
+}
+
+__device__ inline void store_line(uint64_t place, unsigned line) {
+  asm volatile("st.global.u32 [%0], %1;" ::"l"(place), "r"(line) : "memory");
+}
+
+__device__ inline uint64_t load_known(const void *place) {
+  uint64_t row;
+  asm volatile("ld.global.u64 %0, [%1];" : "=l"(row) : "l"(place) : "memory");
+  return row;
+}
+
+__device__ inline void store_known(void *place, uint64_t row) {
+  asm volatile("st.global.u64 [%0], %1;" ::"l"(place), "l"(row) : "memory");
+}
+
+// Puts `next` where `old` is, and says what was there.
+__device__ inline Entry exchange(void *place, Entry old, Entry next) {
+  Entry was;
+  asm volatile("{\n"
+               ".reg .b128 o, n, w;\n"
+               "mov.b128 o, {%2, %3};\n"
+               "mov.b128 n, {%4, %5};\n"
+               "atom.relaxed.gpu.global.cas.b128 w, [%6], o, n;\n"
+               "mov.b128 {%0, %1}, w;\n"
+               "}"
+               : "=l"(was.before), "=l"(was.now)
+               : "l"(old.before), "l"(old.now), "l"(next.before), "l"(next.now), "l"(place)
+               : "memory");
+  return was;
+}
+
+__device__ inline void add(uint64_t *word, uint64_t value) {
+  asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"((ulong64)value) : "memory");
+}
+#endif
+
+__device__ inline bool equal(Entry a, Entry b) { return a.before == b.before && a.now == b.now; }
+
+#define ALWAYS_INLINE __attribute__((always_inline)) inline
+
+// A field of the context, which no kernel changes.
+template <class T> __device__ inline T constant(T const *field) {
+  static_assert(sizeof(T) == 8, "fields are words");
+  return (T)__ldg(reinterpret_cast<const ulong64 *>(field));
+}
+
+// Where accesses add up.
+__device__ inline uint64_t *sums_of(const InSituContext *context, ulong64 parameter) {
+  const unsigned slot = (unsigned)(parameter >> IN_SITU_SLOT_SHIFT) & IN_SITU_SLOT_MASK;
+  return constant(&context->sums) + (slot * IN_SITU_COPIES + sm_number() % IN_SITU_COPIES) * IN_SITU_SUMS;
+}
+
+// The thread's launch, CTA and number, as `now` has them.
+struct Me {
+  const InSituContext *context;
+  ulong64 parameter;
+  uint64_t now;
+
+  __device__ Me(const void *of, ulong64 parameter) : context(static_cast<const InSituContext *>(of)), parameter(parameter) {
+    const unsigned cta = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    now = parameter << IN_SITU_LAUNCH_SHIFT | (uint64_t)cta << IN_SITU_CTA_SHIFT | thread;
+  }
+  __device__ uint64_t launch() const { return now >> IN_SITU_LAUNCH_SHIFT; }
+  __device__ uint64_t cta() const { return now & ~(uint64_t)0x7ff; }
+  __device__ uint64_t *sums() const { return sums_of(context, parameter); }
+};
+
+// What shadow memory has of the line of an address in a block.
+__device__ ALWAYS_INLINE uint64_t line_place(uint64_t lines, uint64_t address) {
+  return lines + ((unsigned)address >> IN_SITU_LINE_SHIFT & ((1u << (IN_SITU_BLOCK_SHIFT - IN_SITU_LINE_SHIFT)) - 1)) * 4;
+}
+
+// The shadow entry of the word at `address`; null where there is none. A launch that stores there says so first: the thread's own loads
+// must not miss it.
+__device__ inline Entry *entry_of(Me me, uint64_t address, bool stores) {
+  const uint64_t number = address >> IN_SITU_BLOCK_SHIFT;
+  const InSituContext *context = me.context;
+  const InSituBlock *block = constant(&context->blocks) + (number & constant(&context->block_mask));
+  const ulonglong2 found = load_block(block);
+  if (found.x != number) return nullptr;
+  if (stores && load_line(line_place(found.y, address)) != (unsigned)me.launch()) store_line(line_place(found.y, address), (unsigned)me.launch());
+  return reinterpret_cast<Entry *>(constant(&block->shadow)) + (address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
+}
+
+// The class of bytes whose entry is `e`.
+__device__ inline unsigned class_of(Me me, Entry e) {
+  if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0) return IN_SITU_LOCAL;
+  const uint64_t source = in_situ_source(e, me.launch());
+  if (source == 0) return IN_SITU_INPUT;
+  if (source & IN_SITU_SPECIAL) return source >> 60 == 0xe ? IN_SITU_UNKNOWN : IN_SITU_UNINITIALISED;
+  const bool same_cta = ((source ^ me.now) >> IN_SITU_CTA_SHIFT & IN_SITU_CTA_MASK) == 0;
+  if (same_cta && !(source & IN_SITU_BEFORE_SEVERAL)) {
+    const uint32_t *kernels = constant(&me.context->kernels);
+    if (__ldg(kernels + (source >> IN_SITU_LAUNCH_SHIFT)) == __ldg(kernels + me.launch())) return IN_SITU_OWN;
+  }
+  return IN_SITU_COMMUNICATED;
+}
+
+// Whether bytes that do not count as local may be so.
+__device__ inline bool is_perhaps_local(Me me, Entry e) {
+  return (e.before & IN_SITU_SEVERAL_THREADS) && e.before != IN_SITU_UNWRITTEN && in_situ_has_now(e) &&
+         e.now >> IN_SITU_LAUNCH_SHIFT == me.launch();
+}
+
+} // namespace
+
+#endif
