@@ -139,7 +139,7 @@ impl Builder {
         let module = Module::new(program, 0, &carried.record, vec![ir.clone()]);
         if kind == "fatbin" {
             let code = Instrumented {
-                has_probe: false,
+                probe: None,
                 as_resident: false,
                 table: ir.clone(),
                 bitcode: ir,

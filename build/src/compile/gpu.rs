@@ -25,9 +25,19 @@ impl Builder {
 
     /// The binaries of an assembly, one for each architecture.
     pub(super) fn cubins(&self, module: &Module, ptx: &Path) -> Result<Vec<PathBuf>, BuildError> {
+        self.cubins_where(module, ptx, Waits::Perhaps)
+    }
+
+    fn cubins_where(
+        &self,
+        module: &Module,
+        ptx: &Path,
+        waits: Waits,
+    ) -> Result<Vec<PathBuf>, BuildError> {
         let assemble = |arch: &u32| {
             let args = Args::of([format!("-arch=sm_{arch}")])
                 .text("-O3")
+                .texts((waits == Waits::Never).then_some("-noFwdPrg"))
                 .input(ptx);
             self.plain("cubin", module, &self.tools.ptxas, args, "out.cubin")
         };
@@ -41,11 +51,15 @@ impl Builder {
         code: &Instrumented,
     ) -> Result<PathBuf, BuildError> {
         let mut ptx = self.ptx(module, &code.bitcode)?;
-        let mut cubins = self.cubins(module, &ptx)?;
-        if code.has_probe
-            && let Some(limited) = self.limited(module, &ptx, &cubins, code.as_resident)?
-        {
-            ptx = limited;
+        let mut cubins;
+        if let Some(waits) = code.probe {
+            let native = self.native(module, waits)?;
+            cubins = self.cubins_where(module, &ptx, native.waits)?;
+            if let Some(limited) = self.limited(&ptx, &native, &cubins, code.as_resident)? {
+                ptx = limited;
+                cubins = self.cubins_where(module, &ptx, native.waits)?;
+            }
+        } else {
             cubins = self.cubins(module, &ptx)?;
         }
         let image = |kind, arch| format!("--image3=kind={kind},sm={arch},file=");
@@ -64,24 +78,59 @@ impl Builder {
         Ok(stage.run(&self.runner)?.join(FATBIN))
     }
 
+    /// The binaries of a module without a probe, and whether lanes may wait for each other in a probe whose lanes do so as `probe` says. ptxas answers
+    /// that of the module: if it has no loops for which it needs code, it makes the same of it without such code. Versions of ptxas that
+    /// do not know the option add the code.
+    fn native(&self, module: &Module, probe: Waits) -> Result<Native, BuildError> {
+        let code = self.instrument(module, &self.nothing()?)?;
+        let ptx = self.ptx(module, &code.bitcode)?;
+        let cubins = self.cubins(module, &ptx)?;
+        let mut waits = Waits::Perhaps;
+        if probe == Waits::Never
+            && self.runner.dry_run.is_none()
+            && let Ok(others) = self.cubins_where(module, &ptx, Waits::Never)
+        {
+            let read = |path: &PathBuf| fs::read(path).map_err(BuildError::io("read", path));
+            waits = Waits::Never;
+            for (cubin, other) in cubins.iter().zip(&others) {
+                if read(cubin)? != read(other)? {
+                    waits = Waits::Perhaps;
+                }
+            }
+        }
+        Ok(Native { cubins, waits })
+    }
+
     /// The assembly of a module with a probe, with limits for the kernels that take so many registers in `cubins` that they cannot be
     /// launched as without the probe, or of which fewer CTAs would be resident. A dry run does not know them.
     fn limited(
         &self,
-        module: &Module,
         ptx: &Path,
+        native: &Native,
         cubins: &[PathBuf],
         as_resident: bool,
     ) -> Result<Option<PathBuf>, BuildError> {
-        let native = self.instrument(module, &self.nothing()?)?;
-        let native = self.cubins(module, &self.ptx(module, &native.bitcode)?)?;
         if self.runner.dry_run.is_some() {
             return Ok(None);
         }
         let text = fs::read_to_string(ptx).map_err(BuildError::io("read", ptx))?;
-        let (native, probed) = (registers::of_each(&native)?, registers::of_each(cubins)?);
-        registers::limited(&text, &native, &probed, as_resident)
+        let native = registers::of_each(&native.cubins)?;
+        registers::limited(&text, &native, &registers::of_each(cubins)?, as_resident)
             .map(|text| self.runner.text_file(PTX, text.as_bytes()))
             .transpose()
     }
+}
+
+/// Whether lanes of a warp may wait for each other in loops. ptxas has a lane that might do so let others go on, which lets lanes go on
+/// that wait behind a branch to meet again. They stay apart then, and the warp takes twice the instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    Never,
+    Perhaps,
+}
+
+/// A module without a probe.
+struct Native {
+    cubins: Vec<PathBuf>,
+    waits: Waits,
 }

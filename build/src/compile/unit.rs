@@ -7,6 +7,7 @@ use superstep_trace::{Backend, Probe, Protocol};
 use super::Program;
 use super::builder::Builder;
 use super::error::BuildError;
+use super::gpu::Waits;
 use super::linked;
 use super::record::Record;
 use super::stage::{Args, BITCODE, LIBRARY, OBJECT, Stage, Subject, Tool};
@@ -77,7 +78,8 @@ pub(super) struct Inserted {
 
 /// A traced (or untraced, or counting) module: its device code and its table.
 pub(super) struct Instrumented {
-    pub(super) has_probe: bool,
+    /// What lanes do in the probe, if it has one.
+    pub(super) probe: Option<Waits>,
     pub(super) as_resident: bool,
     pub(super) bitcode: PathBuf,
     pub(super) table: PathBuf,
@@ -110,7 +112,11 @@ impl Builder {
         }
         let folder = self.run_instrumenter(module, args, &[BITCODE, TABLE])?;
         Ok(Instrumented {
-            has_probe: inserted.probe != Probe::None,
+            probe: match inserted.probe {
+                Probe::None => None,
+                probe if self.adds_up(probe) => Some(Waits::Never),
+                _ => Some(Waits::Perhaps),
+            },
             as_resident: inserted.as_resident,
             bitcode: folder.join(BITCODE),
             table: folder.join(TABLE),
@@ -128,8 +134,7 @@ impl Builder {
     fn instrumenter_args(&self, module: &Module, probe: Probe) -> Args {
         let (backend, index) = (self.options.backend.to_string(), module.index.to_string());
         let (strict, opaque) = (self.options.strict, self.options.allow_opaque_asm);
-        let on_gpu = self.options.backend == Backend::Cuda;
-        let adds_up = on_gpu && probe == Probe::Trace && self.options.protocol == Protocol::InSitu;
+        let adds_up = self.adds_up(probe);
         let args = Args::of(["--backend", &backend, "--probe", probe.name()])
             .texts(["--module-index", &index])
             .texts(["--module-name", &module.files, "--whole-program"])
@@ -138,10 +143,16 @@ impl Builder {
             .texts(adds_up.then_some("--adds-up"))
             .texts(["--at", self.options.position.word()]);
         let gpu = format!("sm_{}", self.options.lowest_arch());
-        let on_gpu = on_gpu.then_some(["--target-cpu", &gpu]);
+        let on_gpu = (self.options.backend == Backend::Cuda).then_some(["--target-cpu", &gpu]);
         let args = args.texts(on_gpu.into_iter().flatten());
         let args = module.ir.iter().fold(args, Args::input);
         args.output("-o", BITCODE).output("--table", TABLE)
+    }
+
+    /// Whether the handler of a probe adds up.
+    fn adds_up(&self, probe: Probe) -> bool {
+        let is_wanted = self.options.protocol == Protocol::InSitu;
+        is_wanted && self.options.backend == Backend::Cuda && probe == Probe::Trace
     }
 
     fn run_instrumenter(
