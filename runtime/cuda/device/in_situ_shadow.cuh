@@ -27,18 +27,18 @@ __device__ inline unsigned sm_number() {
   return sm;
 }
 
-// What all threads have exchanged so far.
-__device__ inline Entry load_shared(const void *place) {
+// Past the first-level cache, which other SMs' exchanges do not reach.
+__device__ inline Entry load(const void *place) {
   Entry e;
   asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
   return e;
 }
 
-// What threads of the CTA have exchanged so far; the first-level cache may lack what others did. For what is only ever exchanged: what
-// the cache lacks costs an exchange that fails.
-__device__ inline Entry load(const void *place) {
+// What the first-level cache may have instead. For what is only ever exchanged, and whose bits only grow within a launch: what the cache
+// lacks costs an exchange that fails.
+__device__ inline Entry load_cached(const void *place) {
   Entry e;
-  asm volatile("ld.relaxed.cta.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
+  asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
   return e;
 }
 
@@ -136,7 +136,7 @@ __device__ inline Entry *entry_of(Me me, uint64_t address, bool stores) {
   const InSituBlock *block = constant(&context->blocks) + (number & constant(&context->block_mask));
   const ulonglong2 found = load_block(block);
   if (found.x != number) return nullptr;
-  if (stores && load_line(line_place(found.y, address)) != (unsigned)me.launch()) store_line(line_place(found.y, address), (unsigned)me.launch());
+  if (stores) store_line(line_place(found.y, address), (unsigned)me.launch());
   return reinterpret_cast<Entry *>(constant(&block->shadow)) + (address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
 }
 

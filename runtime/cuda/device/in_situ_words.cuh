@@ -55,7 +55,7 @@ __device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool
   const uint64_t step = (hash >> 7 | 1) << 5;
   for (unsigned tries = 0; tries < ROWS_TRIED; ++tries, row += step) {
     InSituReader *place = constant(&me.context->readers) + ((row | (word & 31)) & constant(&me.context->reader_mask));
-    Entry was = load(place);
+    Entry was = load_cached(place);
     for (;;) {
       const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == me.cta();
       // Launches run one after the other: what is not of this one is over.
@@ -92,7 +92,7 @@ __device__ __attribute__((noinline)) unsigned mark_parts(Me me, Entry e, unsigne
   Entry *parts = bytes_of(me, e);
   unsigned count = 0;
   for (unsigned byte = 0; byte < 4; ++byte) {
-    Entry part = load_shared(parts + byte);
+    Entry part = load(parts + byte);
     if (marks >> byte & 1) count += __popc(mark_entry(me, parts + byte, &part, 1));
   }
   return count;
@@ -145,7 +145,7 @@ __device__ inline void write_entry(Me me, Entry *place, Entry *e, unsigned bytes
 __device__ __attribute__((noinline)) void write_parts(Me me, Entry e, bool plain) {
   Entry *parts = bytes_of(me, e);
   for (unsigned byte = 0; byte < 4; ++byte) {
-    Entry part = load_shared(parts + byte);
+    Entry part = load(parts + byte);
     write_entry(me, parts + byte, &part, 1, plain);
   }
 }

@@ -27,13 +27,13 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
       if (operation != IN_SITU_LOAD) add(me.sums() + IN_SITU_UNSHADOWED_STORED, amount);
       continue;
     }
-    Entry e = load_shared(place);
+    Entry e = load(place);
     Entry *parts = nullptr;
     if (is_split(e) || (operation != IN_SITU_LOAD && bytes != 0xf)) {
       parts = split(me, place, e);
       if (parts == nullptr) {
         add(me.sums() + IN_SITU_NOT_SPLIT, 1);
-        e = load_shared(place);
+        e = load(place);
       }
     }
     const unsigned steps = parts == nullptr ? 1 : 4;
@@ -44,7 +44,7 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
         own_bytes = bytes & 1u << step;
         if (own_bytes == 0) continue;
         at = parts + step;
-        e = load_shared(at);
+        e = load(at);
       }
       if (operation != IN_SITU_STORE) {
         const unsigned found = class_of(me, e), amount = __popc(own_bytes);

@@ -23,15 +23,15 @@ struct Change {
 Change changes[1 << 10];
 unsigned is_cached;
 Change &change_of(const void *place) { return changes[(uintptr_t)place / sizeof(Host) % (1 << 10)]; }
-Host load_shared(const void *place) {
+Host load(const void *place) {
   host::meanwhile();
   change_of(place).seen |= 1u << blockIdx.x;
   return *(const Host *)place;
 }
-Host load(const void *place) {
+Host load_cached(const void *place) {
   const Change &last = change_of(place);
   if (is_cached && last.place == place && !(last.seen >> blockIdx.x & 1) && host::below(2) == 0) return last.was;
-  return load_shared(place);
+  return load(place);
 }
 Host exchange(void *place, Host old, Host next) {
   host::meanwhile();
