@@ -27,13 +27,15 @@ struct InSituBlock {
 };
 
 /* What a CTA knows of a word for the rest of its launch, if the thread does not store in its line: a cache of 2^20 rows of 8 bytes, each
- * of which may be overwritten. The place of a row says bits 2-21 of the address, and the row the others, the CTA, six bits of the launch's
- * number, and a class: loads of the word are all of it. The host clears the rows before the numbers come again. */
+ * of which may be overwritten. The place of a row says bits 2-21 of the address. The row has bits 22-47, the CTA, four bits of the launch's
+ * number, the bytes that it is about, and the code of a class, which is communicated, own or input: loads of these bytes are all of it, and
+ * if they are communicated, the CTA has received them. The host clears the rows before the numbers come again. A row with code 0 is a
+ * claim: a thread enters there that it does what follows from the word having been received. */
 #define IN_SITU_KNOWN_BYTES (8 << 20)
-#define IN_SITU_KNOWN_LAUNCHES 64
-#define IN_SITU_KNOWN_INPUT 1
-#define IN_SITU_KNOWN_COMMUNICATED 2 /* and the CTA has received the whole word */
-#define IN_SITU_KNOWN_OWN 3
+#define IN_SITU_KNOWN_LAUNCHES 16
+#define IN_SITU_KNOWN_MASK_SHIFT 2
+/* CTAs below this number can claim: the thread stands in bits of their numbers, and of the bytes. */
+#define IN_SITU_CLAIMS_BELOW (1u << 18)
 
 /* What a function keeps for itself, in registers where the handler is inlined. */
 #define IN_SITU_WIDTHS 5
@@ -43,9 +45,9 @@ struct InSituFunction {
   uint32_t block_mask, launch;
   uint32_t missing[2]; /* lanes that access groups of the loads and of the stores below lack */
   struct {
-    uint64_t all, communicated, own, local; /* the others are of input */
+    uint32_t all, communicated, own, uninitialised, local; /* the others are of input */
   } loads[IN_SITU_WIDTHS]; /* by the logarithm of their width */
-  uint64_t stores[IN_SITU_WIDTHS];
+  uint32_t stores[IN_SITU_WIDTHS];
 };
 
 /* Sums of a launch; so many copies of them are added up in the end. */
@@ -73,7 +75,7 @@ struct InSituFunction {
 #define IN_SITU_STORE 1
 #define IN_SITU_ATOMIC 2
 
-/* Classes of loaded bytes. */
+/* Classes of loaded bytes; the code of a class is one more. */
 #define IN_SITU_COMMUNICATED 0
 #define IN_SITU_OWN 1
 #define IN_SITU_INPUT 2
@@ -152,19 +154,25 @@ struct InSituEntry {
 #endif
 
 /* Whether a launch has written the entry since the host did. */
-IN_SITU_FUNCTION int in_situ_has_now(struct InSituEntry e) { return e.now != 0 && !(e.now >> 63); }
+IN_SITU_FUNCTION int in_situ_has_now(struct InSituEntry e) {
+  return (uint32_t)(e.now >> IN_SITU_LAUNCH_SHIFT) - 1u < 1u << (IN_SITU_LAUNCH_BITS - 1);
+}
+
+/* Whether the writer before `launch` is in `now`. */
+IN_SITU_FUNCTION int in_situ_is_past(struct InSituEntry e, uint64_t launch) {
+  return in_situ_has_now(e) && (uint32_t)(e.now >> IN_SITU_LAUNCH_SHIFT) != (uint32_t)launch;
+}
 
 /* Who wrote before `launch`, in the form of `before` but with the marks of its bytes in bits 9-6 and its `several` in bit 10. */
 IN_SITU_FUNCTION uint64_t in_situ_source(struct InSituEntry e, uint64_t launch) {
-  if (!in_situ_has_now(e) || e.now >> IN_SITU_LAUNCH_SHIFT == launch) return e.before & ~0x3full;
+  if (!in_situ_is_past(e, launch)) return e.before & ~0x3full;
   return (e.now >> IN_SITU_CTA_SHIFT) << IN_SITU_CTA_SHIFT | (e.before & IN_SITU_NOW_SEVERAL) << 9 |
          (e.before >> IN_SITU_NOW_READ_SHIFT & 0xf) << IN_SITU_BEFORE_READ_SHIFT;
 }
 
 /* The entry with bytes of its source marked as read. */
 IN_SITU_FUNCTION struct InSituEntry in_situ_mark(struct InSituEntry e, uint64_t launch, uint64_t bytes) {
-  const int is_past = in_situ_has_now(e) && e.now >> IN_SITU_LAUNCH_SHIFT != launch;
-  e.before |= bytes << (is_past ? IN_SITU_NOW_READ_SHIFT : IN_SITU_BEFORE_READ_SHIFT);
+  e.before |= bytes << (in_situ_is_past(e, launch) ? IN_SITU_NOW_READ_SHIFT : IN_SITU_BEFORE_READ_SHIFT);
   return e;
 }
 

@@ -86,6 +86,17 @@ __device__ inline Entry exchange(void *place, Entry old, Entry next) {
   return was;
 }
 
+// Sets bits of what an entry says was before, and says what was there.
+__device__ inline uint64_t set_bits(Entry *place, uint64_t bits) {
+  uint64_t was;
+  asm volatile("atom.relaxed.gpu.global.or.b64 %0, [%1], %2;" : "=l"(was) : "l"(&place->before), "l"(bits) : "memory");
+  return was;
+}
+
+__device__ inline void clear_bits(Entry *place, uint64_t bits) {
+  asm volatile("red.relaxed.gpu.global.and.b64 [%0], %1;" ::"l"(&place->before), "l"(~bits) : "memory");
+}
+
 __device__ inline void add(uint64_t *word, uint64_t value) {
   asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"((ulong64)value) : "memory");
 }
@@ -107,16 +118,18 @@ __device__ inline uint64_t *sums_of(const InSituContext *context, ulong64 parame
   return constant(&context->sums) + (slot * IN_SITU_COPIES + sm_number() % IN_SITU_COPIES) * IN_SITU_SUMS;
 }
 
+__device__ ALWAYS_INLINE unsigned cta_number() { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
+
 // The thread's launch, CTA and number, as `now` has them.
 struct Me {
   const InSituContext *context;
   ulong64 parameter;
   uint64_t now;
 
-  __device__ Me(const void *of, ulong64 parameter) : context(static_cast<const InSituContext *>(of)), parameter(parameter) {
-    const unsigned cta = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  __device__ Me() {}
+  __device__ ALWAYS_INLINE Me(const void *of, ulong64 parameter) : context(static_cast<const InSituContext *>(of)), parameter(parameter) {
     const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-    now = parameter << IN_SITU_LAUNCH_SHIFT | (uint64_t)cta << IN_SITU_CTA_SHIFT | thread;
+    now = parameter << IN_SITU_LAUNCH_SHIFT | (uint64_t)cta_number() << IN_SITU_CTA_SHIFT | thread;
   }
   __device__ uint64_t launch() const { return now >> IN_SITU_LAUNCH_SHIFT; }
   __device__ uint64_t cta() const { return now & ~(uint64_t)0x7ff; }
@@ -128,6 +141,11 @@ __device__ ALWAYS_INLINE uint64_t line_place(uint64_t lines, uint64_t address) {
   return lines + ((unsigned)address >> IN_SITU_LINE_SHIFT & ((1u << (IN_SITU_BLOCK_SHIFT - IN_SITU_LINE_SHIFT)) - 1)) * 4;
 }
 
+// The entry of a word in the shadow of its block.
+__device__ ALWAYS_INLINE Entry *entry_in(const InSituBlock *block, uint64_t address) {
+  return reinterpret_cast<Entry *>(constant(&block->shadow)) + ((unsigned)address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
+}
+
 // The shadow entry of the word at `address`; null where there is none. A launch that stores there says so first: the thread's own loads
 // must not miss it.
 __device__ inline Entry *entry_of(Me me, uint64_t address, bool stores) {
@@ -137,17 +155,20 @@ __device__ inline Entry *entry_of(Me me, uint64_t address, bool stores) {
   const ulonglong2 found = load_block(block);
   if (found.x != number) return nullptr;
   if (stores) store_line(line_place(found.y, address), (unsigned)me.launch());
-  return reinterpret_cast<Entry *>(constant(&block->shadow)) + (address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
+  return entry_in(block, address);
 }
 
 // The class of bytes whose entry is `e`.
-__device__ inline unsigned class_of(Me me, Entry e) {
+__device__ ALWAYS_INLINE unsigned class_of(Me me, Entry e) {
   if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0) return IN_SITU_LOCAL;
-  const uint64_t source = in_situ_source(e, me.launch());
-  if (source == 0) return IN_SITU_INPUT;
-  if (source & IN_SITU_SPECIAL) return source >> 60 == 0xe ? IN_SITU_UNKNOWN : IN_SITU_UNINITIALISED;
-  const bool same_cta = ((source ^ me.now) >> IN_SITU_CTA_SHIFT & IN_SITU_CTA_MASK) == 0;
-  if (same_cta && !(source & IN_SITU_BEFORE_SEVERAL)) {
+  const bool is_past = in_situ_is_past(e, me.launch());
+  const uint64_t source = is_past ? e.now : e.before;
+  if (!is_past) {
+    if (source >> 6 == 0) return IN_SITU_INPUT;
+    if (source & IN_SITU_SPECIAL) return source >> 60 == 0xe ? IN_SITU_UNKNOWN : IN_SITU_UNINITIALISED;
+  }
+  const bool same_cta = ((unsigned)((source ^ me.now) >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK) == 0;
+  if (same_cta && (e.before & (is_past ? IN_SITU_NOW_SEVERAL : IN_SITU_BEFORE_SEVERAL)) == 0) {
     const uint32_t *kernels = constant(&me.context->kernels);
     if (__ldg(kernels + (source >> IN_SITU_LAUNCH_SHIFT)) == __ldg(kernels + me.launch())) return IN_SITU_OWN;
   }
@@ -155,9 +176,9 @@ __device__ inline unsigned class_of(Me me, Entry e) {
 }
 
 // Whether bytes that do not count as local may be so.
-__device__ inline bool is_perhaps_local(Me me, Entry e) {
-  return (e.before & IN_SITU_SEVERAL_THREADS) && e.before != IN_SITU_UNWRITTEN && in_situ_has_now(e) &&
-         e.now >> IN_SITU_LAUNCH_SHIFT == me.launch();
+__device__ ALWAYS_INLINE bool is_perhaps_local(Me me, Entry e) {
+  return (e.before & IN_SITU_SEVERAL_THREADS) && (unsigned)(e.now >> IN_SITU_LAUNCH_SHIFT) == (unsigned)me.launch() &&
+         e.before != IN_SITU_UNWRITTEN;
 }
 
 } // namespace

@@ -19,56 +19,79 @@ struct Received {
   unsigned bytes, count, stored;
 };
 
-// Adds to a row if it is that of a source and a receiver, or free.
-__device__ inline bool add_to_row(Me me, InSituTransfer *row, Entry mine, Received what) {
-  const Entry free = {0, 0};
-  Entry was = load(row);
-  if (equal(was, free)) {
-    was = exchange(row, free, mine);
-    if (equal(was, free)) {
-      add(me.sums() + IN_SITU_NEW_ROWS, 1);
-      was = mine;
-    }
-  }
-  if (!equal(was, mine)) return false;
+__device__ ALWAYS_INLINE void add_to_row(InSituTransfer *row, Received what) {
   if (what.bytes != 0) add(&row->bytes, what.bytes);
   if (what.count != 0) add(&row->count, what.count);
   if (what.stored != 0) add(&row->stored, what.stored);
-  return true;
 }
 
-// Adds to the row of a source and a receiver in the table of transfers.
-__device__ inline void transfer(Me me, uint64_t source, uint64_t receiver, Received what) {
-  const Entry mine = {source, receiver};
+// The place where the row of a source and a receiver in the table of transfers is, unless others were there before.
+__device__ ALWAYS_INLINE unsigned transfer_hash(uint64_t source, uint64_t receiver) {
   const unsigned of_source = (unsigned)(source >> IN_SITU_CTA_SHIFT) * 0x9e3779b1u ^ (unsigned)(source >> IN_SITU_LAUNCH_SHIFT);
-  unsigned hash = mixed(of_source ^ (unsigned)(receiver >> IN_SITU_CTA_SHIFT) * 0x85ebca77u);
-  for (unsigned tries = 0; tries < ROWS_TRIED; ++tries, ++hash)
-    if (add_to_row(me, constant(&me.context->transfers) + (hash & constant(&me.context->transfer_mask)), mine, what)) return;
-  add(me.sums() + IN_SITU_LOST_BYTES, what.bytes + what.stored);
+  return mixed(of_source ^ (unsigned)(receiver >> IN_SITU_CTA_SHIFT) * 0x85ebca77u);
 }
 
-// Of bytes that the CTA received, those that it had not yet in this launch. Sets `full` where nobody knows.
-__device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool *full) {
-  // Neighbouring words lie in neighbouring places. Steps differ from word to word, so that a crowded place stays short.
-  const unsigned hash = mixed((unsigned)(me.now >> IN_SITU_CTA_SHIFT) * 0x9e3779b1u ^ (unsigned)(word >> 5) * 0x85ebca77u);
-  uint64_t row = (uint64_t)hash << 5;
-  const uint64_t step = (hash >> 7 | 1) << 5;
-  for (unsigned tries = 0; tries < ROWS_TRIED; ++tries, row += step) {
-    InSituReader *place = constant(&me.context->readers) + ((row | (word & 31)) & constant(&me.context->reader_mask));
+__device__ ALWAYS_INLINE InSituTransfer *transfer_at(const InSituContext *context, unsigned hash) {
+  return constant(&context->transfers) + (hash & constant(&context->transfer_mask));
+}
+
+// Adds to the row of a source and a receiver, which may have to be begun.
+__device__ __attribute__((noinline)) void transfer(const InSituContext *context, ulong64 parameter, uint64_t source, uint64_t receiver,
+                                                   unsigned bytes, unsigned count, unsigned stored) {
+  const Entry mine = {source, receiver}, free = {0, 0};
+  const unsigned hash = transfer_hash(source, receiver);
+  for (unsigned tries = 0; tries < ROWS_TRIED; ++tries) {
+    InSituTransfer *row = transfer_at(context, hash + tries);
+    Entry was = load(row);
+    if (equal(was, free)) {
+      was = exchange(row, free, mine);
+      if (equal(was, free)) {
+        add(sums_of(context, parameter) + IN_SITU_NEW_ROWS, 1);
+        was = mine;
+      }
+    }
+    if (equal(was, mine)) return add_to_row(row, {bytes, count, stored});
+  }
+  add(sums_of(context, parameter) + IN_SITU_LOST_BYTES, bytes + stored);
+}
+
+// The first places are few, so that what launches usually need of the set stays in the second-level cache.
+#define NEAR_PLACES ((64u << 20) / sizeof(InSituReader))
+#define NEAR_TRIES 3
+
+// A place for a CTA and a word in the set of what CTAs received. Neighbouring words lie in neighbouring places. Steps differ from word to
+// word, so that a crowded place stays short.
+__device__ ALWAYS_INLINE unsigned reader_hash(uint64_t me, uint64_t word) {
+  return mixed((unsigned)(me >> IN_SITU_CTA_SHIFT) * 0x9e3779b1u ^ (unsigned)(word >> 5) * 0x85ebca77u);
+}
+
+__device__ ALWAYS_INLINE InSituReader *near_reader_at(const InSituContext *context, unsigned hash, unsigned word) {
+  const unsigned place = (hash << 5 | (word & 31)) & (NEAR_PLACES - 1) & (unsigned)constant(&context->reader_mask);
+  return constant(&context->readers) + place;
+}
+
+// Of bytes that the CTA received, those that it had not yet in this launch; -1 where nobody knows.
+__device__ __attribute__((noinline)) int first_here(const InSituContext *context, uint64_t me, uint64_t word, unsigned bytes) {
+  const uint64_t launch = me >> IN_SITU_LAUNCH_SHIFT, cta = me & ~(uint64_t)0x7ff;
+  unsigned hash = reader_hash(me, word);
+  const unsigned step = hash >> 7 | 1;
+  for (unsigned tries = 0; tries < ROWS_TRIED; ++tries, hash += step) {
+    InSituReader *place = near_reader_at(context, hash, (unsigned)word);
+    if (tries >= NEAR_TRIES)
+      place = constant(&context->readers) + (((uint64_t)hash << 5 | (word & 31)) & constant(&context->reader_mask));
     Entry was = load_cached(place);
     for (;;) {
-      const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == me.cta();
+      const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == cta;
       // Launches run one after the other: what is not of this one is over.
-      if (!is_mine && was.before >> IN_SITU_LAUNCH_SHIFT == me.launch()) break;
+      if (!is_mine && was.before >> IN_SITU_LAUNCH_SHIFT == launch) break;
       const unsigned known = is_mine ? (unsigned)was.before & 0xf : 0;
       if ((bytes & ~known) == 0) return 0;
-      const Entry found = exchange(place, was, {me.cta() | known | bytes, word});
+      const Entry found = exchange(place, was, {cta | known | bytes, word});
       if (equal(found, was)) return bytes & ~known;
       was = found;
     }
   }
-  *full = true;
-  return 0;
+  return -1;
 }
 
 __device__ inline bool is_split(Entry e) { return e.before == IN_SITU_IS_SPLIT; }
@@ -76,52 +99,86 @@ __device__ inline bool is_split(Entry e) { return e.before == IN_SITU_IS_SPLIT; 
 // The entries of the bytes of a word that is split.
 __device__ inline Entry *bytes_of(Me me, Entry e) { return reinterpret_cast<Entry *>(constant(&me.context->split)) + 4 * e.now; }
 
-// Marks bytes of what an entry that is not split says as read; answers those that were not. Where it has been split, `e` is its mark.
-__device__ inline unsigned mark_entry(Me me, Entry *place, Entry *e, unsigned marks) {
-  while (!is_split(*e)) {
-    const unsigned unread = marks & ~(unsigned)(in_situ_source(*e, me.launch()) >> IN_SITU_BEFORE_READ_SHIFT);
-    if (unread == 0) return 0;
-    const Entry was = exchange(place, *e, in_situ_mark(*e, me.launch(), unread));
-    if (equal(was, *e)) return unread;
-    *e = was; // marks and writers of this launch can have been added, or it was split: the source is the same
+// Marks bytes of what an entry says as read, which was `before` and, as `is_past` says, `now` a moment ago; answers those that were not.
+// Sets `splits` where it has been split.
+__device__ ALWAYS_INLINE unsigned mark_entry(Entry *place, uint64_t before, bool is_past, unsigned marks, bool *splits) {
+  unsigned shift = is_past ? IN_SITU_NOW_READ_SHIFT : IN_SITU_BEFORE_READ_SHIFT;
+  uint64_t was = set_bits(place, (uint64_t)marks << shift);
+  *splits = was == IN_SITU_IS_SPLIT;
+  if (*splits) return 0;
+  if (is_past && (was ^ before) >> IN_SITU_CTA_SHIFT != 0) {
+    // This launch has written it meanwhile: what was the past has moved, and nobody looks at the marks of the present yet.
+    clear_bits(place, (uint64_t)marks << shift);
+    shift = IN_SITU_BEFORE_READ_SHIFT;
+    was = set_bits(place, (uint64_t)marks << shift);
+    *splits = was == IN_SITU_IS_SPLIT;
+    if (*splits) return 0;
   }
-  return 0;
+  return marks & ~(unsigned)(was >> shift);
 }
 
-__device__ __attribute__((noinline)) unsigned mark_parts(Me me, Entry e, unsigned marks) {
-  Entry *parts = bytes_of(me, e);
+// The same for the bytes of a word that is split; answers how many they were.
+__device__ __attribute__((noinline)) unsigned mark_parts(const InSituContext *context, uint64_t me, Entry *place, unsigned marks) {
+  Me of;
+  of.context = context;
+  of.now = me;
+  Entry *parts = bytes_of(of, load(place));
   unsigned count = 0;
   for (unsigned byte = 0; byte < 4; ++byte) {
-    Entry part = load(parts + byte);
-    if (marks >> byte & 1) count += __popc(mark_entry(me, parts + byte, &part, 1));
+    const Entry part = load(parts + byte);
+    bool splits;
+    if (marks >> byte & 1) count += mark_entry(parts + byte, part.before, in_situ_is_past(part, of.launch()), 1, &splits);
   }
   return count;
 }
 
-// The same for any entry; answers how many they were.
-__device__ inline unsigned mark(Me me, Entry *place, Entry e, unsigned marks) {
-  const unsigned count = __popc(mark_entry(me, place, &e, marks));
-  return is_split(e) ? count + mark_parts(me, e, marks) : count;
-}
+#define COUNTS (1u << 8)
+#define IS_PAST (1u << 9)
 
 // What follows from `bytes` of a word that communicate, which the entry calls `marks`: those read first, and those received. Answers
 // whether that is known of all of them. Bytes with several writers, and bytes that were perhaps received before, count by launch only.
-__device__ __attribute__((noinline)) bool communicated(Me me, Entry *place, Entry e, uint64_t address, unsigned bytes,
-                                                       unsigned marks, bool counts) {
-  const uint64_t source = in_situ_source(e, me.launch());
-  const unsigned stored = mark(me, place, e, marks);
-  bool full = false;
-  const unsigned first = __popc(first_here(me, address >> 2, bytes, &full));
-  uint64_t bits = constant(&me.context->block_bits), from = source & bits, to = me.now & bits;
-  Received what = {first, counts && first != 0, stored};
-  if (full || source & IN_SITU_BEFORE_SEVERAL) {
-    bits = ~(uint64_t)0 << IN_SITU_LAUNCH_SHIFT;
-    from = (source & bits) | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT;
-    to = (me.now & bits) | (uint64_t)(full ? IN_SITU_PERHAPS_AGAIN : IN_SITU_OF_LAUNCHES) << IN_SITU_CTA_SHIFT;
-    what = {full ? __popc(bytes) : 0u, first, stored};
+// `how`: bytes, marks << 4, and the flags above.
+__device__ __attribute__((noinline)) bool communicated_bytes(const InSituContext *context, ulong64 parameter, uint64_t me, Entry *place,
+                                                             uint64_t before, uint64_t source, uint64_t word, unsigned how) {
+  const unsigned bytes = how & 0xf, marks = how >> 4 & 0xf;
+  // Trips to the set, to the table of transfers, and to the entry are under way at once.
+  InSituReader *reader = near_reader_at(context, reader_hash(me, word), (unsigned)word);
+  const Entry received = load_cached(reader);
+  const uint64_t bits = constant(&context->block_bits), from = source & bits, to = me & bits;
+  InSituTransfer *row = transfer_at(context, transfer_hash(from, to));
+  const Entry of_row = load(row);
+  unsigned stored = 0;
+  if (marks & ~(unsigned)(source >> IN_SITU_BEFORE_READ_SHIFT)) {
+    bool splits;
+    stored = __popc(mark_entry(place, before, how & IS_PAST, marks, &splits));
+    if (splits) stored = mark_parts(context, me, place, marks);
   }
-  if (what.bytes | what.count | what.stored) transfer(me, from, to, what);
-  return !full;
+  int found = -1;
+  const uint64_t cta = me & ~(uint64_t)0x7ff;
+  if ((unsigned)(received.before >> IN_SITU_LAUNCH_SHIFT) != (unsigned)(me >> IN_SITU_LAUNCH_SHIFT)) {
+    if (equal(exchange(reader, received, {cta | bytes, word}), received)) found = (int)bytes;
+  } else if (received.now == word && ((received.before ^ cta) & ~(uint64_t)0x7ff) == 0 && (bytes & ~(unsigned)received.before) == 0) {
+    found = 0;
+  }
+  if (found < 0) found = first_here(context, me, word, bytes);
+  const bool is_full = found < 0;
+  const unsigned first = is_full ? 0 : __popc((unsigned)found), count = how & COUNTS && first != 0;
+  if (is_full || source & IN_SITU_BEFORE_SEVERAL) {
+    const uint64_t launches = ~(uint64_t)0 << IN_SITU_LAUNCH_SHIFT;
+    if (is_full | first | stored)
+      transfer(context, parameter, (source & launches) | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT,
+               (me & launches) | (uint64_t)(is_full ? IN_SITU_PERHAPS_AGAIN : IN_SITU_OF_LAUNCHES) << IN_SITU_CTA_SHIFT,
+               is_full ? __popc(bytes) : 0u, first, stored);
+  } else if (first | stored) {
+    if (of_row.before == from && of_row.now == to) add_to_row(row, {first, count, stored});
+    else transfer(context, parameter, from, to, first, count, stored);
+  }
+  return !is_full;
+}
+
+__device__ ALWAYS_INLINE bool communicated(Me me, Entry *place, Entry e, uint64_t address, unsigned bytes, unsigned marks, bool counts) {
+  const unsigned how = bytes | marks << 4 | (counts ? COUNTS : 0) | (in_situ_is_past(e, me.launch()) ? IS_PAST : 0);
+  return communicated_bytes(me.context, me.parameter, me.now, place, e.before, in_situ_source(e, me.launch()), address >> 2, how);
 }
 
 // A write of the `bytes` bytes that an entry stands for, which is not split. Where it has been split, `e` is its mark.

@@ -67,14 +67,14 @@ __device__ inline void count(Me me, unsigned operation, unsigned width_log2, uns
 
 // Of the lanes in `mask`, which come together, the first counts how many are missing: groups follow from these and from the threads.
 __device__ ALWAYS_INLINE bool counts_missing(unsigned mask) {
-  return mask != 0xffffffffu && lane_number() == (unsigned)__ffs(mask) - 1;
+  return __builtin_expect(mask != 0xffffffffu, 0) && lane_number() == (unsigned)__ffs(mask) - 1;
 }
 
 // What a first look at an access finds, which holds: later, words may have been split.
 struct Look {
-  bool is_simple; // whole words, or a load from one, none split, and all of one class
+  bool is_simple; // whole words, or a load from one, none split, and all of one class; or one byte
   unsigned words, of_class;
-  unsigned bytes; // of each word
+  unsigned bytes, marks; // of each word; what the entry calls them
   Entry *place;
   Entry entries[4];
 };
@@ -84,15 +84,25 @@ __device__ inline Look look(Me me, unsigned operation, uint64_t address, unsigne
   Look found;
   found.words = width_bytes >= 4 ? width_bytes / 4 : 1;
   found.bytes = width_bytes >= 4 ? 0xf : ((1u << width_bytes) - 1) << (address & 3);
+  found.marks = found.bytes;
   found.of_class = IN_SITU_NONE;
   found.is_simple = false;
-  if ((width_bytes < 4 && operation != IN_SITU_LOAD) || (address & (width_bytes - 1)) != 0) return found;
+  if ((width_bytes == 2 && operation != IN_SITU_LOAD) || (address & (width_bytes - 1)) != 0) return found;
   found.place = entry_of(me, address, operation != IN_SITU_LOAD);
   if (found.place == nullptr) return found;
-  bool is_simple = true;
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i)
     if (i < found.words) found.entries[i] = load(found.place + i);
+  if (width_bytes == 1) {
+    if (is_split(found.entries[0])) {
+      found.place = bytes_of(me, found.entries[0]) + (address & 3);
+      found.entries[0] = load(found.place);
+      found.marks = 1;
+    } else if (operation != IN_SITU_LOAD) {
+      return found;
+    }
+  }
+  bool is_simple = true;
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i)
     if (i < found.words) is_simple = is_simple && !is_split(found.entries[i]);
@@ -107,19 +117,80 @@ __device__ inline Look look(Me me, unsigned operation, uint64_t address, unsigne
   return found;
 }
 
-// A word of a load that is simple. Answers whether all is known of what it received.
-__device__ inline bool load_word(Me me, const Look &found, unsigned i, uint64_t address) {
+// What rows of a CTA have in common.
+__device__ ALWAYS_INLINE uint64_t row_of(unsigned cta, uint64_t launch) {
+  return (uint64_t)cta << 39 | cta >> 25 << 10 | launch % IN_SITU_KNOWN_LAUNCHES << 6;
+}
+
+// The row of a word, without bytes and class.
+__device__ ALWAYS_INLINE uint64_t known_row(uint64_t of_cta, uint64_t address) { return of_cta ^ address >> 22 << 12; }
+
+// Where it lies. Four words in a row have rows in a row.
+__device__ ALWAYS_INLINE unsigned known_place(uint64_t of_cta, uint64_t address) {
+  const unsigned mixed = ((unsigned)(address >> 22) ^ (unsigned)(of_cta >> 32) * 0x9e3779b1u) * 0x85ebca6bu;
+  return (((unsigned)address << 1 ^ mixed >> 8) & (IN_SITU_KNOWN_BYTES - 32)) | ((unsigned)address << 1 & 0x18);
+}
+
+// Of a class; 0 stands for none.
+#define CODE(of_class) ((of_class) + 1)
+
+#define ANY_BYTES (0xfull << IN_SITU_KNOWN_MASK_SHIFT)
+
+// Where a CTA keeps what it knows of a word.
+struct Known {
+  uint64_t row; // without bytes and class
+  void *place;
+
+  __device__ Known(Me me, uint64_t address) {
+    const uint64_t of_cta = row_of((unsigned)(me.now >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK, me.launch());
+    row = known_row(of_cta, address);
+    place = reinterpret_cast<void *>(reinterpret_cast<uint64_t>(constant(&me.context->known)) + known_place(of_cta, address));
+  }
+  __device__ uint64_t load() const { return load_known(place) ^ row; }
+  __device__ void store(uint64_t what) const { store_known(place, row ^ what); }
+};
+
+__device__ inline void keep_known(Known known, unsigned bytes, unsigned code) {
+  uint64_t what = bytes << IN_SITU_KNOWN_MASK_SHIFT | code;
+  if (bytes != 0xf) {
+    // Other bytes of the word may be known to be of the class as well.
+    const uint64_t was = known.load();
+    if (((was ^ what) & ~ANY_BYTES) == 0) what |= was;
+  }
+  known.store(what);
+}
+
+// Whether another thread of the CTA does what follows from the word having been received: one of those that come together, since exchanges
+// at one place wait for each other. Whoever claims last does it, or finds that it is done, unless another row takes the place. Only who
+// does it may say that it is done.
+__device__ inline bool is_left_to_another(Me me, Known known) {
+  if (((unsigned)(me.now >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK) >= IN_SITU_CLAIMS_BELOW) return false;
+  const unsigned thread = ((unsigned)me.now & IN_SITU_THREAD_MASK) + 1;
+  const uint64_t mine = (uint64_t)(thread & 0x7f) << 57 | thread >> 7 << IN_SITU_KNOWN_MASK_SHIFT;
+  const uint64_t anyone = (uint64_t)0x7f << 57 | ANY_BYTES, done = ANY_BYTES | CODE(IN_SITU_COMMUNICATED);
+  uint64_t was = known.load();
+  if (was == done || (was != 0 && (was & ~anyone) == 0)) return true;
+  known.store(mine);
+  was = known.load();
+  return was != mine && (was == done || (was != 0 && (was & ~anyone) == 0));
+}
+
+// A word of a load that is simple.
+__device__ inline void load_word(Me me, const Look &found, unsigned i, uint64_t address) {
   const Entry e = found.entries[i];
   if (found.of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums() + IN_SITU_PERHAPS_LOCAL, __popc(found.bytes));
-  if (found.of_class != IN_SITU_COMMUNICATED) return true;
-  return communicated(me, found.place + i, e, (address & ~(uint64_t)3) + 4 * i, found.bytes, found.bytes, i == 0);
+  if (found.of_class != IN_SITU_COMMUNICATED) return;
+  const uint64_t word = (address & ~(uint64_t)3) + 4 * i;
+  const Known known(me, word);
+  if (found.bytes == 0xf && is_left_to_another(me, known)) return;
+  if (communicated(me, found.place + i, e, word, found.bytes, found.marks, i == 0)) keep_known(known, found.bytes, CODE(IN_SITU_COMMUNICATED));
 }
 
 __device__ inline void store_word(Me me, const Look &found, unsigned i, bool plain) {
   const Entry e = found.entries[i];
   // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
   if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (!plain || e.now & IN_SITU_PLAIN)) return;
-  write(me, found.place + i, e, 4, plain);
+  write(me, found.place + i, e, found.bytes == 0xf ? 4 : 1, plain);
 }
 
 // An access whose lanes are counted one by one.
@@ -148,65 +219,100 @@ __device__ __attribute__((noinline)) bool is_left_out_by(const void *context, ul
 // Whether the accesses of the CTA are not to be added up.
 __device__ inline bool is_left_out(const void *context, ulong64 launch) { return launch >> 62 && is_left_out_by(context, launch); }
 
-// What rows of a CTA have in common.
-__device__ ALWAYS_INLINE uint64_t row_of(unsigned cta, uint64_t launch) {
-  return (uint64_t)cta << 39 | cta >> 25 << 8 | launch % IN_SITU_KNOWN_LAUNCHES << 2;
-}
-
-// The row of a word, without its class.
-__device__ ALWAYS_INLINE uint64_t known_row(uint64_t of_cta, uint64_t address) { return of_cta ^ address >> 22 << 12; }
-
-// Where it lies. Four words in a row have rows in a row.
-__device__ ALWAYS_INLINE unsigned known_place(uint64_t of_cta, uint64_t address) {
-  const unsigned mixed = ((unsigned)(address >> 22) ^ (unsigned)(of_cta >> 32) * 0x9e3779b1u) * 0x85ebca6bu;
-  return (((unsigned)address << 1 ^ mixed >> 8) & (IN_SITU_KNOWN_BYTES - 32)) | ((unsigned)address << 1 & 0x18);
-}
-
 // The class of a load's bytes, IN_SITU_KNOWN_*, that another load of the CTA has found in this launch; 0 where that is not known.
-template <unsigned width_bytes> __device__ ALWAYS_INLINE unsigned known_class(const InSituFunction *function, uint64_t address) {
-  const uint64_t place = function->known + known_place(function->row, address), row = known_row(function->row, address);
-  const uint64_t code = load_known(reinterpret_cast<const void *>(place)) ^ row;
-  bool is_known = code - 1 < 3;
+template <unsigned width_bytes> __device__ ALWAYS_INLINE unsigned known_class(uint64_t known, uint64_t of_cta, uint64_t address) {
+  const uint64_t place = known + known_place(of_cta, address), row = known_row(of_cta, address);
+  uint64_t found = load_known(reinterpret_cast<const void *>(place)) ^ row;
+  if (width_bytes < 4) {
+    const uint64_t bytes = (uint64_t)((1u << width_bytes) - 1) << IN_SITU_KNOWN_MASK_SHIFT << ((unsigned)address & 3);
+    found = (found & bytes) == bytes ? found & ~ANY_BYTES : 0;
+  } else {
+    found ^= ANY_BYTES;
+  }
+  bool is_known = found - 1 < 3;
 #pragma unroll
   for (unsigned i = 1; i < 4; ++i)
-    if (4 * i < width_bytes) is_known = is_known && (load_known(reinterpret_cast<const void *>(place + 8 * i)) ^ row) == code;
-  return is_known ? (unsigned)code : 0;
+    if (4 * i < width_bytes) is_known = is_known && (load_known(reinterpret_cast<const void *>(place + 8 * i)) ^ row ^ ANY_BYTES) == found;
+  return is_known ? (unsigned)found : 0;
 }
 
-template <unsigned width_bytes> __device__ inline void keep_known(Me me, uint64_t address, unsigned code) {
-  const uint64_t of_cta = row_of((unsigned)(me.now >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK, me.launch());
-  const uint64_t place = reinterpret_cast<uint64_t>(constant(&me.context->known)) + known_place(of_cta, address);
+// A load from a line in which the launch has stored. Answers the code of what it is to be counted as, or 0 where that takes more than a look.
+template <unsigned width_bytes>
+__device__ __attribute__((noinline)) unsigned load_where_stored(uint64_t of_block, ulong64 launch, uint64_t known, uint64_t of_cta,
+                                                                uint64_t address) {
+  const Me me(nullptr, launch);
+  const Entry *place = entry_in(reinterpret_cast<const InSituBlock *>(of_block), address);
+  unsigned code = 0;
 #pragma unroll
-  for (unsigned i = 0; i < 4; ++i)
-    if (4 * i < width_bytes) store_known(reinterpret_cast<void *>(place + 8 * i), known_row(of_cta, address) | code);
+  for (unsigned i = 0; i < 4; ++i) {
+    if (i != 0 && 4 * i >= width_bytes) break;
+    const Entry e = load(place + i);
+    unsigned of_word = 0;
+    if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0) of_word = CODE(IN_SITU_LOCAL);
+    else if (is_split(e) || is_perhaps_local(me, e)) return 0;
+    else if (in_situ_is_past(e, me.launch())) of_word = 0;
+    else if (e.before >> 6 == 0) of_word = CODE(IN_SITU_INPUT);
+    else if (e.before >> 6 == IN_SITU_UNWRITTEN >> 6) of_word = CODE(IN_SITU_UNINITIALISED);
+    if (i == 0) code = of_word;
+    else if (of_word != code) return 0;
+  }
+  return code != 0 ? code : known_class<width_bytes>(known, of_cta, address);
 }
 
-// Answers of `load_of` beside IN_SITU_KNOWN_*.
-#define COUNTED 0
-#define LOCAL 4
-
-// A load of whose class nothing is known. Answers what it is to be counted as.
-template <unsigned width_bytes> __device__ __attribute__((noinline)) unsigned load_of(const void *context, ulong64 launch, uint64_t address) {
-  if (is_left_out(context, launch)) return COUNTED;
+// A load that is not simple. Where it lies in one class, it is counted by that.
+__device__ __attribute__((noinline)) void load_bytes(const InSituContext *context, ulong64 launch, uint64_t address, unsigned width_log2) {
   const Me me(context, launch);
-  const Look found = look(me, IN_SITU_LOAD, address, width_bytes);
-  if (found.of_class == IN_SITU_LOCAL) return LOCAL;
-  unsigned code = COUNTED;
-  if (found.of_class == IN_SITU_INPUT) code = IN_SITU_KNOWN_INPUT;
-  if (found.of_class == IN_SITU_OWN) code = IN_SITU_KNOWN_OWN;
-  if (found.of_class == IN_SITU_COMMUNICATED) code = IN_SITU_KNOWN_COMMUNICATED;
-  bool is_known = code != COUNTED && width_bytes >= 4;
-  if (code == COUNTED)
-    count(me, IN_SITU_LOAD, width_bytes == 1 ? 0 : width_bytes == 2 ? 1 : width_bytes == 4 ? 2 : width_bytes == 8 ? 3 : 4, found.of_class);
-  if (!found.is_simple) {
-    access_bytes(me, IN_SITU_LOAD, address, width_bytes);
-    return COUNTED;
+  count(me, IN_SITU_LOAD, width_log2, IN_SITU_NONE);
+  access_bytes(me, IN_SITU_LOAD, address, 1u << width_log2);
+}
+
+// A load of whose class nothing is known, from a block that has a shadow if it is simple. Answers the code of what it is to be counted as; 0
+// if it is counted.
+template <unsigned width_log2>
+__device__ __attribute__((noinline)) unsigned load_of(const void *of, ulong64 launch, uint64_t of_block, uint64_t address) {
+  if (is_left_out(of, launch)) return 0;
+  const InSituContext *context = static_cast<const InSituContext *>(of);
+  constexpr unsigned width_bytes = 1u << width_log2, words = width_bytes >= 4 ? width_bytes / 4 : 1;
+  const Me me(context, launch);
+  const unsigned bytes = width_bytes >= 4 ? 0xf : ((1u << width_bytes) - 1) << ((unsigned)address & 3);
+  unsigned marks = bytes, of_class = IN_SITU_NONE;
+  Entry *place = nullptr;
+  Entry entries[words];
+  if (of_block != 0) {
+    place = entry_in(reinterpret_cast<const InSituBlock *>(of_block), address);
+#pragma unroll
+    for (unsigned i = 0; i < words; ++i) entries[i] = load(place + i);
+    if (width_bytes == 1 && is_split(entries[0])) {
+      place = bytes_of(me, entries[0]) + (address & 3);
+      entries[0] = load(place);
+      marks = 1;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < words; ++i) {
+      const unsigned of_word = is_split(entries[i]) ? IN_SITU_NONE : class_of(me, entries[i]);
+      if (i == 0) of_class = of_word;
+      else if (of_word != of_class) of_class = IN_SITU_NONE;
+    }
+  }
+  if (of_class == IN_SITU_NONE) {
+    load_bytes(context, launch, address, width_log2);
+    return 0;
   }
 #pragma unroll
-  for (unsigned i = 0; i < 4; ++i)
-    if (i < found.words) is_known &= load_word(me, found, i, address);
-  if (is_known) keep_known<width_bytes>(me, address, code);
-  return code;
+  for (unsigned i = 0; i < words; ++i) {
+    if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, entries[i])) add(me.sums() + IN_SITU_PERHAPS_LOCAL, __popc(bytes));
+    if (of_class > IN_SITU_INPUT) continue;
+    const uint64_t word = (address & ~(uint64_t)3) + 4 * i;
+    const Known known(me, word);
+    if (of_class == IN_SITU_COMMUNICATED) {
+      if (bytes == 0xf && is_left_to_another(me, known)) continue;
+      if (!communicated(me, place + i, entries[i], word, bytes, marks, i == 0)) continue;
+    }
+    keep_known(known, bytes, CODE(of_class));
+  }
+  if (of_class != IN_SITU_UNKNOWN) return CODE(of_class);
+  count(me, IN_SITU_LOAD, width_log2, of_class);
+  return 0;
 }
 
 __device__ inline unsigned operation_of(unsigned site) {
@@ -254,7 +360,36 @@ __device__ ALWAYS_INLINE void count_missing(const void *context, ulong64 launch,
   *missing = 0;
 }
 
-// Most loads end here: in lines that only the host has written, or with what the CTA knows.
+// Adds what a function has counted of loads of a width to the sums of the launch.
+__device__ __attribute__((noinline)) void add_loads(const void *context, ulong64 launch, unsigned width_log2, unsigned all,
+                                                    unsigned communicated, unsigned own, unsigned uninitialised, unsigned local) {
+  if (is_left_out(context, launch)) return;
+  uint64_t *classes = sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_THREADS + width_log2 * 8;
+  const unsigned input = all - communicated - own - uninitialised - local;
+  if (input != 0) add(classes + IN_SITU_INPUT, input);
+  if (communicated != 0) add(classes + IN_SITU_COMMUNICATED, communicated);
+  if (own != 0) add(classes + IN_SITU_OWN, own);
+  if (uninitialised != 0) add(classes + IN_SITU_UNINITIALISED, uninitialised);
+  if (local != 0) add(classes + IN_SITU_LOCAL, local);
+}
+
+__device__ __attribute__((noinline)) void add_stores(const void *context, ulong64 launch, unsigned width_log2, unsigned all) {
+  if (is_left_out(context, launch)) return;
+  add(sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_THREADS + (IN_SITU_STORE * IN_SITU_WIDTHS + width_log2) * 8 +
+          IN_SITU_NONE,
+      all);
+}
+
+template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over(const void *context, ulong64 launch, InSituFunction *function) {
+  auto &loads = function->loads[width_log2];
+  if (loads.all != 0)
+    add_loads(context, launch, width_log2, loads.all, loads.communicated, loads.own, loads.uninitialised, loads.local);
+  loads = {};
+  if (function->stores[width_log2] != 0) add_stores(context, launch, width_log2, function->stores[width_log2]);
+  function->stores[width_log2] = 0;
+}
+
+// Most loads end here: in lines that only the host has written, or nobody, or with what the CTA knows.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   constexpr unsigned width_bytes = 1u << width_log2;
@@ -262,22 +397,31 @@ __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint6
   const unsigned mask = __activemask();
   if (counts_missing(mask)) count_missing(context, launch, &function->missing[IN_SITU_LOAD], IN_SITU_LOAD, mask);
   loads.all += 1;
+  if (__builtin_expect((int)loads.all < 0, 0)) hand_over<width_log2>(context, launch, function);
   const unsigned number = (unsigned)(address >> IN_SITU_BLOCK_SHIFT);
-  const ulonglong2 block = load_block(reinterpret_cast<const InSituBlock *>(function->blocks) + (number & function->block_mask));
+  const InSituBlock *of_block = reinterpret_cast<const InSituBlock *>(function->blocks) + (number & function->block_mask);
+  const ulonglong2 block = load_block(of_block);
   unsigned code = 0;
+  uint64_t simple_in = 0;
   if ((((unsigned)address & (width_bytes - 1)) | ((unsigned)block.x ^ number)) == 0) {
+    simple_in = reinterpret_cast<uint64_t>(of_block);
     const unsigned stored_in = load_line(line_place(block.y, address));
-    if (stored_in == 0) return;
+    if (stored_in + 1 < 2) {
+      loads.uninitialised += stored_in & 1;
+      return;
+    }
     // Where the present launch has stored, the thread itself may have.
-    if ((int)stored_in < (int)function->launch) code = known_class<width_bytes>(function, address);
+    if (__builtin_expect((int)stored_in < (int)function->launch, 1)) code = known_class<width_bytes>(function->known, function->row, address);
+    else code = load_where_stored<width_bytes>(simple_in, launch, function->known, function->row, address);
   }
   if (__builtin_expect(code == 0, 0)) {
-    code = load_of<width_bytes>(context, launch, address);
-    loads.all -= code == COUNTED;
-    loads.local += code == LOCAL;
+    code = load_of<width_log2>(context, launch, simple_in, address);
+    loads.all -= code == 0;
   }
-  loads.communicated += code == IN_SITU_KNOWN_COMMUNICATED;
-  loads.own += code == IN_SITU_KNOWN_OWN;
+  loads.communicated += code == CODE(IN_SITU_COMMUNICATED);
+  loads.own += code == CODE(IN_SITU_OWN);
+  loads.local += code == CODE(IN_SITU_LOCAL);
+  loads.uninitialised += code == CODE(IN_SITU_UNINITIALISED);
 }
 
 template <unsigned width_log2>
@@ -285,6 +429,7 @@ __device__ ALWAYS_INLINE void store_at(const void *context, ulong64 launch, uint
   const unsigned mask = __activemask();
   if (counts_missing(mask)) count_missing(context, launch, &function->missing[IN_SITU_STORE], IN_SITU_STORE, mask);
   function->stores[width_log2] += 1;
+  if (__builtin_expect((int)function->stores[width_log2] < 0, 0)) hand_over<width_log2>(context, launch, function);
   store_of<1u << width_log2>(context, launch, address);
 }
 
@@ -313,36 +458,17 @@ __device__ ALWAYS_INLINE void access_from(void *context, ulong64 launch, unsigne
   }
 }
 
-__device__ ALWAYS_INLINE void hand_over(uint64_t *sum, uint64_t *counted) {
-  if (*counted != 0) add(sum, *counted);
-  *counted = 0;
-}
-
-template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over_width(uint64_t *sums, InSituFunction *function) {
-  auto &loads = function->loads[width_log2];
-  uint64_t *classes = sums + IN_SITU_THREADS + width_log2 * 8;
-  if (loads.all != 0) {
-    loads.all -= loads.communicated + loads.own + loads.local;
-    hand_over(classes + IN_SITU_INPUT, &loads.all);
-    hand_over(classes + IN_SITU_COMMUNICATED, &loads.communicated);
-    hand_over(classes + IN_SITU_OWN, &loads.own);
-    hand_over(classes + IN_SITU_LOCAL, &loads.local);
-  }
-  hand_over(classes + IN_SITU_STORE * IN_SITU_WIDTHS * 8 + IN_SITU_NONE, &function->stores[width_log2]);
-}
-
 } // namespace
 
-static_assert(sizeof(InSituFunction) == 30 * sizeof(uint64_t), "so many words the instrumenter keeps for it: OWN_WORDS in instrument/src/probe.rs");
+static_assert(sizeof(InSituFunction) == 20 * sizeof(uint64_t), "so many words the instrumenter keeps for it: OWN_WORDS in instrument/src/probe.rs");
 
 // A function that has accesses begins: `own` is its own place, in which it counts.
 extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_begin(void *of, unsigned long long launch, void *own) {
   const InSituContext *context = static_cast<const InSituContext *>(of);
   InSituFunction *function = static_cast<InSituFunction *>(own);
-  const unsigned cta = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
   *function = {};
   function->launch = (unsigned)launch & ((1u << IN_SITU_LAUNCH_BITS) - 1);
-  function->row = row_of(cta, function->launch);
+  function->row = row_of(cta_number(), function->launch);
   function->blocks = reinterpret_cast<uint64_t>(constant(&context->blocks));
   function->known = reinterpret_cast<uint64_t>(constant(&context->known));
   function->block_mask = (unsigned)constant(&context->block_mask);
@@ -356,16 +482,16 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
 // The function may end, or go on.
 extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_end(void *context, unsigned long long launch, void *own) {
   InSituFunction *function = static_cast<InSituFunction *>(own);
-  if (is_left_out(context, launch)) return;
-  uint64_t *sums = sums_of(static_cast<const InSituContext *>(context), launch);
-  hand_over_width<0>(sums, function);
-  hand_over_width<1>(sums, function);
-  hand_over_width<2>(sums, function);
-  hand_over_width<3>(sums, function);
-  hand_over_width<4>(sums, function);
+  hand_over<0>(context, launch, function);
+  hand_over<1>(context, launch, function);
+  hand_over<2>(context, launch, function);
+  hand_over<3>(context, launch, function);
+  hand_over<4>(context, launch, function);
 #pragma unroll
   for (unsigned operation = IN_SITU_LOAD; operation <= IN_SITU_STORE; ++operation) {
-    if (function->missing[operation] != 0) add(sums + IN_SITU_MISSING + operation, function->missing[operation]);
+    const unsigned missing = function->missing[operation];
+    if (missing != 0 && !is_left_out(context, launch))
+      add(sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_MISSING + operation, missing);
     function->missing[operation] = 0;
   }
 }

@@ -23,7 +23,7 @@ pub const LINES_BYTES: u64 = (1 << BLOCK_SHIFT) / LINE_BYTES * STORED_IN_BYTES;
 
 /// The cache of what CTAs know, and after how many launches it is to be cleared.
 pub const KNOWN_BYTES: usize = 8 << 20;
-pub const KNOWN_LAUNCHES: u64 = 64;
+pub const KNOWN_LAUNCHES: u64 = 16;
 
 pub const COPIES: usize = 32;
 pub const SUMS: usize = 160;
