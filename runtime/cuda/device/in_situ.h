@@ -33,7 +33,10 @@ struct InSituBlock {
  * claim: a thread enters there that it does what follows from the word having been received. */
 #define IN_SITU_KNOWN_BYTES (8 << 20)
 #define IN_SITU_KNOWN_LAUNCHES 16
-#define IN_SITU_KNOWN_MASK_SHIFT 2
+#define IN_SITU_KNOWN_MASK_SHIFT 3
+#define IN_SITU_KNOWN_LAUNCH_SHIFT 7
+#define IN_SITU_KNOWN_ADDRESS_SHIFT 12
+#define IN_SITU_KNOWN_CTA_SHIFT 38 /* bits 0-25 of it; bit 26 is the row's bit 11 */
 /* CTAs below this number can claim: the thread stands in bits of their numbers, and of the bytes. */
 #define IN_SITU_CLAIMS_BELOW (1u << 18)
 
@@ -42,12 +45,15 @@ struct InSituBlock {
 struct InSituFunction {
   uint64_t row;           /* what all rows of the CTA have in common */
   uint64_t blocks, known; /* of the context */
-  uint32_t block_mask, launch;
-  uint32_t missing[2]; /* lanes that access groups of the loads and of the stores below lack */
+  uint32_t block_mask;
+  uint32_t missing; /* lanes that access groups of the loads below lack, and from bit 16 on, of the stores */
   struct {
-    uint32_t all, communicated, own, uninitialised, local; /* the others are of input */
-  } loads[IN_SITU_WIDTHS]; /* by the logarithm of their width */
+    uint32_t all;
+    uint32_t by_class; /* eight bits each: communicated, own, uninitialised, local; the others are of input */
+  } loads[IN_SITU_WIDTHS]; /* by the logarithm of their width, so many at most */
+#define IN_SITU_MOST_LOADS 255
   uint32_t stores[IN_SITU_WIDTHS];
+  uint32_t unused;
 };
 
 /* Sums of a launch; so many copies of them are added up in the end. */
@@ -75,7 +81,7 @@ struct InSituFunction {
 #define IN_SITU_STORE 1
 #define IN_SITU_ATOMIC 2
 
-/* Classes of loaded bytes; the code of a class is one more. */
+/* Classes of loaded bytes. */
 #define IN_SITU_COMMUNICATED 0
 #define IN_SITU_OWN 1
 #define IN_SITU_INPUT 2

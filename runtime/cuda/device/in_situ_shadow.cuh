@@ -8,6 +8,8 @@
 #error "the protocol in-situ exchanges 16 bytes at once, which GPUs before sm_90 cannot; build for sm_90 or newer (--gpu-arch)"
 #endif
 
+#define ALWAYS_INLINE __attribute__((always_inline)) inline
+
 namespace {
 
 typedef InSituEntry Entry;
@@ -86,6 +88,13 @@ __device__ inline Entry exchange(void *place, Entry old, Entry next) {
   return was;
 }
 
+// 0 where a shift by more than 31 leaves nothing.
+__device__ ALWAYS_INLINE unsigned shifted(unsigned bits, unsigned by) {
+  unsigned result;
+  asm("shl.b32 %0, %1, %2;" : "=r"(result) : "r"(bits), "r"(by));
+  return result;
+}
+
 // Sets bits of what an entry says was before, and says what was there.
 __device__ inline uint64_t set_bits(Entry *place, uint64_t bits) {
   uint64_t was;
@@ -104,7 +113,12 @@ __device__ inline void add(uint64_t *word, uint64_t value) {
 
 __device__ inline bool equal(Entry a, Entry b) { return a.before == b.before && a.now == b.now; }
 
-#define ALWAYS_INLINE __attribute__((always_inline)) inline
+// A function that is called seldom. ptxas cannot follow the pointer, so the callee saves the registers that it needs; it would have each
+// kernel keep registers free for what it calls otherwise.
+template <class F> __device__ ALWAYS_INLINE F *seldom(F *function) {
+  F *volatile hidden = function;
+  return hidden;
+}
 
 // A field of the context, which no kernel changes.
 template <class T> __device__ inline T constant(T const *field) {
@@ -126,7 +140,7 @@ struct Me {
   ulong64 parameter;
   uint64_t now;
 
-  __device__ Me() {}
+  __device__ ALWAYS_INLINE Me(const InSituContext *context, ulong64 parameter, uint64_t now) : context(context), parameter(parameter), now(now) {}
   __device__ ALWAYS_INLINE Me(const void *of, ulong64 parameter) : context(static_cast<const InSituContext *>(of)), parameter(parameter) {
     const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     now = parameter << IN_SITU_LAUNCH_SHIFT | (uint64_t)cta_number() << IN_SITU_CTA_SHIFT | thread;

@@ -36,8 +36,7 @@ __device__ ALWAYS_INLINE InSituTransfer *transfer_at(const InSituContext *contex
 }
 
 // Adds to the row of a source and a receiver, which may have to be begun.
-__device__ __attribute__((noinline)) void transfer(const InSituContext *context, ulong64 parameter, uint64_t source, uint64_t receiver,
-                                                   unsigned bytes, unsigned count, unsigned stored) {
+__device__ inline void transfer(const InSituContext *context, ulong64 parameter, uint64_t source, uint64_t receiver, Received what) {
   const Entry mine = {source, receiver}, free = {0, 0};
   const unsigned hash = transfer_hash(source, receiver);
   for (unsigned tries = 0; tries < ROWS_TRIED; ++tries) {
@@ -50,9 +49,9 @@ __device__ __attribute__((noinline)) void transfer(const InSituContext *context,
         was = mine;
       }
     }
-    if (equal(was, mine)) return add_to_row(row, {bytes, count, stored});
+    if (equal(was, mine)) return add_to_row(row, what);
   }
-  add(sums_of(context, parameter) + IN_SITU_LOST_BYTES, bytes + stored);
+  add(sums_of(context, parameter) + IN_SITU_LOST_BYTES, what.bytes + what.stored);
 }
 
 // The first places are few, so that what launches usually need of the set stays in the second-level cache.
@@ -71,7 +70,7 @@ __device__ ALWAYS_INLINE InSituReader *near_reader_at(const InSituContext *conte
 }
 
 // Of bytes that the CTA received, those that it had not yet in this launch; -1 where nobody knows.
-__device__ __attribute__((noinline)) int first_here(const InSituContext *context, uint64_t me, uint64_t word, unsigned bytes) {
+__device__ inline int first_here(const InSituContext *context, uint64_t me, uint64_t word, unsigned bytes) {
   const uint64_t launch = me >> IN_SITU_LAUNCH_SHIFT, cta = me & ~(uint64_t)0x7ff;
   unsigned hash = reader_hash(me, word);
   const unsigned step = hash >> 7 | 1;
@@ -118,67 +117,84 @@ __device__ ALWAYS_INLINE unsigned mark_entry(Entry *place, uint64_t before, bool
 }
 
 // The same for the bytes of a word that is split; answers how many they were.
-__device__ __attribute__((noinline)) unsigned mark_parts(const InSituContext *context, uint64_t me, Entry *place, unsigned marks) {
-  Me of;
-  of.context = context;
-  of.now = me;
-  Entry *parts = bytes_of(of, load(place));
+__device__ inline unsigned mark_parts(Me me, Entry *place, unsigned marks) {
+  Entry *parts = bytes_of(me, load(place));
   unsigned count = 0;
   for (unsigned byte = 0; byte < 4; ++byte) {
     const Entry part = load(parts + byte);
     bool splits;
-    if (marks >> byte & 1) count += mark_entry(parts + byte, part.before, in_situ_is_past(part, of.launch()), 1, &splits);
+    if (marks >> byte & 1) count += mark_entry(parts + byte, part.before, in_situ_is_past(part, me.launch()), 1, &splits);
   }
   return count;
 }
 
+// How a load communicates: its bytes, what the entry calls them from bit 4 on, and flags.
 #define COUNTS (1u << 8)
 #define IS_PAST (1u << 9)
+#define NOT_MARKED -1 /* in place of bytes */
+#define IS_IN_PARTS -2
+#define NOT_LOOKED -1
 
-// What follows from `bytes` of a word that communicate, which the entry calls `marks`: those read first, and those received. Answers
-// whether that is known of all of them. Bytes with several writers, and bytes that were perhaps received before, count by launch only.
-// `how`: bytes, marks << 4, and the flags above.
-__device__ __attribute__((noinline)) bool communicated_bytes(const InSituContext *context, ulong64 parameter, uint64_t me, Entry *place,
-                                                             uint64_t before, uint64_t source, uint64_t word, unsigned how) {
+__device__ ALWAYS_INLINE unsigned how(Me me, Entry e, unsigned bytes, unsigned marks, bool counts) {
+  return bytes | marks << 4 | (counts ? COUNTS : 0) | (in_situ_is_past(e, me.launch()) ? IS_PAST : 0);
+}
+
+// What follows from bytes of a word that communicate: those read first, of which so many are known as `stored` says, and those received,
+// which are `found`. Answers whether all is known of them. Bytes with several writers, and bytes that were perhaps received before, count by
+// launch only.
+__device__ __attribute__((noinline)) bool communicated_in_full(const InSituContext *context, ulong64 parameter, uint64_t now, Entry *place,
+                                                               uint64_t before, uint64_t source, uint64_t word, unsigned how, int stored,
+                                                               int found) {
+  const Me me(context, parameter, now);
+  const unsigned bytes = how & 0xf, marks = how >> 4 & 0xf;
+  if (stored == NOT_MARKED) {
+    bool splits;
+    const unsigned unread = mark_entry(place, before, how & IS_PAST, marks, &splits);
+    stored = splits ? IS_IN_PARTS : __popc(unread);
+  }
+  if (stored == IS_IN_PARTS) stored = (int)mark_parts(me, place, marks);
+  if (found == NOT_LOOKED) found = first_here(context, now, word, bytes);
+  const bool is_full = found < 0;
+  const unsigned first = is_full ? 0 : __popc((unsigned)found);
+  uint64_t bits = constant(&context->block_bits), from = source & bits, to = now & bits;
+  Received what = {first, how & COUNTS && first != 0, (unsigned)stored};
+  if (is_full || source & IN_SITU_BEFORE_SEVERAL) {
+    bits = ~(uint64_t)0 << IN_SITU_LAUNCH_SHIFT;
+    from = (source & bits) | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT;
+    to = (now & bits) | (uint64_t)(is_full ? IN_SITU_PERHAPS_AGAIN : IN_SITU_OF_LAUNCHES) << IN_SITU_CTA_SHIFT;
+    what = {is_full ? __popc(bytes) : 0u, first, (unsigned)stored};
+  }
+  if (what.bytes | what.count | what.stored) transfer(context, parameter, from, to, what);
+  return !is_full;
+}
+
+// The same where nothing is known yet, and mostly little is needed.
+__device__ __attribute__((noinline)) bool communicated(const InSituContext *context, ulong64 parameter, uint64_t now, Entry *place,
+                                                       uint64_t before, uint64_t source, uint64_t word, unsigned how) {
   const unsigned bytes = how & 0xf, marks = how >> 4 & 0xf;
   // Trips to the set, to the table of transfers, and to the entry are under way at once.
-  InSituReader *reader = near_reader_at(context, reader_hash(me, word), (unsigned)word);
+  InSituReader *reader = near_reader_at(context, reader_hash(now, word), (unsigned)word);
   const Entry received = load_cached(reader);
-  const uint64_t bits = constant(&context->block_bits), from = source & bits, to = me & bits;
+  const uint64_t bits = constant(&context->block_bits), from = source & bits, to = now & bits;
   InSituTransfer *row = transfer_at(context, transfer_hash(from, to));
   const Entry of_row = load(row);
-  unsigned stored = 0;
+  int stored = 0, found = NOT_LOOKED;
   if (marks & ~(unsigned)(source >> IN_SITU_BEFORE_READ_SHIFT)) {
     bool splits;
-    stored = __popc(mark_entry(place, before, how & IS_PAST, marks, &splits));
-    if (splits) stored = mark_parts(context, me, place, marks);
+    const unsigned unread = mark_entry(place, before, how & IS_PAST, marks, &splits);
+    stored = splits ? IS_IN_PARTS : __popc(unread);
   }
-  int found = -1;
-  const uint64_t cta = me & ~(uint64_t)0x7ff;
-  if ((unsigned)(received.before >> IN_SITU_LAUNCH_SHIFT) != (unsigned)(me >> IN_SITU_LAUNCH_SHIFT)) {
+  const uint64_t cta = now & ~(uint64_t)0x7ff;
+  if ((unsigned)(received.before >> IN_SITU_LAUNCH_SHIFT) != (unsigned)(now >> IN_SITU_LAUNCH_SHIFT)) {
     if (equal(exchange(reader, received, {cta | bytes, word}), received)) found = (int)bytes;
   } else if (received.now == word && ((received.before ^ cta) & ~(uint64_t)0x7ff) == 0 && (bytes & ~(unsigned)received.before) == 0) {
     found = 0;
   }
-  if (found < 0) found = first_here(context, me, word, bytes);
-  const bool is_full = found < 0;
-  const unsigned first = is_full ? 0 : __popc((unsigned)found), count = how & COUNTS && first != 0;
-  if (is_full || source & IN_SITU_BEFORE_SEVERAL) {
-    const uint64_t launches = ~(uint64_t)0 << IN_SITU_LAUNCH_SHIFT;
-    if (is_full | first | stored)
-      transfer(context, parameter, (source & launches) | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT,
-               (me & launches) | (uint64_t)(is_full ? IN_SITU_PERHAPS_AGAIN : IN_SITU_OF_LAUNCHES) << IN_SITU_CTA_SHIFT,
-               is_full ? __popc(bytes) : 0u, first, stored);
-  } else if (first | stored) {
-    if (of_row.before == from && of_row.now == to) add_to_row(row, {first, count, stored});
-    else transfer(context, parameter, from, to, first, count, stored);
-  }
-  return !is_full;
-}
-
-__device__ ALWAYS_INLINE bool communicated(Me me, Entry *place, Entry e, uint64_t address, unsigned bytes, unsigned marks, bool counts) {
-  const unsigned how = bytes | marks << 4 | (counts ? COUNTS : 0) | (in_situ_is_past(e, me.launch()) ? IS_PAST : 0);
-  return communicated_bytes(me.context, me.parameter, me.now, place, e.before, in_situ_source(e, me.launch()), address >> 2, how);
+  const bool is_usual = stored >= 0 && found >= 0 && of_row.before == from && of_row.now == to && !(source & IN_SITU_BEFORE_SEVERAL);
+  if (!is_usual) return seldom(communicated_in_full)(context, parameter, now, place, before, source, word, how, stored, found);
+  const unsigned first = __popc((unsigned)found);
+  add_to_row(row, {first, how & COUNTS && first != 0, (unsigned)stored});
+  return true;
 }
 
 // A write of the `bytes` bytes that an entry stands for, which is not split. Where it has been split, `e` is its mark.
@@ -199,8 +215,8 @@ __device__ inline void write_entry(Me me, Entry *place, Entry *e, unsigned bytes
   }
 }
 
-__device__ __attribute__((noinline)) void write_parts(Me me, Entry e, bool plain) {
-  Entry *parts = bytes_of(me, e);
+__device__ __attribute__((noinline)) void write_parts(const InSituContext *context, ulong64 parameter, Entry *parts, bool plain) {
+  const Me me(context, parameter);
   for (unsigned byte = 0; byte < 4; ++byte) {
     Entry part = load(parts + byte);
     write_entry(me, parts + byte, &part, 1, plain);
@@ -210,7 +226,7 @@ __device__ __attribute__((noinline)) void write_parts(Me me, Entry e, bool plain
 // The same for any entry.
 __device__ inline void write(Me me, Entry *place, Entry e, unsigned bytes, bool plain) {
   write_entry(me, place, &e, bytes, plain);
-  if (is_split(e)) write_parts(me, e, plain);
+  if (is_split(e)) seldom(write_parts)(me.context, me.parameter, bytes_of(me, e), plain);
 }
 
 // The entries of a word's bytes, made if need be; null where there is no room for them.

@@ -10,7 +10,9 @@
 namespace {
 
 // An access to any bytes, lane by lane.
-__device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
+__device__ __attribute__((noinline)) void each_byte(const InSituContext *context, ulong64 parameter, unsigned operation, uint64_t address,
+                                                    unsigned width_bytes) {
+  const Me me(context, parameter);
   const uint64_t end = address + width_bytes;
   bool counts = true;
   for (uint64_t word = address & ~(uint64_t)3; word < end; word += 4) {
@@ -51,13 +53,18 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
         add(me.sums() + IN_SITU_BYTES + found, amount);
         if (found != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums() + IN_SITU_PERHAPS_LOCAL, amount);
         if (found == IN_SITU_COMMUNICATED) {
-          communicated(me, at, e, word, own_bytes, parts == nullptr ? bytes : 1, counts);
+          communicated_in_full(me.context, me.parameter, me.now, at, e.before, in_situ_source(e, me.launch()), word >> 2,
+                               how(me, e, own_bytes, parts == nullptr ? bytes : 1, counts), NOT_MARKED, NOT_LOOKED);
           counts = false;
         }
       }
       if (operation != IN_SITU_LOAD) write(me, at, e, __popc(own_bytes), operation == IN_SITU_STORE);
     }
   }
+}
+
+__device__ ALWAYS_INLINE void access_bytes(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
+  seldom(each_byte)(me.context, me.parameter, operation, address, width_bytes);
 }
 
 // Counts an access.
@@ -119,11 +126,11 @@ __device__ inline Look look(Me me, unsigned operation, uint64_t address, unsigne
 
 // What rows of a CTA have in common.
 __device__ ALWAYS_INLINE uint64_t row_of(unsigned cta, uint64_t launch) {
-  return (uint64_t)cta << 39 | cta >> 25 << 10 | launch % IN_SITU_KNOWN_LAUNCHES << 6;
+  return (uint64_t)cta << IN_SITU_KNOWN_CTA_SHIFT | cta >> 26 << 11 | launch % IN_SITU_KNOWN_LAUNCHES << IN_SITU_KNOWN_LAUNCH_SHIFT;
 }
 
 // The row of a word, without bytes and class.
-__device__ ALWAYS_INLINE uint64_t known_row(uint64_t of_cta, uint64_t address) { return of_cta ^ address >> 22 << 12; }
+__device__ ALWAYS_INLINE uint64_t known_row(uint64_t of_cta, uint64_t address) { return of_cta ^ address >> 22 << IN_SITU_KNOWN_ADDRESS_SHIFT; }
 
 // Where it lies. Four words in a row have rows in a row.
 __device__ ALWAYS_INLINE unsigned known_place(uint64_t of_cta, uint64_t address) {
@@ -131,8 +138,10 @@ __device__ ALWAYS_INLINE unsigned known_place(uint64_t of_cta, uint64_t address)
   return (((unsigned)address << 1 ^ mixed >> 8) & (IN_SITU_KNOWN_BYTES - 32)) | ((unsigned)address << 1 & 0x18);
 }
 
-// Of a class; 0 stands for none.
-#define CODE(of_class) ((of_class) + 1)
+// The code of a class: its counter's place in InSituFunction, from 1; input has none. 0 stands for no class.
+__device__ ALWAYS_INLINE constexpr unsigned code_of(unsigned of_class) {
+  return of_class == IN_SITU_INPUT ? 5 : of_class == IN_SITU_LOCAL ? 4 : of_class == IN_SITU_UNINITIALISED ? 3 : of_class + 1;
+}
 
 #define ANY_BYTES (0xfull << IN_SITU_KNOWN_MASK_SHIFT)
 
@@ -166,8 +175,8 @@ __device__ inline void keep_known(Known known, unsigned bytes, unsigned code) {
 __device__ inline bool is_left_to_another(Me me, Known known) {
   if (((unsigned)(me.now >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK) >= IN_SITU_CLAIMS_BELOW) return false;
   const unsigned thread = ((unsigned)me.now & IN_SITU_THREAD_MASK) + 1;
-  const uint64_t mine = (uint64_t)(thread & 0x7f) << 57 | thread >> 7 << IN_SITU_KNOWN_MASK_SHIFT;
-  const uint64_t anyone = (uint64_t)0x7f << 57 | ANY_BYTES, done = ANY_BYTES | CODE(IN_SITU_COMMUNICATED);
+  const uint64_t mine = (uint64_t)(thread & 0xff) << 56 | thread >> 8 << IN_SITU_KNOWN_MASK_SHIFT;
+  const uint64_t anyone = (uint64_t)0xff << 56 | ANY_BYTES, done = ANY_BYTES | code_of(IN_SITU_COMMUNICATED);
   uint64_t was = known.load();
   if (was == done || (was != 0 && (was & ~anyone) == 0)) return true;
   known.store(mine);
@@ -183,7 +192,9 @@ __device__ inline void load_word(Me me, const Look &found, unsigned i, uint64_t 
   const uint64_t word = (address & ~(uint64_t)3) + 4 * i;
   const Known known(me, word);
   if (found.bytes == 0xf && is_left_to_another(me, known)) return;
-  if (communicated(me, found.place + i, e, word, found.bytes, found.marks, i == 0)) keep_known(known, found.bytes, CODE(IN_SITU_COMMUNICATED));
+  if (communicated(me.context, me.parameter, me.now, found.place + i, e.before, in_situ_source(e, me.launch()), word >> 2,
+                        how(me, e, found.bytes, found.marks, i == 0)))
+    keep_known(known, found.bytes, code_of(IN_SITU_COMMUNICATED));
 }
 
 __device__ inline void store_word(Me me, const Look &found, unsigned i, bool plain) {
@@ -229,7 +240,7 @@ template <unsigned width_bytes> __device__ ALWAYS_INLINE unsigned known_class(ui
   } else {
     found ^= ANY_BYTES;
   }
-  bool is_known = found - 1 < 3;
+  bool is_known = found - 1 < 5;
 #pragma unroll
   for (unsigned i = 1; i < 4; ++i)
     if (4 * i < width_bytes) is_known = is_known && (load_known(reinterpret_cast<const void *>(place + 8 * i)) ^ row ^ ANY_BYTES) == found;
@@ -248,11 +259,11 @@ __device__ __attribute__((noinline)) unsigned load_where_stored(uint64_t of_bloc
     if (i != 0 && 4 * i >= width_bytes) break;
     const Entry e = load(place + i);
     unsigned of_word = 0;
-    if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0) of_word = CODE(IN_SITU_LOCAL);
+    if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0) of_word = code_of(IN_SITU_LOCAL);
     else if (is_split(e) || is_perhaps_local(me, e)) return 0;
     else if (in_situ_is_past(e, me.launch())) of_word = 0;
-    else if (e.before >> 6 == 0) of_word = CODE(IN_SITU_INPUT);
-    else if (e.before >> 6 == IN_SITU_UNWRITTEN >> 6) of_word = CODE(IN_SITU_UNINITIALISED);
+    else if (e.before >> 6 == 0) of_word = code_of(IN_SITU_INPUT);
+    else if (e.before >> 6 == IN_SITU_UNWRITTEN >> 6) of_word = code_of(IN_SITU_UNINITIALISED);
     if (i == 0) code = of_word;
     else if (of_word != code) return 0;
   }
@@ -306,11 +317,13 @@ __device__ __attribute__((noinline)) unsigned load_of(const void *of, ulong64 la
     const Known known(me, word);
     if (of_class == IN_SITU_COMMUNICATED) {
       if (bytes == 0xf && is_left_to_another(me, known)) continue;
-      if (!communicated(me, place + i, entries[i], word, bytes, marks, i == 0)) continue;
+      const uint64_t source = in_situ_source(entries[i], me.launch());
+      if (!communicated(context, launch, me.now, place + i, entries[i].before, source, word >> 2, how(me, entries[i], bytes, marks, i == 0)))
+        continue;
     }
-    keep_known(known, bytes, CODE(of_class));
+    keep_known(known, bytes, code_of(of_class));
   }
-  if (of_class != IN_SITU_UNKNOWN) return CODE(of_class);
+  if (of_class != IN_SITU_UNKNOWN) return code_of(of_class);
   count(me, IN_SITU_LOAD, width_log2, of_class);
   return 0;
 }
@@ -353,24 +366,36 @@ __device__ __attribute__((noinline)) void access_any(const void *context, ulong6
   access(me, operation, address, width_bytes);
 }
 
-__device__ ALWAYS_INLINE void count_missing(const void *context, ulong64 launch, unsigned *missing, unsigned operation, unsigned mask) {
-  *missing += 32 - __popc(mask);
-  if (*missing < 1u << 31) return;
-  if (!is_left_out(context, launch)) add(sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_MISSING + operation, *missing);
-  *missing = 0;
+__device__ __attribute__((noinline)) void add_missing(const void *context, ulong64 launch, unsigned missing) {
+  if (is_left_out(context, launch)) return;
+  uint64_t *sums = sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_MISSING;
+  if ((missing & 0xffff) != 0) add(sums + IN_SITU_LOAD, missing & 0xffff);
+  if (missing >> 16 != 0) add(sums + IN_SITU_STORE, missing >> 16);
+}
+
+__device__ ALWAYS_INLINE void count_missing(const void *context, ulong64 launch, InSituFunction *function, unsigned operation) {
+  const unsigned mask = __activemask();
+  if (!counts_missing(mask)) return;
+  function->missing += (32 - __popc(mask)) << 16 * operation;
+  if (__builtin_expect((function->missing & 0x80008000) == 0, 1)) return;
+  add_missing(context, launch, function->missing);
+  function->missing = 0;
 }
 
 // Adds what a function has counted of loads of a width to the sums of the launch.
 __device__ __attribute__((noinline)) void add_loads(const void *context, ulong64 launch, unsigned width_log2, unsigned all,
-                                                    unsigned communicated, unsigned own, unsigned uninitialised, unsigned local) {
+                                                    unsigned by_class) {
   if (is_left_out(context, launch)) return;
-  uint64_t *classes = sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_THREADS + width_log2 * 8;
-  const unsigned input = all - communicated - own - uninitialised - local;
-  if (input != 0) add(classes + IN_SITU_INPUT, input);
-  if (communicated != 0) add(classes + IN_SITU_COMMUNICATED, communicated);
-  if (own != 0) add(classes + IN_SITU_OWN, own);
-  if (uninitialised != 0) add(classes + IN_SITU_UNINITIALISED, uninitialised);
-  if (local != 0) add(classes + IN_SITU_LOCAL, local);
+  uint64_t *sums = sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_THREADS + width_log2 * 8;
+  unsigned rest = all;
+#pragma unroll
+  for (unsigned of_class = 0; of_class < IN_SITU_NONE; ++of_class) {
+    if (of_class == IN_SITU_INPUT || of_class == IN_SITU_UNKNOWN || of_class > IN_SITU_LOCAL) continue;
+    const unsigned counted = by_class >> 8 * (code_of(of_class) - 1) & 0xff;
+    if (counted != 0) add(sums + of_class, counted);
+    rest -= counted;
+  }
+  if (rest != 0) add(sums + IN_SITU_INPUT, rest);
 }
 
 __device__ __attribute__((noinline)) void add_stores(const void *context, ulong64 launch, unsigned width_log2, unsigned all) {
@@ -380,13 +405,20 @@ __device__ __attribute__((noinline)) void add_stores(const void *context, ulong6
       all);
 }
 
-template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over(const void *context, ulong64 launch, InSituFunction *function) {
+template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over_loads(const void *context, ulong64 launch, InSituFunction *function) {
   auto &loads = function->loads[width_log2];
-  if (loads.all != 0)
-    add_loads(context, launch, width_log2, loads.all, loads.communicated, loads.own, loads.uninitialised, loads.local);
+  add_loads(context, launch, width_log2, loads.all, loads.by_class);
   loads = {};
-  if (function->stores[width_log2] != 0) add_stores(context, launch, width_log2, function->stores[width_log2]);
+}
+
+template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over_stores(const void *context, ulong64 launch, InSituFunction *function) {
+  add_stores(context, launch, width_log2, function->stores[width_log2]);
   function->stores[width_log2] = 0;
+}
+
+template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over(const void *context, ulong64 launch, InSituFunction *function) {
+  if (function->loads[width_log2].all != 0) hand_over_loads<width_log2>(context, launch, function);
+  if (function->stores[width_log2] != 0) hand_over_stores<width_log2>(context, launch, function);
 }
 
 // Most loads end here: in lines that only the host has written, or nobody, or with what the CTA knows.
@@ -394,10 +426,9 @@ template <unsigned width_log2>
 __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   constexpr unsigned width_bytes = 1u << width_log2;
   auto &loads = function->loads[width_log2];
-  const unsigned mask = __activemask();
-  if (counts_missing(mask)) count_missing(context, launch, &function->missing[IN_SITU_LOAD], IN_SITU_LOAD, mask);
+  count_missing(context, launch, function, IN_SITU_LOAD);
+  if (__builtin_expect(loads.all == IN_SITU_MOST_LOADS, 0)) hand_over_loads<width_log2>(context, launch, function);
   loads.all += 1;
-  if (__builtin_expect((int)loads.all < 0, 0)) hand_over<width_log2>(context, launch, function);
   const unsigned number = (unsigned)(address >> IN_SITU_BLOCK_SHIFT);
   const InSituBlock *of_block = reinterpret_cast<const InSituBlock *>(function->blocks) + (number & function->block_mask);
   const ulonglong2 block = load_block(of_block);
@@ -407,29 +438,26 @@ __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint6
     simple_in = reinterpret_cast<uint64_t>(of_block);
     const unsigned stored_in = load_line(line_place(block.y, address));
     if (stored_in + 1 < 2) {
-      loads.uninitialised += stored_in & 1;
+      loads.by_class += (stored_in & 1) << 8 * (code_of(IN_SITU_UNINITIALISED) - 1);
       return;
     }
     // Where the present launch has stored, the thread itself may have.
-    if (__builtin_expect((int)stored_in < (int)function->launch, 1)) code = known_class<width_bytes>(function->known, function->row, address);
+    const int present = (int)((unsigned)launch & ((1u << IN_SITU_LAUNCH_BITS) - 1));
+    if (__builtin_expect((int)stored_in < present, 1)) code = known_class<width_bytes>(function->known, function->row, address);
     else code = load_where_stored<width_bytes>(simple_in, launch, function->known, function->row, address);
   }
   if (__builtin_expect(code == 0, 0)) {
     code = load_of<width_log2>(context, launch, simple_in, address);
     loads.all -= code == 0;
   }
-  loads.communicated += code == CODE(IN_SITU_COMMUNICATED);
-  loads.own += code == CODE(IN_SITU_OWN);
-  loads.local += code == CODE(IN_SITU_LOCAL);
-  loads.uninitialised += code == CODE(IN_SITU_UNINITIALISED);
+  loads.by_class += shifted(1, 8 * code - 8);
 }
 
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void store_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
-  const unsigned mask = __activemask();
-  if (counts_missing(mask)) count_missing(context, launch, &function->missing[IN_SITU_STORE], IN_SITU_STORE, mask);
+  count_missing(context, launch, function, IN_SITU_STORE);
   function->stores[width_log2] += 1;
-  if (__builtin_expect((int)function->stores[width_log2] < 0, 0)) hand_over<width_log2>(context, launch, function);
+  if (__builtin_expect((int)function->stores[width_log2] < 0, 0)) hand_over_stores<width_log2>(context, launch, function);
   store_of<1u << width_log2>(context, launch, address);
 }
 
@@ -460,15 +488,14 @@ __device__ ALWAYS_INLINE void access_from(void *context, ulong64 launch, unsigne
 
 } // namespace
 
-static_assert(sizeof(InSituFunction) == 20 * sizeof(uint64_t), "so many words the instrumenter keeps for it: OWN_WORDS in instrument/src/probe.rs");
+static_assert(sizeof(InSituFunction) == 12 * sizeof(uint64_t), "so many words the instrumenter keeps for it: OWN_WORDS in instrument/src/probe.rs");
 
 // A function that has accesses begins: `own` is its own place, in which it counts.
 extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_begin(void *of, unsigned long long launch, void *own) {
   const InSituContext *context = static_cast<const InSituContext *>(of);
   InSituFunction *function = static_cast<InSituFunction *>(own);
   *function = {};
-  function->launch = (unsigned)launch & ((1u << IN_SITU_LAUNCH_BITS) - 1);
-  function->row = row_of(cta_number(), function->launch);
+  function->row = row_of(cta_number(), launch);
   function->blocks = reinterpret_cast<uint64_t>(constant(&context->blocks));
   function->known = reinterpret_cast<uint64_t>(constant(&context->known));
   function->block_mask = (unsigned)constant(&context->block_mask);
@@ -487,11 +514,6 @@ extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_end(
   hand_over<2>(context, launch, function);
   hand_over<3>(context, launch, function);
   hand_over<4>(context, launch, function);
-#pragma unroll
-  for (unsigned operation = IN_SITU_LOAD; operation <= IN_SITU_STORE; ++operation) {
-    const unsigned missing = function->missing[operation];
-    if (missing != 0 && !is_left_out(context, launch))
-      add(sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_MISSING + operation, missing);
-    function->missing[operation] = 0;
-  }
+  if (function->missing != 0) add_missing(context, launch, function->missing);
+  function->missing = 0;
 }
