@@ -72,6 +72,17 @@ __device__ inline void store_known(void *place, uint64_t row) {
   asm volatile("st.global.u64 [%0], %1;" ::"l"(place), "l"(row) : "memory");
 }
 
+// What this thread or another of the CTA stored there last: ptxas would take a load behind a store to be of what was stored.
+__device__ inline uint64_t load_claim(const void *place) {
+  uint64_t row;
+  asm volatile("ld.relaxed.cta.global.u64 %0, [%1];" : "=l"(row) : "l"(place) : "memory");
+  return row;
+}
+
+__device__ inline void store_claim(void *place, uint64_t row) {
+  asm volatile("st.relaxed.cta.global.u64 [%0], %1;" ::"l"(place), "l"(row) : "memory");
+}
+
 // Puts `next` where `old` is, and says what was there.
 __device__ inline Entry exchange(void *place, Entry old, Entry next) {
   Entry was;

@@ -179,8 +179,8 @@ __device__ inline bool is_left_to_another(Me me, Known known) {
   const uint64_t anyone = (uint64_t)0xff << 56 | ANY_BYTES, done = ANY_BYTES | code_of(IN_SITU_COMMUNICATED);
   uint64_t was = known.load();
   if (was == done || (was != 0 && (was & ~anyone) == 0)) return true;
-  known.store(mine);
-  was = known.load();
+  store_claim(known.place, known.row ^ mine);
+  was = load_claim(known.place) ^ known.row;
   return was != mine && (was == done || (was != 0 && (was & ~anyone) == 0));
 }
 
