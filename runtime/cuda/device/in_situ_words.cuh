@@ -98,22 +98,31 @@ __device__ inline bool is_split(Entry e) { return e.before == IN_SITU_IS_SPLIT; 
 // The entries of the bytes of a word that is split.
 __device__ inline Entry *bytes_of(Me me, Entry e) { return reinterpret_cast<Entry *>(constant(&me.context->split)) + 4 * e.now; }
 
-// Marks bytes of what an entry says as read, which was `before` and, as `is_past` says, `now` a moment ago; answers those that were not.
-// Sets `splits` where it has been split.
-__device__ ALWAYS_INLINE unsigned mark_entry(Entry *place, uint64_t before, bool is_past, unsigned marks, bool *splits) {
+// In place of bytes that were marked, or received: it is not known yet, or the entries of the single bytes have it.
+#define NOT_KNOWN -1
+#define IS_IN_PARTS -2
+
+// Marks bytes of what an entry says as read, where `is_past` says whether that is in `now`, and answers what `before` was.
+__device__ ALWAYS_INLINE uint64_t begin_mark(Entry *place, bool is_past, unsigned marks) {
+  return set_bits(place, (uint64_t)marks << (is_past ? IN_SITU_NOW_READ_SHIFT : IN_SITU_BEFORE_READ_SHIFT));
+}
+
+// What comes after: answers which bytes were not marked, or that the word has been split. `before` is from a moment ago, as is `is_past`.
+__device__ ALWAYS_INLINE int end_mark(Entry *place, uint64_t was, uint64_t before, bool is_past, unsigned marks) {
   unsigned shift = is_past ? IN_SITU_NOW_READ_SHIFT : IN_SITU_BEFORE_READ_SHIFT;
-  uint64_t was = set_bits(place, (uint64_t)marks << shift);
-  *splits = was == IN_SITU_IS_SPLIT;
-  if (*splits) return 0;
+  if (was == IN_SITU_IS_SPLIT) return IS_IN_PARTS;
   if (is_past && (was ^ before) >> IN_SITU_CTA_SHIFT != 0) {
     // This launch has written it meanwhile: what was the past has moved, and nobody looks at the marks of the present yet.
     clear_bits(place, (uint64_t)marks << shift);
     shift = IN_SITU_BEFORE_READ_SHIFT;
-    was = set_bits(place, (uint64_t)marks << shift);
-    *splits = was == IN_SITU_IS_SPLIT;
-    if (*splits) return 0;
+    was = begin_mark(place, false, marks);
+    if (was == IN_SITU_IS_SPLIT) return IS_IN_PARTS;
   }
-  return marks & ~(unsigned)(was >> shift);
+  return (int)(marks & ~(unsigned)(was >> shift));
+}
+
+__device__ ALWAYS_INLINE int mark_entry(Entry *place, uint64_t before, bool is_past, unsigned marks) {
+  return end_mark(place, begin_mark(place, is_past, marks), before, is_past, marks);
 }
 
 // The same for the bytes of a word that is split; answers how many they were.
@@ -122,79 +131,108 @@ __device__ inline unsigned mark_parts(Me me, Entry *place, unsigned marks) {
   unsigned count = 0;
   for (unsigned byte = 0; byte < 4; ++byte) {
     const Entry part = load(parts + byte);
-    bool splits;
-    if (marks >> byte & 1) count += mark_entry(parts + byte, part.before, in_situ_is_past(part, me.launch()), 1, &splits);
+    if (marks >> byte & 1) count += mark_entry(parts + byte, part.before, in_situ_is_past(part, me.launch()), 1);
   }
   return count;
 }
 
-// How a load communicates: its bytes, what the entry calls them from bit 4 on, and flags.
+// How a load communicates: its bytes; from bit 4 on those of them, as the entry calls them, that were not marked; and flags.
 #define COUNTS (1u << 8)
 #define IS_PAST (1u << 9)
-#define NOT_MARKED -1 /* in place of bytes */
-#define IS_IN_PARTS -2
-#define NOT_LOOKED -1
 
-__device__ ALWAYS_INLINE unsigned how(Me me, Entry e, unsigned bytes, unsigned marks, bool counts) {
+__device__ ALWAYS_INLINE unsigned how_of(Me me, Entry e, unsigned bytes, unsigned marks, bool counts) {
+  marks &= ~(unsigned)(in_situ_source(e, me.launch()) >> IN_SITU_BEFORE_READ_SHIFT);
   return bytes | marks << 4 | (counts ? COUNTS : 0) | (in_situ_is_past(e, me.launch()) ? IS_PAST : 0);
 }
 
-// What follows from bytes of a word that communicate: those read first, of which so many are known as `stored` says, and those received,
-// which are `found`. Answers whether all is known of them. Bytes with several writers, and bytes that were perhaps received before, count by
-// launch only.
+// What follows from bytes of a word that communicate: those read first, which are `stored`, and those received, which are `found`, if that is
+// known. Answers whether all is known then. Bytes with several writers, and bytes that were perhaps received before, count by launch only.
 __device__ __attribute__((noinline)) bool communicated_in_full(const InSituContext *context, ulong64 parameter, uint64_t now, Entry *place,
                                                                uint64_t before, uint64_t source, uint64_t word, unsigned how, int stored,
                                                                int found) {
   const Me me(context, parameter, now);
   const unsigned bytes = how & 0xf, marks = how >> 4 & 0xf;
-  if (stored == NOT_MARKED) {
-    bool splits;
-    const unsigned unread = mark_entry(place, before, how & IS_PAST, marks, &splits);
-    stored = splits ? IS_IN_PARTS : __popc(unread);
-  }
-  if (stored == IS_IN_PARTS) stored = (int)mark_parts(me, place, marks);
-  if (found == NOT_LOOKED) found = first_here(context, now, word, bytes);
+  if (stored == NOT_KNOWN) stored = mark_entry(place, before, how & IS_PAST, marks);
+  const unsigned read_first = stored == IS_IN_PARTS ? mark_parts(me, place, marks) : __popc((unsigned)stored);
+  if (found == NOT_KNOWN) found = first_here(context, now, word, bytes);
   const bool is_full = found < 0;
   const unsigned first = is_full ? 0 : __popc((unsigned)found);
   uint64_t bits = constant(&context->block_bits), from = source & bits, to = now & bits;
-  Received what = {first, how & COUNTS && first != 0, (unsigned)stored};
+  Received what = {first, how & COUNTS && first != 0, read_first};
   if (is_full || source & IN_SITU_BEFORE_SEVERAL) {
     bits = ~(uint64_t)0 << IN_SITU_LAUNCH_SHIFT;
     from = (source & bits) | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT;
     to = (now & bits) | (uint64_t)(is_full ? IN_SITU_PERHAPS_AGAIN : IN_SITU_OF_LAUNCHES) << IN_SITU_CTA_SHIFT;
-    what = {is_full ? __popc(bytes) : 0u, first, (unsigned)stored};
+    what = {is_full ? __popc(bytes) : 0u, first, read_first};
   }
   if (what.bytes | what.count | what.stored) transfer(context, parameter, from, to, what);
   return !is_full;
 }
 
-// The same where nothing is known yet, and mostly little is needed.
-__device__ __attribute__((noinline)) bool communicated(const InSituContext *context, ulong64 parameter, uint64_t now, Entry *place,
-                                                       uint64_t before, uint64_t source, uint64_t word, unsigned how) {
-  const unsigned bytes = how & 0xf, marks = how >> 4 & 0xf;
-  // Trips to the set, to the table of transfers, and to the entry are under way at once.
+__device__ ALWAYS_INLINE int both(int first, int next) { return (int)((unsigned)first << 16 | ((unsigned)next & 0xffff)); }
+
+// The same of two words; each number has that of the first word in the upper half.
+__device__ __attribute__((noinline)) unsigned communicated_pair_in_full(const InSituContext *context, ulong64 parameter, uint64_t now,
+                                                                        Entry *place, uint64_t before, uint64_t next_before, uint64_t source,
+                                                                        uint64_t word, unsigned how, int stored, int found) {
+  const bool first = communicated_in_full(context, parameter, now, place, before, source, word, how & 0xffff, stored >> 16, found >> 16);
+  const bool next = communicated_in_full(context, parameter, now, place + 1, next_before, source, word + 1, how >> 16, (int16_t)stored,
+                                         (int16_t)found);
+  return first | next << 1;
+}
+
+// The same of words in a row that have one source and of which nothing is known yet. Mostly little is needed. Answers a bit for each.
+template <unsigned words>
+__device__ __attribute__((noinline)) unsigned communicated(const InSituContext *context, ulong64 parameter, uint64_t now, Entry *place,
+                                                           uint64_t before, uint64_t next_before, uint64_t source, uint64_t word,
+                                                           unsigned how, unsigned next_how) {
+  // Trips to the set, to the table of transfers, and to the entries are under way at once.
   InSituReader *reader = near_reader_at(context, reader_hash(now, word), (unsigned)word);
-  const Entry received = load_cached(reader);
+  Entry received[words];
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i) received[i] = load_cached(reader + i);
   const uint64_t bits = constant(&context->block_bits), from = source & bits, to = now & bits;
   InSituTransfer *row = transfer_at(context, transfer_hash(from, to));
   const Entry of_row = load(row);
-  int stored = 0, found = NOT_LOOKED;
-  if (marks & ~(unsigned)(source >> IN_SITU_BEFORE_READ_SHIFT)) {
-    bool splits;
-    const unsigned unread = mark_entry(place, before, how & IS_PAST, marks, &splits);
-    stored = splits ? IS_IN_PARTS : __popc(unread);
+  uint64_t was[words];
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i) {
+    const unsigned marks = (i == 0 ? how : next_how) >> 4 & 0xf;
+    if (marks != 0) was[i] = begin_mark(place + i, how & IS_PAST, marks);
   }
+  int found[words], stored[words];
+  Entry in_place[words];
   const uint64_t cta = now & ~(uint64_t)0x7ff;
-  if ((unsigned)(received.before >> IN_SITU_LAUNCH_SHIFT) != (unsigned)(now >> IN_SITU_LAUNCH_SHIFT)) {
-    if (equal(exchange(reader, received, {cta | bytes, word}), received)) found = (int)bytes;
-  } else if (received.now == word && ((received.before ^ cta) & ~(uint64_t)0x7ff) == 0 && (bytes & ~(unsigned)received.before) == 0) {
-    found = 0;
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i) {
+    const bool is_free = (unsigned)(received[i].before >> IN_SITU_LAUNCH_SHIFT) != (unsigned)(now >> IN_SITU_LAUNCH_SHIFT);
+    const bool is_mine = received[i].now == word + i && ((received[i].before ^ cta) & ~(uint64_t)0x7ff) == 0;
+    const unsigned bytes = (i == 0 ? how : next_how) & 0xf;
+    found[i] = is_free ? (int)bytes : is_mine && (bytes & ~(unsigned)received[i].before) == 0 ? 0 : NOT_KNOWN;
+    if (is_free) in_place[i] = exchange(reader + i, received[i], {cta | bytes, word + i});
   }
-  const bool is_usual = stored >= 0 && found >= 0 && of_row.before == from && of_row.now == to && !(source & IN_SITU_BEFORE_SEVERAL);
-  if (!is_usual) return seldom(communicated_in_full)(context, parameter, now, place, before, source, word, how, stored, found);
-  const unsigned first = __popc((unsigned)found);
-  add_to_row(row, {first, how & COUNTS && first != 0, (unsigned)stored});
-  return true;
+  bool is_usual = of_row.before == from && of_row.now == to && !(source & IN_SITU_BEFORE_SEVERAL);
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i) {
+    const unsigned marks = (i == 0 ? how : next_how) >> 4 & 0xf;
+    stored[i] = marks == 0 ? 0 : end_mark(place + i, was[i], i == 0 ? before : next_before, how & IS_PAST, marks);
+    if (found[i] > 0 && !equal(in_place[i], received[i])) found[i] = NOT_KNOWN;
+    is_usual = is_usual && (stored[i] | found[i]) >= 0;
+  }
+  if (is_usual) {
+    const unsigned first = __popc((unsigned)found[0]);
+    Received what = {first, how & COUNTS && first != 0, (unsigned)__popc((unsigned)stored[0])};
+#pragma unroll
+    for (unsigned i = 1; i < words; ++i) {
+      what.bytes += __popc((unsigned)found[i]);
+      what.stored += __popc((unsigned)stored[i]);
+    }
+    add_to_row(row, what);
+    return ~0u;
+  }
+  if (words == 1) return seldom(communicated_in_full)(context, parameter, now, place, before, source, word, how, stored[0], found[0]);
+  return seldom(communicated_pair_in_full)(context, parameter, now, place, before, next_before, source, word, how | next_how << 16,
+                                           both(stored[0], stored[words - 1]), both(found[0], found[words - 1]));
 }
 
 // A write of the `bytes` bytes that an entry stands for, which is not split. Where it has been split, `e` is its mark.
@@ -215,7 +253,7 @@ __device__ inline void write_entry(Me me, Entry *place, Entry *e, unsigned bytes
   }
 }
 
-__device__ __attribute__((noinline)) void write_parts(const InSituContext *context, ulong64 parameter, Entry *parts, bool plain) {
+__device__ inline void write_parts(const InSituContext *context, ulong64 parameter, Entry *parts, bool plain) {
   const Me me(context, parameter);
   for (unsigned byte = 0; byte < 4; ++byte) {
     Entry part = load(parts + byte);
@@ -223,10 +261,30 @@ __device__ __attribute__((noinline)) void write_parts(const InSituContext *conte
   }
 }
 
-// The same for any entry.
-__device__ inline void write(Me me, Entry *place, Entry e, unsigned bytes, bool plain) {
+__device__ __attribute__((noinline)) void write_in_full(const InSituContext *context, ulong64 parameter, Entry *place, uint64_t before,
+                                                        uint64_t now, unsigned bytes, bool plain) {
+  const Me me(context, parameter);
+  Entry e = {before, now};
   write_entry(me, place, &e, bytes, plain);
-  if (is_split(e)) seldom(write_parts)(me.context, me.parameter, bytes_of(me, e), plain);
+  if (is_split(e)) write_parts(context, parameter, bytes_of(me, e), plain);
+}
+
+// Writes of entries in a row, which are `entries`; the trips to them are under way at once.
+template <unsigned words> __device__ ALWAYS_INLINE void write(Me me, Entry *place, const Entry *entries, unsigned bytes, bool plain) {
+  Entry was[words];
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i) {
+    const bool is_first = !is_split(entries[i]) && (unsigned)(entries[i].now >> IN_SITU_LAUNCH_SHIFT) != (unsigned)me.launch();
+    was[i] = {~entries[i].before, 0};
+    if (is_first) was[i] = exchange(place + i, entries[i], in_situ_written(entries[i], me.now, plain));
+  }
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i) {
+    if (equal(was[i], entries[i])) continue;
+    // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
+    if (((entries[i].now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (!plain || entries[i].now & IN_SITU_PLAIN)) continue;
+    seldom(write_in_full)(me.context, me.parameter, place + i, entries[i].before, entries[i].now, bytes, plain);
+  }
 }
 
 // The entries of a word's bytes, made if need be; null where there is no room for them.

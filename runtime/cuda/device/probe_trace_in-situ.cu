@@ -54,11 +54,12 @@ __device__ __attribute__((noinline)) void each_byte(const InSituContext *context
         if (found != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums() + IN_SITU_PERHAPS_LOCAL, amount);
         if (found == IN_SITU_COMMUNICATED) {
           communicated_in_full(me.context, me.parameter, me.now, at, e.before, in_situ_source(e, me.launch()), word >> 2,
-                               how(me, e, own_bytes, parts == nullptr ? bytes : 1, counts), NOT_MARKED, NOT_LOOKED);
+                               how_of(me, e, own_bytes, parts == nullptr ? bytes : 1, counts), NOT_KNOWN, NOT_KNOWN);
           counts = false;
         }
       }
-      if (operation != IN_SITU_LOAD) write(me, at, e, __popc(own_bytes), operation == IN_SITU_STORE);
+      if (operation != IN_SITU_LOAD)
+        write_in_full(me.context, me.parameter, at, e.before, e.now, __popc(own_bytes), operation == IN_SITU_STORE);
     }
   }
 }
@@ -148,60 +149,91 @@ __device__ ALWAYS_INLINE constexpr unsigned code_of(unsigned of_class) {
 // Where a CTA keeps what it knows of a word.
 struct Known {
   uint64_t row; // without bytes and class
-  void *place;
+  uint64_t place;
 
-  __device__ Known(Me me, uint64_t address) {
+  __device__ ALWAYS_INLINE Known(Me me, uint64_t address) {
     const uint64_t of_cta = row_of((unsigned)(me.now >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK, me.launch());
     row = known_row(of_cta, address);
-    place = reinterpret_cast<void *>(reinterpret_cast<uint64_t>(constant(&me.context->known)) + known_place(of_cta, address));
+    place = reinterpret_cast<uint64_t>(constant(&me.context->known)) + known_place(of_cta, address);
   }
-  __device__ uint64_t load() const { return load_known(place) ^ row; }
-  __device__ void store(uint64_t what) const { store_known(place, row ^ what); }
+  // The rows of words in a row, up to the next 16 bytes, lie in a row.
+  __device__ ALWAYS_INLINE void *at(unsigned i) const { return reinterpret_cast<void *>(place + 8 * i); }
 };
 
-__device__ inline void keep_known(Known known, unsigned bytes, unsigned code) {
+__device__ ALWAYS_INLINE void keep_known(Known known, unsigned i, unsigned bytes, unsigned code) {
   uint64_t what = bytes << IN_SITU_KNOWN_MASK_SHIFT | code;
   if (bytes != 0xf) {
     // Other bytes of the word may be known to be of the class as well.
-    const uint64_t was = known.load();
+    const uint64_t was = load_known(known.at(i)) ^ known.row;
     if (((was ^ what) & ~ANY_BYTES) == 0) what |= was;
   }
-  known.store(what);
+  store_known(known.at(i), known.row ^ what);
 }
 
-// Whether another thread of the CTA does what follows from the word having been received: one of those that come together, since exchanges
-// at one place wait for each other. Whoever claims last does it, or finds that it is done, unless another row takes the place. Only who
-// does it may say that it is done.
-__device__ inline bool is_left_to_another(Me me, Known known) {
-  if (((unsigned)(me.now >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK) >= IN_SITU_CLAIMS_BELOW) return false;
+// Whether a row is a claim of a thread, or says that it has done what it claimed.
+__device__ ALWAYS_INLINE bool is_claim(uint64_t row) { return row != 0 && (row & ~((uint64_t)0xff << 56 | ANY_BYTES)) == 0; }
+__device__ ALWAYS_INLINE bool is_done(uint64_t row) { return row == (ANY_BYTES | code_of(IN_SITU_COMMUNICATED)); }
+
+// Of words in a row, those for which the thread has to do what follows from their having been received: a bit for each. One of the CTA's
+// threads that come to a word together does it, since exchanges at one place wait for each other. Whoever claims last does it, or finds
+// that it is done, unless another row takes the place. Only who does it may say that it is done.
+template <unsigned words> __device__ ALWAYS_INLINE unsigned claimed(Me me, Known known) {
+  if (((unsigned)(me.now >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK) >= IN_SITU_CLAIMS_BELOW) return (1u << words) - 1;
   const unsigned thread = ((unsigned)me.now & IN_SITU_THREAD_MASK) + 1;
   const uint64_t mine = (uint64_t)(thread & 0xff) << 56 | thread >> 8 << IN_SITU_KNOWN_MASK_SHIFT;
-  const uint64_t anyone = (uint64_t)0xff << 56 | ANY_BYTES, done = ANY_BYTES | code_of(IN_SITU_COMMUNICATED);
-  uint64_t was = known.load();
-  if (was == done || (was != 0 && (was & ~anyone) == 0)) return true;
-  store_claim(known.place, known.row ^ mine);
-  was = load_claim(known.place) ^ known.row;
-  return was != mine && (was == done || (was != 0 && (was & ~anyone) == 0));
+  uint64_t was[words];
+  unsigned claims = 0;
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i) was[i] = load_claim(known.at(i)) ^ known.row;
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i) {
+    if (is_claim(was[i]) || is_done(was[i])) continue;
+    claims |= 1u << i;
+    store_claim(known.at(i), known.row ^ mine);
+  }
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i)
+    if (claims >> i & 1) was[i] = load_claim(known.at(i)) ^ known.row;
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i)
+    if (was[i] != mine && (is_claim(was[i]) || is_done(was[i]))) claims &= ~(1u << i);
+  return claims;
 }
 
-// A word of a load that is simple.
-__device__ inline void load_word(Me me, const Look &found, unsigned i, uint64_t address) {
-  const Entry e = found.entries[i];
-  if (found.of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums() + IN_SITU_PERHAPS_LOCAL, __popc(found.bytes));
-  if (found.of_class != IN_SITU_COMMUNICATED) return;
-  const uint64_t word = (address & ~(uint64_t)3) + 4 * i;
-  const Known known(me, word);
-  if (found.bytes == 0xf && is_left_to_another(me, known)) return;
-  if (communicated(me.context, me.parameter, me.now, found.place + i, e.before, in_situ_source(e, me.launch()), word >> 2,
-                        how(me, e, found.bytes, found.marks, i == 0)))
-    keep_known(known, found.bytes, code_of(IN_SITU_COMMUNICATED));
-}
-
-__device__ inline void store_word(Me me, const Look &found, unsigned i, bool plain) {
-  const Entry e = found.entries[i];
-  // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
-  if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (!plain || e.now & IN_SITU_PLAIN)) return;
-  write(me, found.place + i, e, found.bytes == 0xf ? 4 : 1, plain);
+// Words in a row, in one class, of a load.
+template <unsigned words>
+__device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entries, uint64_t address, unsigned of_class, unsigned bytes,
+                                         unsigned marks, bool counts) {
+  if (of_class != IN_SITU_LOCAL) {
+#pragma unroll
+    for (unsigned i = 0; i < words; ++i)
+      if (is_perhaps_local(me, entries[i])) add(me.sums() + IN_SITU_PERHAPS_LOCAL, __popc(bytes));
+  }
+  if (of_class > IN_SITU_INPUT) return;
+  const Known known(me, address);
+  unsigned knows = (1u << words) - 1;
+  if (of_class == IN_SITU_COMMUNICATED) {
+    if (bytes == 0xf) knows = claimed<words>(me, known);
+    const uint64_t word = address >> 2, source = in_situ_source(entries[0], me.launch());
+    const unsigned how = how_of(me, entries[0], bytes, marks, counts);
+    if (words == 1) {
+      if (knows != 0) knows = communicated<1>(me.context, me.parameter, me.now, place, entries[0].before, 0, source, word, how, 0);
+    } else {
+      const Entry next = entries[words - 1];
+      const uint64_t next_source = in_situ_source(next, me.launch());
+      const unsigned next_how = how_of(me, next, bytes, marks, false);
+      if (knows == 3 && (source ^ next_source) >> 10 == 0 && ((how ^ next_how) & IS_PAST) == 0) {
+        knows = communicated<2>(me.context, me.parameter, me.now, place, entries[0].before, next.before, source, word, how, next_how);
+      } else {
+        if (knows & 1 && !communicated<1>(me.context, me.parameter, me.now, place, entries[0].before, 0, source, word, how, 0)) knows &= ~1u;
+        if (knows & 2 && !communicated<1>(me.context, me.parameter, me.now, place + 1, next.before, 0, next_source, word + 1, next_how, 0))
+          knows &= ~2u;
+      }
+    }
+  }
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i)
+    if (knows >> i & 1) keep_known(known, i, bytes, code_of(of_class));
 }
 
 // An access whose lanes are counted one by one.
@@ -218,8 +250,10 @@ __device__ inline void access(Me me, unsigned operation, uint64_t address, unsig
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) {
     if (i >= found.words) break;
-    if (operation != IN_SITU_STORE) load_word(me, found, i, address);
-    if (operation != IN_SITU_LOAD) store_word(me, found, i, operation == IN_SITU_STORE);
+    const Entry *e = &found.entries[i];
+    const uint64_t word = (address & ~(uint64_t)3) + 4 * i;
+    if (operation != IN_SITU_STORE) load_words<1>(me, found.place + i, e, word, found.of_class, found.bytes, found.marks, i == 0);
+    if (operation != IN_SITU_LOAD) write<1>(me, found.place + i, e, found.bytes == 0xf ? 4 : 1, operation == IN_SITU_STORE);
   }
 }
 
@@ -241,6 +275,8 @@ template <unsigned width_bytes> __device__ ALWAYS_INLINE unsigned known_class(ui
     found ^= ANY_BYTES;
   }
   bool is_known = found - 1 < 5;
+  // Who claims that the CTA receives a word has found that it communicates.
+  if (width_bytes == 4 && !is_known && of_cta >> 56 == 0 && is_claim(found ^ ANY_BYTES)) return code_of(IN_SITU_COMMUNICATED);
 #pragma unroll
   for (unsigned i = 1; i < 4; ++i)
     if (4 * i < width_bytes) is_known = is_known && (load_known(reinterpret_cast<const void *>(place + 8 * i)) ^ row ^ ANY_BYTES) == found;
@@ -309,20 +345,10 @@ __device__ __attribute__((noinline)) unsigned load_of(const void *of, ulong64 la
     load_bytes(context, launch, address, width_log2);
     return 0;
   }
+  constexpr unsigned step = words >= 2 ? 2 : 1;
 #pragma unroll
-  for (unsigned i = 0; i < words; ++i) {
-    if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, entries[i])) add(me.sums() + IN_SITU_PERHAPS_LOCAL, __popc(bytes));
-    if (of_class > IN_SITU_INPUT) continue;
-    const uint64_t word = (address & ~(uint64_t)3) + 4 * i;
-    const Known known(me, word);
-    if (of_class == IN_SITU_COMMUNICATED) {
-      if (bytes == 0xf && is_left_to_another(me, known)) continue;
-      const uint64_t source = in_situ_source(entries[i], me.launch());
-      if (!communicated(context, launch, me.now, place + i, entries[i].before, source, word >> 2, how(me, entries[i], bytes, marks, i == 0)))
-        continue;
-    }
-    keep_known(known, bytes, code_of(of_class));
-  }
+  for (unsigned i = 0; i < words; i += step)
+    load_words<step>(me, place + i, entries + i, (address & ~(uint64_t)3) + 4 * i, of_class, bytes, marks, i == 0);
   if (of_class != IN_SITU_UNKNOWN) return code_of(of_class);
   count(me, IN_SITU_LOAD, width_log2, of_class);
   return 0;
@@ -339,9 +365,7 @@ template <unsigned width_bytes> __device__ __attribute__((noinline)) void store_
   const Me me(context, launch);
   const Look found = look(me, IN_SITU_STORE, address, width_bytes);
   if (!found.is_simple) return access_bytes(me, IN_SITU_STORE, address, width_bytes);
-#pragma unroll
-  for (unsigned i = 0; i < 4; ++i)
-    if (i < found.words) store_word(me, found, i, true);
+  write<(width_bytes >= 4 ? width_bytes / 4 : 1)>(me, found.place, found.entries, found.bytes == 0xf ? 4 : 1, true);
 }
 
 // Counts the lanes that come together as an access group.
