@@ -1,10 +1,12 @@
 //! The stages that only the CUDA backend has.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::builder::Builder;
 use super::error::BuildError;
+use super::ptxas;
 use super::registers;
 use super::stage::{Args, Stage};
 use super::unit::{Instrumented, Module};
@@ -53,6 +55,7 @@ impl Builder {
         let mut ptx = self.ptx(module, &code.bitcode)?;
         let mut cubins;
         if let Some(waits) = code.probe {
+            ptx = self.mended(ptx)?;
             let native = self.native(module, waits)?;
             cubins = self.cubins_where(module, &ptx, native.waits)?;
             if let Some(limited) = self.limited(&ptx, &native, &cubins, code.as_resident)? {
@@ -76,6 +79,18 @@ impl Builder {
             outputs: &[FATBIN],
         };
         Ok(stage.run(&self.runner)?.join(FATBIN))
+    }
+
+    /// The assembly without what ptxas compiles wrongly.
+    fn mended(&self, ptx: PathBuf) -> Result<PathBuf, BuildError> {
+        if self.runner.dry_run.is_some() {
+            return Ok(ptx);
+        }
+        let text = fs::read_to_string(&ptx).map_err(BuildError::io("read", &ptx))?;
+        match ptxas::mended(&text) {
+            Cow::Borrowed(_) => Ok(ptx),
+            Cow::Owned(text) => self.runner.text_file(PTX, text.as_bytes()),
+        }
     }
 
     /// The binaries of a module without a probe, and whether lanes may wait for each other in a probe whose lanes do so as `probe` says. ptxas answers

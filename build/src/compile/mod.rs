@@ -33,6 +33,7 @@ mod loaded;
 mod plain;
 mod probed;
 mod prune;
+mod ptxas;
 mod record;
 mod registers;
 mod sources;

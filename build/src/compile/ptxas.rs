@@ -1,0 +1,60 @@
+//! What ptxas compiles wrongly beside a probe, written otherwise.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+/// `set` with a result in single precision: guard, comparison, type, result, operands.
+static SET: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"(?P<guard>@!?[\w%$]+\s+)?\bset(?P<how>(?:\.\w+)+?)\.f32(?P<of>\.\w+)\s+(?P<result>[^,;{}]+),(?P<operands>[^;{}]+);";
+    Regex::new(pattern).expect("the pattern is one")
+});
+
+/// `ptx` without `set` to single precision. ptxas 12.9.86 takes 1.0 for the integer 1 where the result is used as bits, in a kernel with
+/// calls.
+pub(super) fn mended(ptx: &str) -> Cow<'_, str> {
+    SET.replace_all(ptx, |set: &Captures| {
+        let guard = set.name("guard").map_or("", |guard| guard.as_str());
+        let (how, of, result) = (&set["how"], &set["of"], set["result"].trim());
+        let operands = set["operands"].trim();
+        format!(
+            "{{ .reg .pred %superstep; setp{how}{of} %superstep, {operands}; \
+             {guard}selp.f32 {result}, 0f3F800000, 0f00000000, %superstep; }}"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mended;
+
+    #[test]
+    fn a_set_to_single_precision_becomes_a_choice() {
+        let cases = [
+            (
+                "set.eq.f32.u32 %r1, %r2, 7;",
+                "{ .reg .pred %superstep; setp.eq.u32 %superstep, %r2, 7; selp.f32 %r1, 0f3F800000, 0f00000000, %superstep; }",
+            ),
+            (
+                "@!%p3 set.lt.and.ftz.f32.f32 %f1, %f2, %f3, !%p1;",
+                "{ .reg .pred %superstep; setp.lt.and.ftz.f32 %superstep, %f2, %f3, !%p1; \
+                 @!%p3 selp.f32 %f1, 0f3F800000, 0f00000000, %superstep; }",
+            ),
+            (
+                "{ set.gt.f32.s32 %0, %1, %2; L: }",
+                "{ { .reg .pred %superstep; setp.gt.s32 %superstep, %1, %2; selp.f32 %0, 0f3F800000, 0f00000000, %superstep; } L: }",
+            ),
+        ];
+        for (ptx, expected) in cases {
+            assert_eq!(mended(ptx), expected);
+        }
+    }
+
+    #[test]
+    fn everything_else_stays() {
+        let ptx = "set.eq.u32.f32 %r1, %f2, %f3;\nsetp.eq.f32 %p1, %f2, %f3;\nset.lt.s32.s32 %r1, %r2, %r3;\n\
+                   mov.f32 %reset.f32, %f1;\nset.eq.f16.f16 %h1, %h2, %h3;";
+        assert_eq!(mended(ptx), ptx);
+    }
+}
