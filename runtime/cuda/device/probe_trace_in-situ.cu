@@ -75,7 +75,8 @@ __device__ inline void count(Me me, unsigned operation, unsigned width_log2, uns
 
 // Of the lanes in `mask`, which come together, the first counts how many are missing: groups follow from these and from the threads.
 __device__ ALWAYS_INLINE bool counts_missing(unsigned mask) {
-  return __builtin_expect(mask != 0xffffffffu, 0) && lane_number() == (unsigned)__ffs(mask) - 1;
+  if (__builtin_expect(mask == 0xffffffffu, 1)) return false;
+  return lane_number() == (unsigned)__ffs(mask) - 1;
 }
 
 // What a first look at an access finds, which holds: later, words may have been split.
@@ -274,9 +275,9 @@ template <unsigned width_bytes> __device__ ALWAYS_INLINE unsigned known_class(ui
   } else {
     found ^= ANY_BYTES;
   }
-  bool is_known = found - 1 < 5;
+  bool is_known = found >> 32 == 0 && (unsigned)found - 1 < 5;
   // Who claims that the CTA receives a word has found that it communicates.
-  if (width_bytes == 4 && !is_known && of_cta >> 56 == 0 && is_claim(found ^ ANY_BYTES)) return code_of(IN_SITU_COMMUNICATED);
+  if (width_bytes == 4 && __builtin_expect(!is_known, 0)) return of_cta >> 56 == 0 && is_claim(found ^ ANY_BYTES) ? code_of(IN_SITU_COMMUNICATED) : 0;
 #pragma unroll
   for (unsigned i = 1; i < 4; ++i)
     if (4 * i < width_bytes) is_known = is_known && (load_known(reinterpret_cast<const void *>(place + 8 * i)) ^ row ^ ANY_BYTES) == found;
