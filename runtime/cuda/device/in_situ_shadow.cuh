@@ -17,10 +17,9 @@ typedef unsigned long long ulong64;
 
 // A test runs the rules below on the host (src/in_situ/on_host.cpp), where these are its own.
 #ifndef SUPERSTEP_ON_HOST
-// Volatile: it is needed behind a branch that is seldom taken, and would be asked for before it.
 __device__ inline unsigned lane_number() {
   unsigned lane;
-  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   return lane;
 }
 

@@ -73,10 +73,10 @@ __device__ inline void count(Me me, unsigned operation, unsigned width_log2, uns
   add(me.sums() + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + of_class, 1);
 }
 
-// Of the lanes in `mask`, which come together, the first counts how many are missing: groups follow from these and from the threads.
-__device__ ALWAYS_INLINE bool counts_missing(unsigned mask) {
-  if (__builtin_expect(mask == 0xffffffffu, 1)) return false;
-  return lane_number() == (unsigned)__ffs(mask) - 1;
+// Of the lanes in `mask`, which come together, the first counts how many are missing: groups follow from these and from the threads. A call,
+// since ptxas would ask all lanes for their numbers otherwise, whether some are missing or not.
+__device__ __attribute__((noinline)) unsigned missing_in(unsigned mask) {
+  return lane_number() == (unsigned)__ffs(mask) - 1 ? 32 - __popc(mask) : 0;
 }
 
 // What a first look at an access finds, which holds: later, words may have been split.
@@ -371,8 +371,8 @@ template <unsigned width_bytes> __device__ __attribute__((noinline)) void store_
 
 // Counts the lanes that come together as an access group.
 __device__ inline void count_group(Me me, unsigned operation) {
-  const unsigned mask = __activemask();
-  if (counts_missing(mask)) add(me.sums() + IN_SITU_MISSING + operation, 32 - __popc(mask));
+  const unsigned mask = __activemask(), missing = mask == 0xffffffffu ? 0 : missing_in(mask);
+  if (missing != 0) add(me.sums() + IN_SITU_MISSING + operation, missing);
 }
 
 template <unsigned width_bytes> __device__ __attribute__((noinline)) void atomic_of(const void *context, ulong64 launch, uint64_t address) {
@@ -400,8 +400,8 @@ __device__ __attribute__((noinline)) void add_missing(const void *context, ulong
 
 __device__ ALWAYS_INLINE void count_missing(const void *context, ulong64 launch, InSituFunction *function, unsigned operation) {
   const unsigned mask = __activemask();
-  if (!counts_missing(mask)) return;
-  function->missing += (32 - __popc(mask)) << 16 * operation;
+  if (__builtin_expect(mask == 0xffffffffu, 1)) return;
+  function->missing += missing_in(mask) << 16 * operation;
   if (__builtin_expect((function->missing & 0x80008000) == 0, 1)) return;
   add_missing(context, launch, function->missing);
   function->missing = 0;
