@@ -48,12 +48,10 @@ struct InSituFunction {
   uint32_t block_mask;
   uint32_t missing; /* lanes that access groups of the loads below lack, and from bit 16 on, of the stores */
   struct {
-    uint32_t all;
+    uint64_t all; /* but those that were handed over by class */
     uint32_t by_class; /* eight bits each: communicated, own, uninitialised, local; the others are of input */
-  } loads[IN_SITU_WIDTHS]; /* by the logarithm of their width, so many at most */
-#define IN_SITU_MOST_LOADS 255
-  uint32_t stores[IN_SITU_WIDTHS];
-  uint32_t unused;
+    uint32_t stores;
+  } widths[IN_SITU_WIDTHS]; /* by the logarithm of the width */
 };
 
 /* Sums of a launch; so many copies of them are added up in the end. */

@@ -407,82 +407,90 @@ __device__ ALWAYS_INLINE void count_missing(const void *context, ulong64 launch,
   function->missing = 0;
 }
 
-// Adds what a function has counted of loads of a width to the sums of the launch.
-__device__ __attribute__((noinline)) void add_loads(const void *context, ulong64 launch, unsigned width_log2, unsigned all,
-                                                    unsigned by_class) {
-  if (is_left_out(context, launch)) return;
+// Adds what a function has counted of loads of a width by class to the sums of the launch. Answers how many they were.
+__device__ __attribute__((noinline)) unsigned add_classes(const void *context, ulong64 launch, unsigned width_log2, unsigned by_class) {
+  const bool leaves_out = is_left_out(context, launch);
   uint64_t *sums = sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_THREADS + width_log2 * 8;
-  unsigned rest = all;
+  unsigned all = 0;
 #pragma unroll
   for (unsigned of_class = 0; of_class < IN_SITU_NONE; ++of_class) {
     if (of_class == IN_SITU_INPUT || of_class == IN_SITU_UNKNOWN || of_class > IN_SITU_LOCAL) continue;
     const unsigned counted = by_class >> 8 * (code_of(of_class) - 1) & 0xff;
-    if (counted != 0) add(sums + of_class, counted);
-    rest -= counted;
+    if (counted != 0 && !leaves_out) add(sums + of_class, counted);
+    all += counted;
   }
-  if (rest != 0) add(sums + IN_SITU_INPUT, rest);
+  return all;
 }
 
-__device__ __attribute__((noinline)) void add_stores(const void *context, ulong64 launch, unsigned width_log2, unsigned all) {
+// Adds loads of input, or stores.
+__device__ __attribute__((noinline)) void add_threads(const void *context, ulong64 launch, unsigned operation, unsigned width_log2,
+                                                      uint64_t threads) {
   if (is_left_out(context, launch)) return;
-  add(sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_THREADS + (IN_SITU_STORE * IN_SITU_WIDTHS + width_log2) * 8 +
-          IN_SITU_NONE,
-      all);
+  const unsigned of_class = operation == IN_SITU_LOAD ? IN_SITU_INPUT : IN_SITU_NONE;
+  const InSituContext *of = static_cast<const InSituContext *>(context);
+  add(sums_of(of, launch) + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + of_class, threads);
 }
 
-template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over_loads(const void *context, ulong64 launch, InSituFunction *function) {
-  auto &loads = function->loads[width_log2];
-  add_loads(context, launch, width_log2, loads.all, loads.by_class);
-  loads = {};
-}
-
-template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over_stores(const void *context, ulong64 launch, InSituFunction *function) {
-  add_stores(context, launch, width_log2, function->stores[width_log2]);
-  function->stores[width_log2] = 0;
+template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over_classes(const void *context, ulong64 launch, InSituFunction *function) {
+  auto &counted = function->widths[width_log2];
+  counted.all -= add_classes(context, launch, width_log2, counted.by_class);
+  counted.by_class = 0;
 }
 
 template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over(const void *context, ulong64 launch, InSituFunction *function) {
-  if (function->loads[width_log2].all != 0) hand_over_loads<width_log2>(context, launch, function);
-  if (function->stores[width_log2] != 0) hand_over_stores<width_log2>(context, launch, function);
+  auto &counted = function->widths[width_log2];
+  if (counted.by_class != 0) hand_over_classes<width_log2>(context, launch, function);
+  if (counted.all != 0) add_threads(context, launch, IN_SITU_LOAD, width_log2, counted.all);
+  if (counted.stores != 0) add_threads(context, launch, IN_SITU_STORE, width_log2, counted.stores);
+  counted.all = counted.stores = 0;
 }
 
-// Most loads end here: in lines that only the host has written, or nobody, or with what the CTA knows.
+// A load from a line with this flag, in a block that has a shadow if it is simple.
 template <unsigned width_log2>
-__device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
+__device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, uint64_t address, InSituFunction *function, uint64_t simple_in,
+                                           unsigned stored_in) {
   constexpr unsigned width_bytes = 1u << width_log2;
-  auto &loads = function->loads[width_log2];
-  count_missing(context, launch, function, IN_SITU_LOAD);
-  if (__builtin_expect(loads.all == IN_SITU_MOST_LOADS, 0)) hand_over_loads<width_log2>(context, launch, function);
-  loads.all += 1;
-  const unsigned number = (unsigned)(address >> IN_SITU_BLOCK_SHIFT);
-  const InSituBlock *of_block = reinterpret_cast<const InSituBlock *>(function->blocks) + (number & function->block_mask);
-  const ulonglong2 block = load_block(of_block);
+  auto &counted = function->widths[width_log2];
   unsigned code = 0;
-  uint64_t simple_in = 0;
-  if ((((unsigned)address & (width_bytes - 1)) | ((unsigned)block.x ^ number)) == 0) {
-    simple_in = reinterpret_cast<uint64_t>(of_block);
-    const unsigned stored_in = load_line(line_place(block.y, address));
-    if (stored_in + 1 < 2) {
-      loads.by_class += (stored_in & 1) << 8 * (code_of(IN_SITU_UNINITIALISED) - 1);
-      return;
-    }
+  if (simple_in != 0) {
     // Where the present launch has stored, the thread itself may have.
     const int present = (int)((unsigned)launch & ((1u << IN_SITU_LAUNCH_BITS) - 1));
-    if (__builtin_expect((int)stored_in < present, 1)) code = known_class<width_bytes>(function->known, function->row, address);
-    else code = load_where_stored<width_bytes>(simple_in, launch, function->known, function->row, address);
+    if (__builtin_expect((int)stored_in >= present, 0))
+      code = load_where_stored<width_bytes>(simple_in, launch, function->known, function->row, address);
+    else if (stored_in == ~0u) code = code_of(IN_SITU_UNINITIALISED);
+    else code = known_class<width_bytes>(function->known, function->row, address);
   }
   if (__builtin_expect(code == 0, 0)) {
     code = load_of<width_log2>(context, launch, simple_in, address);
-    loads.all -= code == 0;
+    counted.all -= code == 0;
   }
-  loads.by_class += shifted(1, 8 * code - 8);
+  counted.by_class += shifted(1, 8 * code - 8);
+  if (__builtin_expect((counted.by_class & 0x80808080) != 0, 0)) hand_over_classes<width_log2>(context, launch, function);
+}
+
+// Most loads end here, in lines that only the host has written, or further on with what the CTA knows.
+template <unsigned width_log2>
+__device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
+  count_missing(context, launch, function, IN_SITU_LOAD);
+  function->widths[width_log2].all += 1;
+  const unsigned number = (unsigned)(address >> IN_SITU_BLOCK_SHIFT);
+  const uint64_t of_block = function->blocks + (number & function->block_mask) * sizeof(InSituBlock);
+  const ulonglong2 block = load_block(reinterpret_cast<const InSituBlock *>(of_block));
+  const bool is_simple = (((unsigned)address & ((1u << width_log2) - 1)) | ((unsigned)block.x ^ number)) == 0;
+  unsigned stored_in = ~0u;
+  if (is_simple) stored_in = load_line(line_place(block.y, address));
+  if (stored_in != 0) load_further<width_log2>(context, launch, address, function, is_simple ? of_block : 0, stored_in);
 }
 
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void store_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   count_missing(context, launch, function, IN_SITU_STORE);
-  function->stores[width_log2] += 1;
-  if (__builtin_expect((int)function->stores[width_log2] < 0, 0)) hand_over_stores<width_log2>(context, launch, function);
+  auto &stores = function->widths[width_log2].stores;
+  stores += 1;
+  if (__builtin_expect((int)stores < 0, 0)) {
+    add_threads(context, launch, IN_SITU_STORE, width_log2, stores);
+    stores = 0;
+  }
   store_of<1u << width_log2>(context, launch, address);
 }
 
@@ -513,7 +521,7 @@ __device__ ALWAYS_INLINE void access_from(void *context, ulong64 launch, unsigne
 
 } // namespace
 
-static_assert(sizeof(InSituFunction) == 12 * sizeof(uint64_t), "so many words the instrumenter keeps for it: OWN_WORDS in instrument/src/probe.rs");
+static_assert(sizeof(InSituFunction) == 14 * sizeof(uint64_t), "so many words the instrumenter keeps for it: OWN_WORDS in instrument/src/probe.rs");
 
 // A function that has accesses begins: `own` is its own place, in which it counts.
 extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_begin(void *of, unsigned long long launch, void *own) {
