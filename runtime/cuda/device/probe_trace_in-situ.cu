@@ -445,23 +445,23 @@ template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over(const voi
   counted.all = counted.stores = 0;
 }
 
-// A load from a line with this flag, in a block that has a shadow if it is simple.
+// A load from a line with this flag, which is in this block if the load is simple.
 template <unsigned width_log2>
-__device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, uint64_t address, InSituFunction *function, uint64_t simple_in,
-                                           unsigned stored_in) {
+__device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, uint64_t address, InSituFunction *function, uint64_t of_block,
+                                           bool is_simple, unsigned stored_in) {
   constexpr unsigned width_bytes = 1u << width_log2;
   auto &counted = function->widths[width_log2];
   unsigned code = 0;
-  if (simple_in != 0) {
+  if (is_simple) {
     // Where the present launch has stored, the thread itself may have.
     const int present = (int)((unsigned)launch & ((1u << IN_SITU_LAUNCH_BITS) - 1));
     if (__builtin_expect((int)stored_in >= present, 0))
-      code = load_where_stored<width_bytes>(simple_in, launch, function->known, function->row, address);
+      code = load_where_stored<width_bytes>(of_block, launch, function->known, function->row, address);
     else if (stored_in == ~0u) code = code_of(IN_SITU_UNINITIALISED);
     else code = known_class<width_bytes>(function->known, function->row, address);
   }
   if (__builtin_expect(code == 0, 0)) {
-    code = load_of<width_log2>(context, launch, simple_in, address);
+    code = load_of<width_log2>(context, launch, is_simple ? of_block : 0, address);
     counted.all -= code == 0;
   }
   counted.by_class += shifted(1, 8 * code - 8);
@@ -479,7 +479,7 @@ __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint6
   const bool is_simple = (((unsigned)address & ((1u << width_log2) - 1)) | ((unsigned)block.x ^ number)) == 0;
   unsigned stored_in = ~0u;
   if (is_simple) stored_in = load_line(line_place(block.y, address));
-  if (stored_in != 0) load_further<width_log2>(context, launch, address, function, is_simple ? of_block : 0, stored_in);
+  if (stored_in != 0) load_further<width_log2>(context, launch, address, function, of_block, is_simple, stored_in);
 }
 
 template <unsigned width_log2>
