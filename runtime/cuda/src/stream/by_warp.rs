@@ -9,17 +9,24 @@ const TABLE: usize = 2 * MOST_WARPS;
 
 pub struct ByWarp {
     /// Open addressing: number of a list + 1.
-    table: Vec<u16>,
-    keys: Vec<u64>,
-    lists: Vec<Vec<u32>>,
+    table: Box<[u16; TABLE]>,
+    lists: Vec<List>,
+    /// How many of them there are; the others' memory is kept.
+    used: usize,
+}
+
+/// Records of one warp.
+struct List {
+    key: u64,
+    offsets: Vec<u32>,
 }
 
 impl Default for ByWarp {
     fn default() -> Self {
         ByWarp {
-            table: vec![0; TABLE],
-            keys: Vec::with_capacity(MOST_WARPS),
+            table: Box::new([0; TABLE]),
             lists: Vec::new(),
+            used: 0,
         }
     }
 }
@@ -30,35 +37,45 @@ impl ByWarp {
     pub fn add(&mut self, key: u64, offset: u32) -> bool {
         let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % TABLE;
         loop {
-            match usize::from(self.table[at]) {
-                0 => break,
-                list if self.keys[list - 1] == key => {
-                    self.lists[list - 1].push(offset);
-                    return true;
-                }
-                _ => at = (at + 1) % TABLE,
+            let number = usize::from(self.table[at]);
+            if number == 0 {
+                return self.add_warp(at, key, offset);
             }
+            let list = &mut self.lists[number - 1];
+            if list.key == key {
+                list.offsets.push(offset);
+                return true;
+            }
+            at = (at + 1) % TABLE;
         }
-        let number = self.keys.len();
+    }
+
+    /// Adds the first record of a warp, whose place in the table is `at`.
+    #[inline(never)]
+    fn add_warp(&mut self, at: usize, key: u64, offset: u32) -> bool {
+        let number = self.used;
         if number == MOST_WARPS {
             return false;
         }
-        self.keys.push(key);
         if self.lists.len() == number {
-            self.lists.push(Vec::new());
+            let offsets = Vec::new();
+            self.lists.push(List { key, offsets });
         }
-        self.lists[number].push(offset);
+        let list = &mut self.lists[number];
+        list.key = key;
+        list.offsets.push(offset);
+        self.used += 1;
         self.table[at] = number as u16 + 1;
         true
     }
 
     /// Gives all offsets away, warp by warp in the order of their first records, and is empty then.
     pub fn drain(&mut self, mut give: impl FnMut(u32)) {
-        for list in &mut self.lists[..self.keys.len()] {
-            list.drain(..).for_each(&mut give);
+        for list in &mut self.lists[..self.used] {
+            list.offsets.drain(..).for_each(&mut give);
         }
-        if !self.keys.is_empty() {
-            self.keys.clear();
+        if self.used != 0 {
+            self.used = 0;
             self.table.fill(0);
         }
     }
