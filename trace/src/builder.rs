@@ -1,6 +1,6 @@
 //! Collects the access groups of one chunk; encoding and compression happen on the caller's thread.
 
-use crate::codec::Encoder;
+use crate::codec::{Encoder, Offsets};
 use crate::container::{Kind, SealedChunk};
 use crate::{AccessGroup, LaunchId, WARP_LANES};
 
@@ -52,6 +52,20 @@ impl ChunkBuilder {
     pub fn push_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         self.thread_accesses += WARP_LANES as u64;
         self.encoder.encode_run(group, base, stride);
+    }
+
+    /// Adds `group`, whatever its addresses are: the active lanes are so far from `base`. A group without active lanes is left out.
+    #[inline]
+    pub fn push_near<const N: usize>(
+        &mut self,
+        group: &AccessGroup,
+        base: u64,
+        offsets: Offsets<'_, N>,
+    ) {
+        if group.mask != 0 {
+            self.thread_accesses += group.lanes() as u64;
+            self.encoder.encode_near(group, base, offsets);
+        }
     }
 
     /// The encoded groups, before compression: the part that is worth compressing, and the one that mostly is not.

@@ -78,6 +78,7 @@ pub use allocations::{
 };
 pub use builder::{ChunkBuilder, TARGET_CHUNK_BYTES};
 pub use capture::{Capture, ChunkRef, GroupBuffer, LaunchRecord, Moment, Replay, Step};
+pub use codec::Offsets;
 pub use container::{FORMAT_VERSION, MAGIC, SealedChunk};
 pub use cta_blocks::CtaBlocks;
 pub use digest::LaunchDigest;

@@ -2,6 +2,7 @@
 
 use super::bits::{self, BitWriter};
 use super::model::{Slot, Source, State, lanes};
+use super::near::Last;
 use super::values::{Range, number_bits};
 use super::vectors::Avx2;
 use super::*;
@@ -19,6 +20,10 @@ pub(crate) struct Encoder {
     pub(super) state: State,
     /// One for each slot.
     pub(super) ranges: Vec<Range>,
+    /// One for each slot.
+    pub(super) last: Vec<Last>,
+    /// How many of these are ahead of their slots.
+    pub(super) ahead: u32,
     slot_of: FxHashMap<u64, u32>,
     tags: Vec<u8>,
     places: Vec<u8>,
@@ -35,6 +40,8 @@ impl Default for Encoder {
             avx2: Avx2::detect(),
             state: State::default(),
             ranges: Vec::new(),
+            last: Vec::new(),
+            ahead: 0,
             slot_of: FxHashMap::default(),
             tags: Vec::new(),
             places: Vec::new(),
@@ -53,6 +60,8 @@ impl Encoder {
         self.state.clear();
         self.slot_of.clear();
         self.ranges.clear();
+        self.last.clear();
+        self.ahead = 0;
         self.tags.clear();
         self.places.clear();
         self.numbers.clear();
@@ -116,21 +125,62 @@ impl Encoder {
             }
         }
         let (tag, slot, before) = self.begin(group);
-        let form = self.form(slot, before, group.mask, addresses);
+        let which = self.state.arrive(slot);
+        self.settle_both(slot, before);
+        self.last[slot].forget();
+        let form = self.form(slot, before, which, group.mask, addresses);
         self.end(tag | form);
     }
 
     /// Adds a group of all 32 lanes, in which lane *l* is at `base + stride * l`, whatever its addresses are.
     #[inline]
     pub(crate) fn encode_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
+        if self.goes_on(group, base, stride) {
+            return self.end(PLACE_SAME | LANES_SAME | FORM_FURTHER);
+        }
+        self.encode_other_run(group, base, stride);
+    }
+
+    /// Whether the run is where it had to be, as most are: of the slot that was expected, in the same place, as far on as last time.
+    /// Then it is there.
+    #[inline(always)]
+    fn goes_on(&mut self, group: &AccessGroup, base: u64, stride: u64) -> bool {
+        let state = &mut self.state;
+        let Some(expected) = state.expected() else {
+            return false;
+        };
+        let mask = state.mask();
+        let slot = &mut state.slots[expected];
+        let differences = [
+            u64::from(slot.site ^ group.site.0),
+            u64::from(slot.width_bytes ^ group.width_bytes),
+            u64::from(!slot.mask | !mask),
+            u64::from(slot.place ^ state.place_number),
+            u64::from(!slot.is_run),
+            slot.stride ^ stride,
+            slot.base.wrapping_add(slot.moves[0]) ^ base,
+        ];
+        let place = [group.cta, group.warp, group.sm];
+        let goes_on =
+            differences.into_iter().fold(0, |all, one| all | one) == 0 && state.place == place;
+        if goes_on {
+            slot.base = base;
+            state.last = Some(expected);
+        }
+        goes_on
+    }
+
+    #[inline(never)]
+    fn encode_other_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         let (tag, slot, before) = self.begin(group);
+        self.settle_both(slot, before);
         let form = self.form_of_run(slot, before, base, stride);
         self.end(tag | form);
     }
 
     /// Writes site, place and mask. Answers their part of the tag, the slot and the one before.
     #[inline(always)]
-    fn begin(&mut self, group: &AccessGroup) -> (u8, usize, usize) {
+    pub(super) fn begin(&mut self, group: &AccessGroup) -> (u8, usize, usize) {
         let state = &mut self.state;
         let mut tag = 0;
         let is_it = |slot: &usize| {
@@ -148,6 +198,7 @@ impl Encoder {
                 if slot == next {
                     state.add(group.site.0, group.width_bytes);
                     self.ranges.push(Range::NONE);
+                    self.last.push(Last::NONE);
                     varint::append(&mut self.places, u64::from(group.site.0));
                     varint::append(&mut self.places, u64::from(group.width_bytes));
                 }
@@ -205,7 +256,7 @@ impl Encoder {
     }
 
     #[inline(always)]
-    fn end(&mut self, tag: u8) {
+    pub(super) fn end(&mut self, tag: u8) {
         self.groups += 1;
         if self.last_tag == Some(tag) && is_bare(tag) {
             self.repeated += 1;
@@ -266,11 +317,47 @@ impl Encoder {
         }
     }
 
+    /// The same as [`form`](Self::form), for who calls it seldom.
+    pub(super) fn form_out_of_line(
+        &mut self,
+        number: usize,
+        before: usize,
+        which: usize,
+        mask: u32,
+        addresses: &[u64],
+    ) -> u8 {
+        #[cfg(target_arch = "x86_64")]
+        if self.avx2.is_some() {
+            // SAFETY: there is an `Avx2` only where the processor has all five that the function asks for.
+            return unsafe { self.form_avx2(number, before, which, mask, addresses) };
+        }
+        self.form(number, before, which, mask, addresses)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn form_avx2(
+        &mut self,
+        number: usize,
+        before: usize,
+        which: usize,
+        mask: u32,
+        addresses: &[u64],
+    ) -> u8 {
+        self.form(number, before, which, mask, addresses)
+    }
+
     /// The form of lanes that are no whole run.
     #[inline(always)]
-    fn form(&mut self, number: usize, before: usize, mask: u32, addresses: &[u64]) -> u8 {
+    fn form(
+        &mut self,
+        number: usize,
+        before: usize,
+        which: usize,
+        mask: u32,
+        addresses: &[u64],
+    ) -> u8 {
         let state = &mut self.state;
-        let which = state.arrive(number);
         let first_lane = mask.trailing_zeros() as usize;
         let slot = &mut state.slots[number];
         let start = addresses[0].wrapping_sub(slot.distance(first_lane));

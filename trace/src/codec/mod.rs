@@ -8,6 +8,8 @@ mod bits;
 mod decode;
 mod encode;
 mod model;
+mod near;
+mod offsets;
 mod strays;
 mod values;
 mod vectors;
@@ -15,6 +17,7 @@ pub(crate) mod version_2;
 
 pub(crate) use decode::Decoder;
 pub(crate) use encode::Encoder;
+pub use offsets::Offsets;
 
 const TAG_SITE: u8 = 1;
 const PLACE_MASK: u8 = 3 << 1;
@@ -68,5 +71,7 @@ const fn is_bare(tag: u8) -> bool {
         && matches!(tag & FORM_MASK, FORM_FURTHER | FORM_LINK)
 }
 
+#[cfg(test)]
+mod near_tests;
 #[cfg(test)]
 mod tests;

@@ -22,19 +22,36 @@ impl Encoder {
         let Some(moved) = common_move(slot, mask, addresses) else {
             return false;
         };
-        let shift = slot.frame.map_or(0, |frame| frame.shift);
         let mut off = [0; WARP_LANES];
         let strays = strays_of(slot, moved, mask, addresses, &mut off);
-        let count = strays.count_ones();
-        let (any, odd) = lanes(strays).fold((0, 0), |(any, odd), index| {
-            (any | zigzag(off[index] as i64 >> shift), odd | off[index])
-        });
-        let width = bits::length(any);
-        let taken = HEAD_BITS + count * (STRAYS_BITS + width);
-        if odd & bits::low_bits(shift) != 0
-            || width > MOST_WIDTH
-            || taken > MOST_BITS_A_LANE * addresses.len() as u32
-        {
+        let shift = slot.frame.map_or(0, |frame| frame.shift);
+        let (mut any, mut odd) = (0, 0);
+        for index in lanes(strays) {
+            odd |= off[index];
+            off[index] = zigzag(off[index] as i64 >> shift);
+            any |= off[index];
+        }
+        odd & bits::low_bits(shift) == 0
+            && self.write_strays(number, moved, strays, addresses.len(), any, |index| {
+                off[index]
+            })
+    }
+
+    /// The same, where of so many active lanes some strayed, by their index, and are so `far` off in zigzag; `any` has all its bits.
+    #[inline(always)]
+    pub(super) fn write_strays(
+        &mut self,
+        number: usize,
+        moved: u64,
+        strays: u32,
+        active: usize,
+        any: u64,
+        far: impl Fn(usize) -> u64,
+    ) -> bool {
+        let (count, width) = (strays.count_ones(), bits::length(any));
+        let each = STRAYS_BITS + width;
+        let taken = HEAD_BITS + count * each;
+        if width > MOST_WIDTH || taken > MOST_BITS_A_LANE * active as u32 {
             return false;
         }
         let slot = &mut self.state.slots[number];
@@ -47,10 +64,28 @@ impl Encoder {
         if is_new {
             self.number(moved);
         }
-        for index in lanes(strays) {
-            let far = zigzag(off[index] as i64 >> shift);
-            self.bits
-                .put(index as u64 | far << STRAYS_BITS, STRAYS_BITS + width);
+        let mut rest = strays;
+        let mut next = || {
+            let index = rest.trailing_zeros() as usize % WARP_LANES;
+            rest &= rest.wrapping_sub(1);
+            index as u64 | far(index) << STRAYS_BITS
+        };
+        if width <= 64 / 4 - STRAYS_BITS {
+            // Four at once, because nobody can foresee how many there are.
+            let mut left = count * each;
+            while left != 0 {
+                let [a, b, c, d] = [next(), next(), next(), next()];
+                let (all, bits) = (
+                    a | b << each | (c | d << each) << (2 * each),
+                    left.min(4 * each),
+                );
+                self.bits.put(all & bits::low_bits(bits), bits);
+                left -= bits;
+            }
+        } else {
+            for _ in 0..count {
+                self.bits.put(next(), each);
+            }
         }
         true
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::{AccessGroup, SiteId, WARP_LANES};
 use proptest::prelude::*;
 
-fn payload(encoder: &mut Encoder) -> Vec<u8> {
+pub(super) fn payload(encoder: &mut Encoder) -> Vec<u8> {
     let mut bytes = Vec::new();
     encoder.head(&mut bytes);
     encoder.tail(&mut bytes);
@@ -27,7 +27,7 @@ fn encoded<'a>(groups: impl IntoIterator<Item = &'a AccessGroup>) -> Vec<u8> {
     payload(&mut encoder)
 }
 
-fn round_trip(groups: &[AccessGroup]) -> Vec<u8> {
+pub(super) fn round_trip(groups: &[AccessGroup]) -> Vec<u8> {
     let bytes = encoded(groups);
     let back = read(&mut Decoder::default(), &bytes).expect("the groups are readable");
     for (index, (group, expected)) in back.iter().zip(groups).enumerate() {
@@ -373,7 +373,7 @@ fn address_of(
     }
 }
 
-fn any_program() -> impl Strategy<Value = Vec<AccessGroup>> {
+pub(super) fn any_program() -> impl Strategy<Value = Vec<AccessGroup>> {
     let site = (
         any::<bool>(),
         0u32..4,

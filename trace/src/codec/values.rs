@@ -3,11 +3,14 @@
 use super::bits;
 use super::encode::Encoder;
 use super::model::Frame;
+use super::offsets::MIDDLE;
 use super::vectors::Row;
 use super::*;
 use crate::WARP_LANES;
 use crate::varint::zigzag;
 
+/// Numbers no farther from 0 than this can be compared after something has been added.
+const FAR_AWAY: u64 = 1 << 60;
 /// Frames with larger units are hardly smaller.
 const MOST_SHIFT: u32 = 12;
 
@@ -85,7 +88,14 @@ impl Encoder {
 
     /// Writes addresses in a frame whose numbers have at most 32 bits.
     #[inline(always)]
-    fn inside(&mut self, number: usize, frame: Frame, near: u64, row: Row, lanes: usize) -> u8 {
+    pub(super) fn inside(
+        &mut self,
+        number: usize,
+        frame: Frame,
+        near: u64,
+        row: Row,
+        lanes: usize,
+    ) -> u8 {
         let Row {
             mut all,
             low,
@@ -202,6 +212,61 @@ impl Encoder {
             self.row(all, near_width);
         }
         FORM_VALUES
+    }
+
+    /// Writes addresses of a whole warp, the first of them `start`, that are near each other but not all of them in the frame; `None`
+    /// where something else may be shorter.
+    #[inline(always)]
+    pub(super) fn near_each_other(
+        &mut self,
+        number: usize,
+        frame: Frame,
+        near: u64,
+        start: u64,
+        row: Row,
+    ) -> Option<u8> {
+        let lanes = WARP_LANES as u32;
+        let at = frame.coordinate(start);
+        if frame.address(at) != start || at.wrapping_add(FAR_AWAY) >= 2 * FAR_AWAY {
+            return None;
+        }
+        let from_middle = |far: u32| at.wrapping_add(i64::from(far as i32 - MIDDLE) as u64);
+        let (low, high) = (from_middle(row.low), from_middle(row.high));
+        if (low | high) & !bits::low_bits(frame.bits) == 0 {
+            return None;
+        }
+        let (least, most) = (row.least, row.most);
+        let width = bits::length(u64::from(most.wrapping_sub(least) as u32));
+        let pivot = (i64::from(row.first as i32) + i64::from(least)) as u64;
+        let near_width = bits::length(u64::from(row.high - row.low));
+        let (from_near, start) = (low.wrapping_sub(near), at.wrapping_sub(near));
+        let kind_bits = VALUES_KIND_BITS + WIDTH_BITS;
+        let near_bits = kind_bits + number_bits(from_near) + lanes * near_width;
+        let differences_bits =
+            kind_bits + number_bits(start) + number_bits(pivot) + (lanes - 1) * width;
+        let range = self.ranges[number];
+        let least_address = frame.address(low).min(range.low);
+        let most_address = frame.address(high).max(range.high);
+        let larger = bits::length(most_address.wrapping_sub(least_address) >> frame.shift);
+        if lanes * larger < near_bits.min(differences_bits) {
+            return None;
+        }
+        if differences_bits < near_bits {
+            let mut rest = row.rest.map(|far| far.wrapping_sub(least as u32));
+            rest[WARP_LANES - 1] = 0;
+            let head = VALUES_DIFFERENCES | u64::from(width) << VALUES_KIND_BITS;
+            self.bits.put(head, kind_bits);
+            self.number(start);
+            self.number(pivot);
+            self.bits.put_row(self.avx2, &rest, WARP_LANES - 1, width);
+        } else {
+            let all = row.all.map(|far| far.wrapping_sub(row.low));
+            let head = VALUES_NEAR | u64::from(near_width) << VALUES_KIND_BITS;
+            self.bits.put(head, kind_bits);
+            self.number(from_near);
+            self.bits.put_row(self.avx2, &all, WARP_LANES, near_width);
+        }
+        Some(FORM_VALUES)
     }
 
     #[inline(always)]

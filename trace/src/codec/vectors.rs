@@ -166,6 +166,15 @@ impl Row {
             let halves = _mm256_shuffle_ps::<0b10_00_10_00>(far(2 * index), far(2 * index + 1));
             _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_castps_si256(halves))
         });
+        let any = _mm256_or_si256(any, _mm256_permute4x64_epi64::<0b01_00_11_10>(any));
+        let any = _mm256_extract_epi64::<0>(any) | _mm256_extract_epi64::<1>(any);
+        Self::of_coordinates(frame, any as u64, all)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn of_coordinates(frame: Frame, any: u64, all: [__m256i; 4]) -> Self {
         // Each lane's neighbour: the next one in the vector, and of the last the first of the next vector.
         let turn = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0);
         let turned = all.map(|eight| _mm256_permutevar8x32_epi32(eight, turn));
@@ -184,9 +193,8 @@ impl Row {
                 _ => far,
             }
         });
-        let any = _mm256_or_si256(any, _mm256_permute4x64_epi64::<0b01_00_11_10>(any));
         Row {
-            any: (_mm256_extract_epi64::<0>(any) | _mm256_extract_epi64::<1>(any)) as u64,
+            any,
             low: of_all(all, |a, b| _mm256_min_epu32(a, b)) as u32,
             high: of_all(all, |a, b| _mm256_max_epu32(a, b)) as u32,
             first: first as u32,
@@ -203,7 +211,7 @@ impl Row {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
-fn of_all([a, b, c, d]: [__m256i; 4], of: impl Fn(__m256i, __m256i) -> __m256i) -> i32 {
+pub(super) fn of_all([a, b, c, d]: [__m256i; 4], of: impl Fn(__m256i, __m256i) -> __m256i) -> i32 {
     let eight = of(of(a, b), of(c, d));
     let four = of(eight, _mm256_permute4x64_epi64::<0b01_00_11_10>(eight));
     let two = of(four, _mm256_shuffle_epi32::<0b01_00_11_10>(four));

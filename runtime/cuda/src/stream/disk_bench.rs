@@ -6,7 +6,9 @@
 use super::wire::{Emit, Reader};
 use super::wire_tests::record;
 use std::time::{Duration, Instant};
-use superstep_trace::{AccessGroup, CaptureWriter, ChunkBuilder, Header, LaunchId, StreamId};
+use superstep_trace::{
+    AccessGroup, CaptureWriter, ChunkBuilder, Header, LaunchId, Offsets, StreamId,
+};
 
 const PIECE_BYTES: usize = 64 << 10;
 /// Warps that write by turns: those of an SM's eight CTAs of `suites/bench`.
@@ -31,6 +33,10 @@ impl Emit for ToDisk {
     }
     fn group(&mut self, group: &AccessGroup) {
         self.chunk.push(group);
+        self.write_if_full();
+    }
+    fn near<const N: usize>(&mut self, group: &AccessGroup, base: u64, offsets: Offsets<'_, N>) {
+        self.chunk.push_near(group, base, offsets);
         self.write_if_full();
     }
     fn run(&mut self, group: &AccessGroup, base: u64, stride: u64) {

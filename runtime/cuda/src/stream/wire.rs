@@ -2,7 +2,7 @@
 
 use super::by_warp::ByWarp;
 use super::layout::UNIT_BYTES;
-use superstep_trace::{AccessGroup, SiteId, WARP_LANES};
+use superstep_trace::{AccessGroup, Offsets, SiteId, WARP_LANES};
 
 /// Addresses at equal distances.
 pub const FORM_RUN: u32 = 1;
@@ -36,6 +36,13 @@ pub trait Emit {
     }
     /// A whole group, after `lanes`.
     fn group(&mut self, group: &AccessGroup);
+    /// The same of a group whose active lanes are so far from `base`; the addresses of `group` mean nothing.
+    fn near<const N: usize>(&mut self, group: &AccessGroup, base: u64, offsets: Offsets<'_, N>) {
+        self.group(&AccessGroup {
+            addresses: offsets.addresses(base, group.lanes()),
+            ..*group
+        });
+    }
     /// The same of all 32 lanes, the first of them at `base` and each `stride` behind the one before; those of `group` mean nothing.
     fn run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         let at = |lane| base.wrapping_add(stride.wrapping_mul(lane as u64));
@@ -127,79 +134,60 @@ fn full_rows(bytes: &[u8], piece: u32) -> usize {
 }
 
 /// Gives the group of the record at the start of `bytes` to `emit`; `group` is memory for it.
-#[inline]
+#[inline(never)]
 fn give<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut E) {
-    emit.lanes(head.mask.count_ones());
-    match unpack(bytes, head, group) {
-        Some(Run { base, stride }) => emit.run(group, base, stride),
-        None => emit.group(group),
-    }
-}
-
-/// Addresses of a whole warp at equal distances.
-struct Run {
-    base: u64,
-    stride: u64,
-}
-
-/// Fills `group` in from the record at the start of `bytes`, all but the addresses of a run, which it answers.
-#[inline]
-fn unpack(bytes: &[u8], head: &Head, group: &mut AccessGroup) -> Option<Run> {
-    let (first, second) = (word(bytes, 0), word(bytes, 1));
-    group.cta = (second >> 32) as u32;
-    group.warp = (second >> 8) as u32 & 31;
-    group.mask = head.mask;
-    let (base, stride);
+    let lanes = head.mask.count_ones();
+    emit.lanes(lanes);
+    let (mut base, mut stride) = brief(bytes, group);
     if head.is_long {
         let (third, fourth) = (word(bytes, 2), word(bytes, 3));
         group.site = SiteId(third as u32);
+        group.mask = head.mask;
         group.width_bytes = (fourth >> 32) as u32;
-        (base, stride) = (first, i64::from(fourth as u32 as i32));
-    } else {
-        let low = second as u32;
-        group.site = SiteId(low >> 16 & 0xfff | low >> 28 << 16);
-        group.width_bytes = 1 << (low >> 13 & 7);
-        (base, stride) = (first & 0xffff_ffff_ffff, i64::from((first >> 48) as i16));
-    }
-    let form = head.tag & FORM_MASK;
-    if form == FORM_RUN {
-        if head.mask == u32::MAX {
-            let stride = stride as u64;
-            return Some(Run { base, stride });
-        }
-        let pairs = head.mask & head.mask >> 1;
-        let origin = if pairs != 0 { pairs } else { head.mask }.trailing_zeros();
-        let mut rest = head.mask;
-        for address in &mut group.addresses[..head.mask.count_ones() as usize] {
-            let lane = i64::from(rest.trailing_zeros()) - i64::from(origin);
-            *address = base.wrapping_add((stride * lane) as u64);
-            rest &= rest - 1;
-        }
-        return None;
+        (base, stride) = (word(bytes, 0), i64::from(fourth as u32 as i32));
     }
     let offsets = &bytes[(1 + usize::from(head.is_long)) * UNIT_BYTES..];
-    let lanes = head.mask.count_ones() as usize;
-    let addresses = group.addresses[..lanes].iter_mut();
-    match form {
-        FORM_OFFSETS_16 => {
-            for (address, offset) in addresses.zip(offsets.chunks_exact(2)) {
-                let offset = i16::from_le_bytes([offset[0], offset[1]]);
-                *address = base.wrapping_add(i64::from(offset) as u64);
-            }
+    let lanes = lanes as usize;
+    match head.tag & FORM_MASK {
+        FORM_RUN if head.mask == u32::MAX => emit.run(group, base, stride as u64),
+        FORM_RUN => {
+            run_with_gaps(base, stride, group);
+            emit.group(group);
         }
-        FORM_OFFSETS_32 => {
-            for (address, offset) in addresses.zip(offsets.chunks_exact(4)) {
-                let offset = i32::from_le_bytes([offset[0], offset[1], offset[2], offset[3]]);
-                *address = base.wrapping_add(i64::from(offset) as u64);
-            }
-        }
+        FORM_OFFSETS_16 => emit.near::<2>(group, base, Offsets(&offsets.as_chunks().0[..lanes])),
+        FORM_OFFSETS_32 => emit.near::<4>(group, base, Offsets(&offsets.as_chunks().0[..lanes])),
         _ => {
-            for (index, address) in addresses.enumerate() {
+            for (index, address) in group.addresses[..lanes].iter_mut().enumerate() {
                 *address = base.wrapping_add(word(offsets, index));
             }
+            emit.group(group);
         }
     }
-    None
+}
+
+/// Fills `group` in as a header of one unit has it, but for its addresses. Answers base and stride.
+#[inline(always)]
+fn brief(bytes: &[u8], group: &mut AccessGroup) -> (u64, i64) {
+    let (first, second) = (word(bytes, 0), word(bytes, 1));
+    let low = second as u32;
+    group.cta = (second >> 32) as u32;
+    group.warp = low >> 8 & 31;
+    group.mask = u32::MAX;
+    group.site = SiteId(low >> 16 & 0xfff | low >> 28 << 16);
+    group.width_bytes = 1 << (low >> 13 & 7);
+    (first & 0xffff_ffff_ffff, i64::from((first >> 48) as i16))
+}
+
+/// Fills in the addresses of some lanes at equal distances.
+fn run_with_gaps(base: u64, stride: i64, group: &mut AccessGroup) {
+    let pairs = group.mask & group.mask >> 1;
+    let origin = if pairs != 0 { pairs } else { group.mask }.trailing_zeros();
+    let mut rest = group.mask;
+    for address in &mut group.addresses[..group.mask.count_ones() as usize] {
+        let lane = i64::from(rest.trailing_zeros()) - i64::from(origin);
+        *address = base.wrapping_add((stride * lane) as u64);
+        rest &= rest - 1;
+    }
 }
 
 /// Reader of one ring, whose pieces come one after the other.
@@ -279,9 +267,14 @@ impl Reader {
     /// Gives whole groups, warp by warp.
     fn sorted<E: Emit>(&mut self, number: u32, bytes: &[u8], emit: &mut E) -> u64 {
         let group = &mut self.group;
+        let row_tag = FORM_RUN as u8 | (number as u8) << TAG_PIECE_SHIFT;
         let mut give = |offset: u32| {
             let record = &bytes[offset as usize..];
-            if let Next::Record(head) = look(record, number) {
+            if record[8] == row_tag {
+                emit.lanes(WARP_LANES as u32);
+                let (base, stride) = brief(record, group);
+                emit.run(group, base, stride as u64);
+            } else if let Next::Record(head) = look(record, number) {
                 give(record, &head, group, emit);
             }
         };
@@ -290,18 +283,21 @@ impl Reader {
             if at == bytes.len() {
                 break Next::Unfinished;
             }
-            match look(&bytes[at..], number) {
-                Next::Record(head) => {
-                    // Everything of the second word but tag and site.
-                    let key = word(&bytes[at..], 1) & 0xffff_ffff_0000_1f00;
-                    if !self.by_warp.add(key, at as u32) {
-                        self.by_warp.drain(&mut give);
-                        self.by_warp.add(key, at as u32);
-                    }
-                    at += head.units * UNIT_BYTES;
-                }
-                other => break other,
+            let record = &bytes[at..];
+            let units = match record[8] == row_tag {
+                true => 1,
+                false => match look(record, number) {
+                    Next::Record(head) => head.units,
+                    other => break other,
+                },
+            };
+            // Everything of the second word but tag and site.
+            let key = word(record, 1) & 0xffff_ffff_0000_1f00;
+            if !self.by_warp.add(key, at as u32) {
+                self.by_warp.drain(&mut give);
+                self.by_warp.add(key, at as u32);
             }
+            at += units * UNIT_BYTES;
         };
         self.by_warp.drain(&mut give);
         match rest {

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, WARP_LANES};
+use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Offsets, WARP_LANES};
 
 /// How long a worker looks without a pause after it found something.
 const ALERT: Duration = Duration::from_micros(100);
@@ -186,6 +186,11 @@ impl<S: Sink> Emit for Encode<'_, S> {
     #[inline]
     fn group(&mut self, group: &AccessGroup) {
         self.chunk.push(group);
+        self.write_if_full();
+    }
+    #[inline]
+    fn near<const N: usize>(&mut self, group: &AccessGroup, base: u64, offsets: Offsets<'_, N>) {
+        self.chunk.push_near(group, base, offsets);
         self.write_if_full();
     }
     #[inline]

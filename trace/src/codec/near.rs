@@ -1,0 +1,334 @@
+//! Groups whose addresses come as a base and offsets of 32 bits, as the records of a GPU have them.
+//!
+//! What is written is what [`Encoder::encode`] writes of the addresses. But a slot whose last group came like this too, with the same
+//! lanes, is compared with it by the offsets: of half the size, and without addresses being made and taken apart again. Such a slot's
+//! shape is made only when somebody asks for it, which is what [`settle`](Encoder::settle) is for.
+
+use super::encode::Encoder;
+use super::model::{Source, lanes};
+use super::offsets::{Lanes, Numbers, Offsets};
+use super::*;
+use crate::{AccessGroup, WARP_LANES};
+
+/// With fewer lanes, other things are shorter.
+const FEWEST_LANES: u32 = 3;
+
+/// The offsets of a slot's last group.
+#[derive(Clone)]
+#[repr(align(64))]
+pub(super) struct Last {
+    offsets: Numbers,
+    /// Its lanes; none where they mean nothing. They mean nothing either where the slot is a run.
+    mask: u32,
+    /// Whether the slot's shape is still that of an earlier group.
+    is_ahead: bool,
+}
+
+impl Last {
+    pub(super) const NONE: Last = Last {
+        offsets: [0; WARP_LANES],
+        mask: 0,
+        is_ahead: false,
+    };
+
+    /// The slot's next group, which does not come like this, follows.
+    #[inline(always)]
+    pub(super) fn forget(&mut self) {
+        self.mask = 0;
+    }
+}
+
+/// Where the active lanes are.
+#[derive(Clone, Copy)]
+struct Near<'a, const N: usize> {
+    mask: u32,
+    base: u64,
+    offsets: Offsets<'a, N>,
+}
+
+impl<const N: usize> Near<'_, N> {
+    #[inline(always)]
+    fn lanes(&self) -> usize {
+        self.mask.count_ones() as usize
+    }
+
+    /// The address of an active lane, by its index.
+    #[inline(always)]
+    fn address(&self, index: usize) -> u64 {
+        self.base.wrapping_add(self.offsets.number(index) as u64)
+    }
+
+    #[inline(always)]
+    fn addresses(&self) -> [u64; WARP_LANES] {
+        self.offsets.addresses(self.base, self.lanes())
+    }
+
+    /// How far a whole warp's neighbours are apart, where all are equally far; the offsets are close.
+    #[inline(always)]
+    fn stride<L: Lanes>(&self, row: L) -> Option<u64> {
+        if self.mask != u32::MAX {
+            return None;
+        }
+        let [first, second, last] = [0, 1, WARP_LANES - 1].map(|lane| self.offsets.number(lane));
+        let stride = second - first;
+        let is_likely = i64::from(stride) * (WARP_LANES as i64 - 1) == i64::from(last - first);
+        (is_likely && row.is_run(first, stride)).then_some(stride as u64)
+    }
+
+    /// Whether the first three lanes, which have gaps, could be those of a run.
+    #[inline(always)]
+    fn may_be_run(&self) -> bool {
+        let mut active = lanes(self.mask);
+        let mut next = || active.next().unwrap_or(0) as i64;
+        let [first, second, third] = [next(), next(), next()];
+        let far = |index: usize| i64::from(self.offsets.number(index));
+        (far(1) - far(0)) * (third - second) == (far(2) - far(1)) * (second - first)
+    }
+}
+
+impl Encoder {
+    /// Adds `group` with at least one lane. Its addresses mean nothing: the active lanes are so far from `base`.
+    #[inline]
+    pub(crate) fn encode_near<const N: usize>(
+        &mut self,
+        group: &AccessGroup,
+        base: u64,
+        offsets: Offsets<'_, N>,
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if self.avx2.is_some() {
+            // SAFETY: there is an `Avx2` only where the processor has all five that the function asks for.
+            return unsafe { self.encode_near_avx2(group, base, offsets.0) };
+        }
+        self.encode_near_as::<Numbers, N>(group, base, offsets.0);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn encode_near_avx2<const N: usize>(
+        &mut self,
+        group: &AccessGroup,
+        base: u64,
+        offsets: &[[u8; N]],
+    ) {
+        self.encode_near_as::<super::offsets::Vectors, N>(group, base, offsets);
+    }
+
+    #[inline(always)]
+    fn encode_near_as<L: Lanes, const N: usize>(
+        &mut self,
+        group: &AccessGroup,
+        base: u64,
+        offsets: &[[u8; N]],
+    ) {
+        let near = Near {
+            mask: group.mask,
+            base,
+            offsets: Offsets(offsets),
+        };
+        let (mask, row) = (near.mask, L::of(near.offsets, near.lanes()));
+        if N > 2 && !row.are_close() {
+            return self.encode_far(group, near);
+        }
+        if let Some(stride) = near.stride(row) {
+            return self.encode_run(group, near.address(0), stride);
+        }
+        let (tag, number, before) = self.begin(group);
+        let which = self.state.arrive(number);
+        let is_alike = self.last[number].mask == mask && !self.state.slots[number].is_run;
+        let form = match is_alike && mask.count_ones() >= FEWEST_LANES {
+            true => self.form_near(number, before, which, near, row),
+            false => None,
+        };
+        let form = form.unwrap_or_else(|| self.form_apart(number, before, which, near));
+        self.end(tag | form);
+    }
+
+    /// The form of a group with the lanes of the slot's last one; `None` where only addresses can tell. Nothing is changed then.
+    #[inline(always)]
+    fn form_near<L: Lanes, const N: usize>(
+        &mut self,
+        number: usize,
+        before: usize,
+        which: usize,
+        near: Near<'_, N>,
+        row: L,
+    ) -> Option<u8> {
+        let (last, slot) = (&self.last[number], &mut self.state.slots[number]);
+        let active = near.lanes();
+        let far = |index: usize| near.offsets.number(index) - last.offsets[index];
+        // How far most lanes moved, apart from how far the base did.
+        let [first, middle, end] = [far(0), far(active / 2), far(active - 1)];
+        let common = if middle == end { middle } else { first };
+        let shift = slot.frame.map_or(0, |frame| frame.shift);
+        let off = row.off(&last.offsets, active, common, shift);
+        let start = near.address(0);
+        let moved = start.wrapping_sub(slot.base);
+        if off.strays == 0 && moved == slot.moves[which] {
+            slot.base = start;
+            return Some(FORM_FURTHER);
+        }
+        let link = match before == number {
+            true => moved,
+            false => {
+                let lane = near.mask.trailing_zeros() as usize;
+                start.wrapping_sub(self.before_lane(number, before, lane))
+            }
+        };
+        let slot = &mut self.state.slots[number];
+        if slot.link == link && before != number {
+            return None;
+        }
+        if off.strays == 0 {
+            let is_linked = slot.link == link && before == number;
+            (slot.base, slot.moves[which], slot.link) = (start, moved, link);
+            if is_linked {
+                return Some(FORM_LINK);
+            }
+            self.number(moved);
+            return Some(FORM_MOVE);
+        }
+        if near.mask != u32::MAX && near.may_be_run() {
+            return None;
+        }
+        slot.link = link;
+        let most_moved = middle == end || first == middle || first == end;
+        let is_move = which == 0 && most_moved && !off.is_odd && {
+            let moved = moved.wrapping_add((common - first) as u64);
+            let mut far = [0; WARP_LANES];
+            off.far.store(&mut far);
+            let far = |index: usize| u64::from(far[index] as u32);
+            self.write_strays(number, moved, off.strays, active, off.any.into(), far)
+        };
+        let form = match is_move {
+            true => FORM_STRAYS,
+            false => self.values_near(number, near),
+        };
+        self.state.slots[number].base = start;
+        let last = &mut self.last[number];
+        row.store(&mut last.offsets);
+        self.ahead += u32::from(!std::mem::replace(&mut last.is_ahead, true));
+        Some(form)
+    }
+
+    /// Where the slot before has a lane, in terms of the width of slot `number`.
+    #[inline(always)]
+    fn before_lane(&mut self, number: usize, before: usize, lane: usize) -> u64 {
+        let source = self.state.source(number, before);
+        if let Source::Lanes { scale, .. } = source
+            && self.last[before].is_ahead
+        {
+            if self.last[before].mask == u32::MAX {
+                let offsets = &self.last[before].offsets;
+                let distance = (offsets[lane] - offsets[0]) as u64;
+                return scale.of(self.state.slots[before].base.wrapping_add(distance));
+            }
+            self.settle(before);
+        }
+        self.state.source_of_lane(source, lane)
+    }
+
+    /// The values of a group, without its addresses where that is possible.
+    #[inline(always)]
+    fn values_near<const N: usize>(&mut self, number: usize, near: Near<'_, N>) -> u8 {
+        let Near {
+            mask,
+            base,
+            offsets,
+        } = near;
+        #[cfg(target_arch = "x86_64")]
+        if self.avx2.is_some() {
+            // SAFETY: there is an `Avx2` only where the processor has all five that the function asks for.
+            return unsafe { self.values_near_avx2(number, mask, base, offsets.0) };
+        }
+        self.values_near_as::<Numbers, N>(number, mask, base, offsets.0)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(never)]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn values_near_avx2<const N: usize>(
+        &mut self,
+        number: usize,
+        mask: u32,
+        base: u64,
+        offsets: &[[u8; N]],
+    ) -> u8 {
+        self.values_near_as::<super::offsets::Vectors, N>(number, mask, base, offsets)
+    }
+
+    #[inline(always)]
+    fn values_near_as<L: Lanes, const N: usize>(
+        &mut self,
+        number: usize,
+        mask: u32,
+        base: u64,
+        offsets: &[[u8; N]],
+    ) -> u8 {
+        let (slot, offsets) = (&self.state.slots[number], Offsets(offsets));
+        if let (Some(frame), u32::MAX) = (slot.frame, mask) {
+            let from = frame.coordinate(slot.base);
+            let row = L::of(offsets, WARP_LANES);
+            if let Some(row) = row.row(frame, base) {
+                return self.inside(number, frame, from, row, WARP_LANES);
+            }
+            let start = base.wrapping_add(offsets.number(0) as u64);
+            if let Some(row) = row.spread(frame.shift)
+                && let Some(form) = self.near_each_other(number, frame, from, start, row)
+            {
+                return form;
+            }
+        }
+        let lanes = mask.count_ones() as usize;
+        self.values(number, &offsets.addresses(base, lanes)[..lanes])
+    }
+
+    /// The form of a group whose slot's last one had other lanes, or came as addresses, or is linked to another slot's.
+    #[inline(never)]
+    fn form_apart<const N: usize>(
+        &mut self,
+        number: usize,
+        before: usize,
+        which: usize,
+        near: Near<'_, N>,
+    ) -> u8 {
+        self.settle_both(number, before);
+        let addresses = &near.addresses()[..near.lanes()];
+        let form = self.form_out_of_line(number, before, which, near.mask, addresses);
+        let slot = &self.state.slots[number];
+        let first_lane = near.mask.trailing_zeros() as usize;
+        // Where other lanes were the last ones to have a shape, its base may be none of these lanes' address.
+        let is_slots = !slot.is_run && slot.shape[first_lane] == 0;
+        let last = &mut self.last[number];
+        last.mask = if is_slots { near.mask } else { 0 };
+        last.offsets = near.offsets.numbers(near.lanes());
+        form
+    }
+
+    #[cold]
+    fn encode_far<const N: usize>(&mut self, group: &AccessGroup, near: Near<'_, N>) {
+        self.encode(&AccessGroup {
+            addresses: near.addresses(),
+            ..*group
+        });
+    }
+
+    /// Sees that the slots have the shapes of their last groups.
+    #[inline(always)]
+    pub(super) fn settle_both(&mut self, number: usize, before: usize) {
+        if self.ahead != 0 {
+            self.settle(number);
+            self.settle(before);
+        }
+    }
+
+    fn settle(&mut self, number: usize) {
+        let (last, slot) = (&mut self.last[number], &mut self.state.slots[number]);
+        if std::mem::take(&mut last.is_ahead) {
+            self.ahead -= 1;
+            for (lane, offset) in lanes(last.mask).zip(last.offsets) {
+                slot.shape[lane] = (offset - last.offsets[0]) as u64;
+            }
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Offsets of 32 lanes, in vectors where the processor can.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+use super::model::Frame;
+use super::vectors::Row;
+#[cfg(target_arch = "x86_64")]
+use super::vectors::of_all;
+use crate::WARP_LANES;
+
+/// No offset is farther from 0 where they are compared, so that neither the difference of two offsets nor that of two such
+/// differences needs more than 32 bits.
+const FARTHEST: u32 = 1 << 29;
+
+/// What [`Lanes::spread`] has for no distance, so that it needs no signs.
+pub(super) const MIDDLE: i32 = 1 << 30;
+
+/// One for each lane.
+pub(super) type Numbers = [i32; WARP_LANES];
+
+/// How far active lanes are from a base, in their order: signed numbers of `N` bytes, 2 or 4, the lowest byte first.
+#[derive(Clone, Copy, Debug)]
+pub struct Offsets<'a, const N: usize>(pub &'a [[u8; N]]);
+
+impl<const N: usize> Offsets<'_, N> {
+    /// The number at `index`.
+    #[inline(always)]
+    pub(super) fn number(self, index: usize) -> i32 {
+        let mut number = [0; 4];
+        number[4 - N..].copy_from_slice(&self.0[index]);
+        i32::from_le_bytes(number) >> (8 * (4 - N))
+    }
+
+    /// The first `lanes` of them and zeroes.
+    #[inline(always)]
+    pub(super) fn numbers(self, lanes: usize) -> Numbers {
+        let mut numbers = [0; WARP_LANES];
+        for (index, number) in numbers[..lanes].iter_mut().enumerate() {
+            *number = self.number(index);
+        }
+        numbers
+    }
+
+    /// Where the first `lanes` lanes are.
+    #[inline]
+    pub fn addresses(self, base: u64, lanes: usize) -> [u64; WARP_LANES] {
+        let mut addresses = [0; WARP_LANES];
+        for (index, address) in addresses[..lanes].iter_mut().enumerate() {
+            *address = base.wrapping_add(self.number(index) as u64);
+        }
+        addresses
+    }
+}
+
+/// Lanes that are not where others and a move would have them.
+pub(super) struct Off<L> {
+    /// Which lanes these are.
+    pub strays: u32,
+    /// How far each of them is from there, in zigzag and in units of a frame. Others have 0.
+    pub far: L,
+    /// All bits of that, one over the other.
+    pub any: u32,
+    /// Whether something is lost: they are not whole units from there.
+    pub is_odd: bool,
+}
+
+/// A number for each lane.
+pub(super) trait Lanes: Copy {
+    /// The first `lanes` offsets and zeroes.
+    fn of<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self;
+
+    fn store(self, to: &mut Numbers);
+
+    /// Whether all of them can be compared with others of which that is true.
+    fn are_close(self) -> bool;
+
+    /// Whether lane *l* has `first + stride * l`, which is close for all lanes.
+    fn is_run(self, first: i32, stride: i32) -> bool;
+
+    /// Compares the first `lanes` with `old`, `moved` farther, where all are close.
+    fn off(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Off<Self>;
+
+    /// A whole warp in terms of `frame`, if these are close offsets from `base`; `None` where a lane has no place in the frame, or may
+    /// have none.
+    fn row(self, frame: Frame, base: u64) -> Option<Row>;
+
+    /// How far the lanes of a whole warp are from the first one, which has [`MIDDLE`], in units of so many bits. No difference is cut
+    /// to the size of a frame. `None` where something is lost, or may be.
+    fn spread(self, shift: u32) -> Option<Row>;
+}
+
+impl Lanes for Numbers {
+    fn of<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self {
+        offsets.numbers(lanes)
+    }
+
+    fn store(self, to: &mut Numbers) {
+        *to = self;
+    }
+
+    fn are_close(self) -> bool {
+        let any = (self.iter()).fold(0, |any, &number| any | (number ^ number >> 31));
+        (any as u32) < FARTHEST
+    }
+
+    fn is_run(self, first: i32, stride: i32) -> bool {
+        let mut at = first;
+        self.iter().all(|&number| {
+            let is_there = number == at;
+            at = at.wrapping_add(stride);
+            is_there
+        })
+    }
+
+    fn off(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Off<Self> {
+        let (mut far, mut strays, mut odd) = ([0; WARP_LANES], 0, 0);
+        for (lane, far) in far[..lanes].iter_mut().enumerate() {
+            let off = self[lane].wrapping_sub(old[lane]).wrapping_sub(moved);
+            let units = off >> shift;
+            *far = units << 1 ^ units >> 31;
+            strays |= u32::from(off != 0) << lane;
+            odd |= off;
+        }
+        Off {
+            strays,
+            any: far.iter().fold(0, |any, &far| any | far as u32),
+            far,
+            is_odd: odd & ((1 << shift) - 1) != 0,
+        }
+    }
+
+    fn row(self, _: Frame, _: u64) -> Option<Row> {
+        None
+    }
+
+    fn spread(self, _: u32) -> Option<Row> {
+        None
+    }
+}
+
+/// Eight lanes in each. There are such only where the processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(super) struct Vectors([__m256i; 4]);
+
+#[cfg(target_arch = "x86_64")]
+impl Lanes for Vectors {
+    #[inline(always)]
+    fn of<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self {
+        // SAFETY: whoever asks for vectors knows that the processor has AVX2.
+        unsafe { Self::of_avx2(offsets, lanes) }
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut Numbers) {
+        // SAFETY: there are vectors only where the processor has AVX2.
+        unsafe { self.store_avx2(to) }
+    }
+
+    #[inline(always)]
+    fn are_close(self) -> bool {
+        // SAFETY: as above.
+        unsafe { self.are_close_avx2() }
+    }
+
+    #[inline(always)]
+    fn is_run(self, first: i32, stride: i32) -> bool {
+        // SAFETY: as above.
+        unsafe { self.is_run_avx2(first, stride) }
+    }
+
+    #[inline(always)]
+    fn off(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Off<Self> {
+        // SAFETY: as above.
+        unsafe { self.off_avx2(old, lanes, moved, shift) }
+    }
+
+    #[inline(always)]
+    fn row(self, frame: Frame, base: u64) -> Option<Row> {
+        // SAFETY: as above.
+        unsafe { self.row_avx2(frame, base) }
+    }
+
+    #[inline(always)]
+    fn spread(self, shift: u32) -> Option<Row> {
+        // SAFETY: as above.
+        unsafe { self.spread_avx2(shift) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Vectors {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn of_avx2<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self {
+        match offsets.0.first_chunk() {
+            Some(whole) if lanes == WARP_LANES => Self::of_whole(whole),
+            _ => Self::of_some(offsets, lanes),
+        }
+    }
+
+    #[inline(never)]
+    #[target_feature(enable = "avx2")]
+    fn of_some<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self {
+        Self::load(&offsets.numbers(lanes))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn of_whole<const N: usize>(offsets: &[[u8; N]; WARP_LANES]) -> Self {
+        Vectors(std::array::from_fn(|index| {
+            let eight: &[[u8; N]; 8] = &offsets.as_chunks().0[index];
+            match N {
+                // SAFETY: eight times two bytes are as long as the vector, and it need not be aligned.
+                2 => _mm256_cvtepi16_epi32(unsafe { _mm_loadu_si128(eight.as_ptr().cast()) }),
+                // SAFETY: so are eight times four.
+                4 => unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) },
+                _ => unreachable!("offsets of {N} bytes"),
+            }
+        }))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn load(numbers: &Numbers) -> Self {
+        Vectors(std::array::from_fn(|index| {
+            let eight: &[i32; 8] = &numbers.as_chunks().0[index];
+            // SAFETY: eight numbers are as long as the vector, and they need not be aligned.
+            unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
+        }))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn store_avx2(self, to: &mut Numbers) {
+        for (eight, vector) in to.as_chunks_mut::<8>().0.iter_mut().zip(self.0) {
+            // SAFETY: eight numbers are as long as the vector, and they need not be aligned.
+            unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), vector) };
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn are_close_avx2(self) -> bool {
+        let any = (self.0).map(|eight| _mm256_xor_si256(eight, _mm256_srai_epi32::<31>(eight)));
+        (of_all(any, |a, b| _mm256_or_si256(a, b)) as u32) < FARTHEST
+    }
+
+    /// The numbers of the lanes.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn count() -> [__m256i; 4] {
+        let first = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        std::array::from_fn(|index| _mm256_add_epi32(first, _mm256_set1_epi32(8 * index as i32)))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn is_run_avx2(self, first: i32, stride: i32) -> bool {
+        let (first, stride) = (_mm256_set1_epi32(first), _mm256_set1_epi32(stride));
+        let there =
+            Self::count().map(|lane| _mm256_add_epi32(first, _mm256_mullo_epi32(lane, stride)));
+        let off: [__m256i; 4] =
+            std::array::from_fn(|index| _mm256_xor_si256(self.0[index], there[index]));
+        of_all(off, |a, b| _mm256_or_si256(a, b)) == 0
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn off_avx2(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Off<Self> {
+        let (old, moved) = (Self::load(old), _mm256_set1_epi32(moved));
+        let (numbers, behind) = (Self::count(), _mm256_set1_epi32(lanes as i32));
+        let zero = _mm256_setzero_si256();
+        let off: [__m256i; 4] = std::array::from_fn(|index| {
+            let far = _mm256_sub_epi32(_mm256_sub_epi32(self.0[index], old.0[index]), moved);
+            _mm256_and_si256(far, _mm256_cmpgt_epi32(behind, numbers[index]))
+        });
+        let there = off.map(|off| _mm256_cmpeq_epi32(off, zero));
+        // In each half of the vector four bytes of each of the four.
+        let there = _mm256_packs_epi16(
+            _mm256_packs_epi32(there[0], there[1]),
+            _mm256_packs_epi32(there[2], there[3]),
+        );
+        let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+        let there = _mm256_movemask_epi8(_mm256_permutevar8x32_epi32(there, order));
+        let odd = _mm256_or_si256(
+            _mm256_or_si256(off[0], off[1]),
+            _mm256_or_si256(off[2], off[3]),
+        );
+        let shift_by = _mm_cvtsi32_si128(shift as i32);
+        let far = off.map(|off| {
+            let units = _mm256_sra_epi32(off, shift_by);
+            _mm256_xor_si256(
+                _mm256_slli_epi32::<1>(units),
+                _mm256_srai_epi32::<31>(units),
+            )
+        });
+        Off {
+            strays: !there as u32,
+            any: of_all(far, |a, b| _mm256_or_si256(a, b)) as u32,
+            far: Vectors(far),
+            is_odd: _mm256_testz_si256(odd, _mm256_set1_epi32((1 << shift) - 1)) == 0,
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn row_avx2(self, frame: Frame, base: u64) -> Option<Row> {
+        let far = base.wrapping_sub(frame.base);
+        let frame_bits = frame.bits + frame.shift;
+        // Then lanes below the frame or far above have the highest of 32 bits.
+        if far >> 31 != 0 || frame_bits > 31 {
+            return None;
+        }
+        let far = _mm256_set1_epi32(far as i32);
+        let far = (self.0).map(|eight| _mm256_add_epi32(far, eight));
+        let any = of_all(far, |a, b| _mm256_or_si256(a, b)) as u32;
+        let outside = !(u32::MAX >> 1 >> (31 - frame_bits)) | ((1 << frame.shift) - 1);
+        if any & outside != 0 {
+            return None;
+        }
+        let shift = _mm_cvtsi32_si128(frame.shift as i32);
+        let all = far.map(|eight| _mm256_srl_epi32(eight, shift));
+        Some(Row::of_coordinates(frame, any.into(), all))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn spread_avx2(self, shift: u32) -> Option<Row> {
+        let first = _mm256_broadcastd_epi32(_mm256_castsi256_si128(self.0[0]));
+        let far = (self.0).map(|eight| _mm256_sub_epi32(eight, first));
+        let any = of_all(far, |a, b| _mm256_or_si256(a, b)) as u32;
+        if any & ((1 << shift) - 1) != 0 {
+            return None;
+        }
+        let (shift, middle) = (_mm_cvtsi32_si128(shift as i32), _mm256_set1_epi32(MIDDLE));
+        let all = far.map(|eight| _mm256_add_epi32(_mm256_sra_epi32(eight, shift), middle));
+        let frame = Frame {
+            bits: 32,
+            ..Frame::default()
+        };
+        Some(Row::of_coordinates(frame, any.into(), all))
+    }
+}
