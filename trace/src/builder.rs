@@ -48,7 +48,7 @@ impl ChunkBuilder {
     }
 
     /// Adds `group` with all 32 lanes, whatever its addresses are: lane *l* is at `base + stride * l`.
-    #[inline]
+    #[inline(always)]
     pub fn push_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         self.thread_accesses += WARP_LANES as u64;
         self.encoder.encode_run(group, base, stride);

@@ -159,19 +159,16 @@ impl BitWriter {
                 }
             }
             9..=16 => {
-                for four in values.as_chunks::<4>().0 {
-                    let [a, b, c, d] = four.map(u64::from);
-                    let four = a | b << 16 | c << 32 | d << 48;
+                for four in avx2.fours(values, width) {
                     let all = left.min(4 * width);
-                    row.put(avx2.gather(four, low * 0x0001_0001_0001_0001), all);
+                    row.put(four, all);
                     left -= all;
                 }
             }
             _ => {
-                for pair in values.as_chunks::<2>().0 {
-                    let [a, b] = pair.map(u64::from);
+                for pair in avx2.pairs(values, width) {
                     let all = left.min(2 * width);
-                    row.put(a | b << width, all);
+                    row.put(pair, all);
                     left -= all;
                 }
             }

@@ -120,7 +120,7 @@ impl Encoder {
             if addresses[2].wrapping_sub(addresses[1]) == stride
                 && is_run(addresses, addresses[0], stride)
             {
-                self.encode_run(group, addresses[0], stride);
+                self.encode_other_run(group, addresses[0], stride);
                 return;
             }
         }
@@ -133,7 +133,7 @@ impl Encoder {
     }
 
     /// Adds a group of all 32 lanes, in which lane *l* is at `base + stride * l`, whatever its addresses are.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn encode_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         if self.goes_on(group, base, stride) {
             return self.end(PLACE_SAME | LANES_SAME | FORM_FURTHER);
@@ -171,7 +171,7 @@ impl Encoder {
     }
 
     #[inline(never)]
-    fn encode_other_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
+    pub(super) fn encode_other_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         let (tag, slot, before) = self.begin(group);
         self.settle_both(slot, before);
         let form = self.form_of_run(slot, before, base, stride);
@@ -187,25 +187,15 @@ impl Encoder {
             let slot = &state.slots[*slot];
             (slot.site, slot.width_bytes) == (group.site.0, group.width_bytes)
         };
-        let slot = match state.expected().filter(is_it) {
-            Some(expected) => expected,
+        let (slot, before) = match state.expected().filter(is_it) {
+            Some(expected) => (expected, state.go_on_to(expected)),
             None => {
                 tag |= TAG_SITE;
-                let key = u64::from(group.site.0) << 32 | u64::from(group.width_bytes);
-                let next = state.slots.len();
-                let slot = *self.slot_of.entry(key).or_insert(next as u32) as usize;
-                varint::append(&mut self.places, slot as u64);
-                if slot == next {
-                    state.add(group.site.0, group.width_bytes);
-                    self.ranges.push(Range::NONE);
-                    self.last.push(Last::NONE);
-                    varint::append(&mut self.places, u64::from(group.site.0));
-                    varint::append(&mut self.places, u64::from(group.width_bytes));
-                }
-                slot
+                let slot = self.unexpected(group);
+                (slot, self.state.move_to(slot))
             }
         };
-        let before = state.move_to(slot);
+        let state = &mut self.state;
         let place = [group.cta, group.warp, group.sm];
         if state.place != place {
             if state.further_place() == place {
@@ -221,6 +211,23 @@ impl Encoder {
         }
         tag |= self.mask(slot, group.mask);
         (tag, slot, before)
+    }
+
+    /// The slot of a group, whose number is written.
+    #[inline(never)]
+    fn unexpected(&mut self, group: &AccessGroup) -> usize {
+        let key = u64::from(group.site.0) << 32 | u64::from(group.width_bytes);
+        let next = self.state.slots.len();
+        let slot = *self.slot_of.entry(key).or_insert(next as u32) as usize;
+        varint::append(&mut self.places, slot as u64);
+        if slot == next {
+            self.state.add(group.site.0, group.width_bytes);
+            self.ranges.push(Range::NONE);
+            self.last.push(Last::NONE);
+            varint::append(&mut self.places, u64::from(group.site.0));
+            varint::append(&mut self.places, u64::from(group.width_bytes));
+        }
+        slot
     }
 
     #[inline(always)]

@@ -185,6 +185,12 @@ impl State {
         before
     }
 
+    /// The same of the slot that was [`expected`](Self::expected).
+    #[inline]
+    pub(super) fn go_on_to(&mut self, slot: usize) -> usize {
+        self.last.replace(slot).unwrap_or(slot)
+    }
+
     #[inline]
     pub(super) fn set_place(&mut self, place: [u32; 3]) {
         for (index, new) in place.into_iter().enumerate() {

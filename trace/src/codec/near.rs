@@ -4,9 +4,11 @@
 //! lanes, is compared with it by the offsets: of half the size, and without addresses being made and taken apart again. Such a slot's
 //! shape is made only when somebody asks for it, which is what [`settle`](Encoder::settle) is for.
 
+use super::bits;
 use super::encode::Encoder;
 use super::model::{Source, lanes};
 use super::offsets::{Lanes, Numbers, Offsets};
+use super::strays::are_few_strays;
 use super::*;
 use crate::{AccessGroup, WARP_LANES};
 
@@ -131,7 +133,7 @@ impl Encoder {
             return self.encode_far(group, near);
         }
         if let Some(stride) = near.stride(row) {
-            return self.encode_run(group, near.address(0), stride);
+            return self.encode_other_run(group, near.address(0), stride);
         }
         let (tag, number, before) = self.begin(group);
         let which = self.state.arrive(number);
@@ -161,10 +163,12 @@ impl Encoder {
         let [first, middle, end] = [far(0), far(active / 2), far(active - 1)];
         let common = if middle == end { middle } else { first };
         let shift = slot.frame.map_or(0, |frame| frame.shift);
+        let most_moved = (middle == end) | (first == middle) | (first == end);
         let off = row.off(&last.offsets, active, common, shift);
+        let all_moved = off.strays == 0;
         let start = near.address(0);
         let moved = start.wrapping_sub(slot.base);
-        if off.strays == 0 && moved == slot.moves[which] {
+        if all_moved && moved == slot.moves[which] {
             slot.base = start;
             return Some(FORM_FURTHER);
         }
@@ -179,7 +183,7 @@ impl Encoder {
         if slot.link == link && before != number {
             return None;
         }
-        if off.strays == 0 {
+        if all_moved {
             let is_linked = slot.link == link && before == number;
             (slot.base, slot.moves[which], slot.link) = (start, moved, link);
             if is_linked {
@@ -192,14 +196,17 @@ impl Encoder {
             return None;
         }
         slot.link = link;
-        let most_moved = middle == end || first == middle || first == end;
-        let is_move = which == 0 && most_moved && !off.is_odd && {
+        let (count, width) = (off.strays.count_ones(), bits::length(off.any.into()));
+        // One branch: each of these may be hard to foresee where all of them together are not.
+        let is_move =
+            (which == 0) & most_moved & !off.is_odd & are_few_strays(count, width, active);
+        if is_move {
             let moved = moved.wrapping_add((common - first) as u64);
             let mut far = [0; WARP_LANES];
             off.far.store(&mut far);
             let far = |index: usize| u64::from(far[index] as u32);
-            self.write_strays(number, moved, off.strays, active, off.any.into(), far)
-        };
+            self.write_strays(number, moved, off.strays, width, far);
+        }
         let form = match is_move {
             true => FORM_STRAYS,
             false => self.values_near(number, near),

@@ -31,29 +31,27 @@ impl Encoder {
             off[index] = zigzag(off[index] as i64 >> shift);
             any |= off[index];
         }
-        odd & bits::low_bits(shift) == 0
-            && self.write_strays(number, moved, strays, addresses.len(), any, |index| {
-                off[index]
-            })
+        let width = bits::length(any);
+        let fits = odd & bits::low_bits(shift) == 0
+            && are_few_strays(strays.count_ones(), width, addresses.len());
+        if fits {
+            self.write_strays(number, moved, strays, width, |index| off[index]);
+        }
+        fits
     }
 
-    /// The same, where of so many active lanes some strayed, by their index, and are so `far` off in zigzag; `any` has all its bits.
+    /// The same where it is known that it takes few bits: these active lanes strayed, by their index, and are so `far` off, in zigzag
+    /// and in `width` bits.
     #[inline(always)]
     pub(super) fn write_strays(
         &mut self,
         number: usize,
         moved: u64,
         strays: u32,
-        active: usize,
-        any: u64,
+        width: u32,
         far: impl Fn(usize) -> u64,
-    ) -> bool {
-        let (count, width) = (strays.count_ones(), bits::length(any));
-        let each = STRAYS_BITS + width;
-        let taken = HEAD_BITS + count * each;
-        if width > MOST_WIDTH || taken > MOST_BITS_A_LANE * active as u32 {
-            return false;
-        }
+    ) {
+        let (count, each) = (strays.count_ones(), STRAYS_BITS + width);
         let slot = &mut self.state.slots[number];
         let is_new = slot.moves[0] != moved;
         slot.moves[0] = moved;
@@ -87,8 +85,14 @@ impl Encoder {
                 self.bits.put(next(), each);
             }
         }
-        true
     }
+}
+
+/// Whether so many strays of so many active lanes take few bits.
+#[inline(always)]
+pub(super) fn are_few_strays(count: u32, width: u32, active: usize) -> bool {
+    let taken = HEAD_BITS + count * (STRAYS_BITS + width);
+    (width <= MOST_WIDTH) & (taken <= MOST_BITS_A_LANE * active as u32)
 }
 
 /// Which of the active lanes, by their index, did not move by `moved`, and how far they are `off` from there.

@@ -42,6 +42,32 @@ impl Avx2 {
         match self.0 {}
     }
 
+    /// Numbers of `width` bits, at most 32, two in each word, one behind the other.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn pairs(self, numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
+        // SAFETY: the processor has AVX2.
+        unsafe { pairs_avx2(numbers, width) }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(super) fn pairs(self, _: &[u32; WARP_LANES], _: u32) -> [u64; 16] {
+        match self.0 {}
+    }
+
+    /// Numbers of at most 16 bits, four in each word.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn fours(self, numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
+        // SAFETY: the processor has AVX2.
+        unsafe { fours_avx2(numbers, width) }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(super) fn fours(self, _: &[u32; WARP_LANES], _: u32) -> [u64; 8] {
+        match self.0 {}
+    }
+
     /// Numbers below 256, eight in each word.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
@@ -54,6 +80,59 @@ impl Avx2 {
     pub(super) fn bytes(self, _: &[u32; WARP_LANES]) -> [u64; 4] {
         match self.0 {}
     }
+}
+
+/// Two numbers of `width` bits in each 64 of a vector.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn paired(numbers: &[u32; WARP_LANES], width: u32) -> [__m256i; 4] {
+    let width = _mm_cvtsi32_si128(width as i32);
+    std::array::from_fn(|index| {
+        let eight: &[u32; 8] = &numbers.as_chunks().0[index];
+        // SAFETY: eight numbers are as long as the vector, and it need not be aligned.
+        let eight = unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) };
+        let first = _mm256_and_si256(eight, _mm256_set1_epi64x(0xffff_ffff));
+        let second = _mm256_sll_epi64(_mm256_srli_epi64::<32>(eight), width);
+        _mm256_or_si256(first, second)
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn pairs_avx2(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
+    let mut pairs = [0; 16];
+    let vectors = paired(numbers, width);
+    for (four, vector) in pairs.as_chunks_mut::<4>().0.iter_mut().zip(vectors) {
+        // SAFETY: four numbers are as long as the vector, and they need not be aligned.
+        unsafe { _mm256_storeu_si256(four.as_mut_ptr().cast(), vector) };
+    }
+    pairs
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn fours_avx2(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
+    let mut fours = [0; 8];
+    let pairs = paired(numbers, width);
+    let width = _mm_cvtsi32_si128(2 * width as i32);
+    for (four, &[low, high]) in fours
+        .as_chunks_mut::<4>()
+        .0
+        .iter_mut()
+        .zip(pairs.as_chunks::<2>().0)
+    {
+        // Pairs 0, 4, 2 and 6, and those behind them.
+        let first = _mm256_unpacklo_epi64(low, high);
+        let second = _mm256_unpackhi_epi64(low, high);
+        let all = _mm256_or_si256(first, _mm256_sll_epi64(second, width));
+        let all = _mm256_permute4x64_epi64::<0b11_01_10_00>(all);
+        // SAFETY: four numbers are as long as the vector, and they need not be aligned.
+        unsafe { _mm256_storeu_si256(four.as_mut_ptr().cast(), all) };
+    }
+    fours
 }
 
 #[cfg(target_arch = "x86_64")]

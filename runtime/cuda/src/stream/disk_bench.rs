@@ -39,6 +39,7 @@ impl Emit for ToDisk {
         self.chunk.push_near(group, base, offsets);
         self.write_if_full();
     }
+    #[inline(always)]
     fn run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         self.chunk.push_run(group, base, stride);
         self.write_if_full();

@@ -193,7 +193,7 @@ impl<S: Sink> Emit for Encode<'_, S> {
         self.chunk.push_near(group, base, offsets);
         self.write_if_full();
     }
-    #[inline]
+    #[inline(always)]
     fn run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         self.chunk.push_run(group, base, stride);
         self.write_if_full();
