@@ -174,11 +174,8 @@ IN_SITU_FUNCTION uint64_t in_situ_source(struct InSituEntry e, uint64_t launch) 
          (e.before >> IN_SITU_NOW_READ_SHIFT & 0xf) << IN_SITU_BEFORE_READ_SHIFT;
 }
 
-/* The entry with bytes of its source marked as read. */
-IN_SITU_FUNCTION struct InSituEntry in_situ_mark(struct InSituEntry e, uint64_t launch, uint64_t bytes) {
-  e.before |= bytes << (in_situ_is_past(e, launch) ? IN_SITU_NOW_READ_SHIFT : IN_SITU_BEFORE_READ_SHIFT);
-  return e;
-}
+/* Where `before` has the marks of the bytes of the source that have been read. */
+IN_SITU_FUNCTION unsigned in_situ_read_shift(int is_past) { return is_past ? IN_SITU_NOW_READ_SHIFT : IN_SITU_BEFORE_READ_SHIFT; }
 
 /* The entry after a write of `me` (launch, CTA and thread). */
 IN_SITU_FUNCTION struct InSituEntry in_situ_written(struct InSituEntry e, uint64_t me, int plain) {

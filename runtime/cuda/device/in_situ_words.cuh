@@ -54,30 +54,32 @@ __device__ inline void transfer(const InSituContext *context, ulong64 parameter,
   add(sums_of(context, parameter) + IN_SITU_LOST_BYTES, what.bytes + what.stored);
 }
 
-// The first places are few, so that what launches usually need of the set stays in the second-level cache.
-#define NEAR_PLACES ((64u << 20) / sizeof(InSituReader))
-#define NEAR_TRIES 3
-
-// A place for a CTA and a word in the set of what CTAs received. Neighbouring words lie in neighbouring places. Steps differ from word to
-// word, so that a crowded place stays short.
 __device__ ALWAYS_INLINE unsigned reader_hash(uint64_t me, uint64_t word) {
   return mixed((unsigned)(me >> IN_SITU_CTA_SHIFT) * 0x9e3779b1u ^ (unsigned)(word >> 5) * 0x85ebca77u);
 }
 
-__device__ ALWAYS_INLINE InSituReader *near_reader_at(const InSituContext *context, unsigned hash, unsigned word) {
-  const unsigned place = (hash << 5 | (word & 31)) & (NEAR_PLACES - 1) & (unsigned)constant(&context->reader_mask);
-  return constant(&context->readers) + place;
+// The first places are few, so that what launches usually need of the set stays in the second-level cache.
+#define NEAR_PLACES ((64u << 20) / sizeof(InSituReader))
+#define NEAR_TRIES 3
+
+// Which row of the set of what CTAs received is tried next for a word. Neighbouring words lie in neighbouring rows. The first tries go to the
+// near places, of which none is free in large launches: what comes after is scattered, since even steps could stay among them.
+__device__ ALWAYS_INLINE uint64_t reader_place(unsigned hash, unsigned word, unsigned tries, uint64_t mask) {
+  const unsigned next = hash + tries * (hash >> 7 | 1);
+  const uint64_t group = tries < NEAR_TRIES ? next & (NEAR_PLACES / 32 - 1) : mixed(next);
+  return (group << 5 | (word & 31)) & mask;
+}
+
+__device__ ALWAYS_INLINE InSituReader *reader_at(const InSituContext *context, unsigned hash, uint64_t word, unsigned tries) {
+  return constant(&context->readers) + reader_place(hash, (unsigned)word, tries, constant(&context->reader_mask));
 }
 
 // Of bytes that the CTA received, those that it had not yet in this launch; -1 where nobody knows.
 __device__ inline int first_here(const InSituContext *context, uint64_t me, uint64_t word, unsigned bytes) {
   const uint64_t launch = me >> IN_SITU_LAUNCH_SHIFT, cta = me & ~(uint64_t)0x7ff;
-  unsigned hash = reader_hash(me, word);
-  const unsigned step = hash >> 7 | 1;
-  for (unsigned tries = 0; tries < ROWS_TRIED; ++tries, hash += step) {
-    InSituReader *place = near_reader_at(context, hash, (unsigned)word);
-    if (tries >= NEAR_TRIES)
-      place = constant(&context->readers) + (((uint64_t)hash << 5 | (word & 31)) & constant(&context->reader_mask));
+  const unsigned hash = reader_hash(me, word);
+  for (unsigned tries = 0; tries < ROWS_TRIED; ++tries) {
+    InSituReader *place = reader_at(context, hash, word, tries);
     Entry was = load_cached(place);
     for (;;) {
       const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == cta;
@@ -104,12 +106,12 @@ __device__ inline Entry *bytes_of(Me me, Entry e) { return reinterpret_cast<Entr
 
 // Marks bytes of what an entry says as read, where `is_past` says whether that is in `now`, and answers what `before` was.
 __device__ ALWAYS_INLINE uint64_t begin_mark(Entry *place, bool is_past, unsigned marks) {
-  return set_bits(place, (uint64_t)marks << (is_past ? IN_SITU_NOW_READ_SHIFT : IN_SITU_BEFORE_READ_SHIFT));
+  return set_bits(place, (uint64_t)marks << in_situ_read_shift(is_past));
 }
 
 // What comes after: answers which bytes were not marked, or that the word has been split. `before` is from a moment ago, as is `is_past`.
 __device__ ALWAYS_INLINE int end_mark(Entry *place, uint64_t was, uint64_t before, bool is_past, unsigned marks) {
-  unsigned shift = is_past ? IN_SITU_NOW_READ_SHIFT : IN_SITU_BEFORE_READ_SHIFT;
+  unsigned shift = in_situ_read_shift(is_past);
   if (was == IN_SITU_IS_SPLIT) return IS_IN_PARTS;
   if (is_past && (was ^ before) >> IN_SITU_CTA_SHIFT != 0) {
     // This launch has written it meanwhile: what was the past has moved, and nobody looks at the marks of the present yet.
@@ -187,7 +189,7 @@ __device__ __attribute__((noinline)) unsigned communicated(const InSituContext *
                                                            uint64_t before, uint64_t next_before, uint64_t source, uint64_t word,
                                                            unsigned how, unsigned next_how) {
   // Trips to the set, to the table of transfers, and to the entries are under way at once.
-  InSituReader *reader = near_reader_at(context, reader_hash(now, word), (unsigned)word);
+  InSituReader *reader = reader_at(context, reader_hash(now, word), word, 0);
   Entry received[words];
 #pragma unroll
   for (unsigned i = 0; i < words; ++i) received[i] = load_cached(reader + i);

@@ -174,3 +174,11 @@ fn the_handler_adds_up_what_the_cpu_backend_does() {
 fn accesses_that_come_between_are_not_lost() {
     compare(true);
 }
+
+#[test]
+fn a_set_of_which_half_is_taken_has_room() {
+    // 9 of 16 rows of 2^25.
+    if let Some(without_room) = run_cpp(include_str!("on_host.cpp"), "r 25 589824\n") {
+        assert_eq!(without_room.trim(), "0");
+    }
+}

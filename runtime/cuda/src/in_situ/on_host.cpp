@@ -120,6 +120,7 @@ void host::run_lane(const Access &access, unsigned lane) {
 // Each line of the input begins with a letter: `n` base, seed, whether caches lack something, bits of blocks: a new program; `f` offset,
 // bytes, pattern: a fill; `s` number, words: which CTAs are selected; `l` number, kernel, bits of the selection: a launch; `a` CTA, first
 // thread, operation, width, mask, and of each lane in the mask the offset: an access;
+// `r` bits, groups: of so many times 32 words in a row, how many find no room in a set of 2^bits rows is printed.
 // `w`, the same: it comes in between, soon; `e`: the launch ends, its sums are printed; `p`: the program ends, the rows of its transfers are
 // printed.
 int main() {
@@ -185,6 +186,20 @@ int main() {
         printf("%llu ", sum);
       }
       printf("\n");
+    } else if (what == 'r') {
+      unsigned bits, groups, without_room = 0;
+      if (scanf("%u %u", &bits, &groups) != 2) return 2;
+      const uint64_t mask = (1ull << bits) - 1;
+      char *taken = (char *)calloc((mask + 1) / 32, 1);
+      for (uint64_t group = 0; group < groups; ++group) {
+        const unsigned hash = reader_hash(group % 1024 << IN_SITU_CTA_SHIFT, group << 5);
+        unsigned tries = 0;
+        while (tries < ROWS_TRIED && taken[reader_place(hash, 0, tries, mask) / 32]) ++tries;
+        if (tries < ROWS_TRIED) taken[reader_place(hash, 0, tries, mask) / 32] = 1;
+        else ++without_room;
+      }
+      free(taken);
+      printf("%u\n", without_room);
     } else if (what == 'p') {
       for (unsigned i = 0; i < ROWS; ++i) {
         const InSituTransfer row = context.transfers[i];

@@ -40,7 +40,10 @@ fn host_and_device_make_the_same_of_an_entry() {
                 // Only what a launch wrote is marked.
                 if past >> 63 == 0 && past != 0 {
                     entry.mark(who, bytes);
-                    let _ = writeln!(source, "e = in_situ_mark(e, {launch}, {bytes});");
+                    let _ = writeln!(
+                        source,
+                        "e.before |= {bytes}ull << in_situ_read_shift(in_situ_is_past(e, {launch}));"
+                    );
                 }
             }
         }
