@@ -1,0 +1,105 @@
+// What a CTA knows of words that it has loaded in a launch: the cache of it, and claims.
+#ifndef SUPERSTEP_IN_SITU_KNOWN_CUH
+#define SUPERSTEP_IN_SITU_KNOWN_CUH
+
+#include "in_situ_shadow.cuh"
+
+namespace {
+
+// What rows of a CTA have in common.
+__device__ ALWAYS_INLINE uint64_t row_of(unsigned cta, uint64_t launch) {
+  return (uint64_t)cta << IN_SITU_KNOWN_CTA_SHIFT | cta >> 26 << 11 | launch % IN_SITU_KNOWN_LAUNCHES << IN_SITU_KNOWN_LAUNCH_SHIFT;
+}
+
+// The row of a word, without bytes and class.
+__device__ ALWAYS_INLINE uint64_t known_row(uint64_t of_cta, uint64_t address) { return of_cta ^ address >> 22 << IN_SITU_KNOWN_ADDRESS_SHIFT; }
+
+// Where it lies. Four words in a row have rows in a row.
+__device__ ALWAYS_INLINE unsigned known_place(uint64_t of_cta, uint64_t address) {
+  const unsigned mixed = ((unsigned)(address >> 22) ^ (unsigned)(of_cta >> 32) * 0x9e3779b1u) * 0x85ebca6bu;
+  return (((unsigned)address << 1 ^ mixed >> 8) & (IN_SITU_KNOWN_BYTES - 32)) | ((unsigned)address << 1 & 0x18);
+}
+
+// The code of a class: its counter's place in InSituFunction, from 1; input has none. 0 stands for no class.
+__device__ ALWAYS_INLINE constexpr unsigned code_of(unsigned of_class) {
+  return of_class == IN_SITU_INPUT ? 5 : of_class == IN_SITU_LOCAL ? 4 : of_class == IN_SITU_UNINITIALISED ? 3 : of_class + 1;
+}
+
+#define ANY_BYTES (0xfull << IN_SITU_KNOWN_MASK_SHIFT)
+
+// Where a CTA keeps what it knows of a word.
+struct Known {
+  uint64_t row; // without bytes and class
+  uint64_t place;
+
+  __device__ ALWAYS_INLINE Known(Me me, uint64_t address) {
+    const uint64_t of_cta = row_of((unsigned)(me.now >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK, me.launch());
+    row = known_row(of_cta, address);
+    place = reinterpret_cast<uint64_t>(constant(&me.context->known)) + known_place(of_cta, address);
+  }
+  // The rows of words in a row, up to the next 16 bytes, lie in a row.
+  __device__ ALWAYS_INLINE void *at(unsigned i) const { return reinterpret_cast<void *>(place + 8 * i); }
+};
+
+__device__ ALWAYS_INLINE void keep_known(Known known, unsigned i, unsigned bytes, unsigned code) {
+  uint64_t what = bytes << IN_SITU_KNOWN_MASK_SHIFT | code;
+  if (bytes != 0xf) {
+    // Other bytes of the word may be known to be of the class as well.
+    const uint64_t was = load_known(known.at(i)) ^ known.row;
+    if (((was ^ what) & ~ANY_BYTES) == 0) what |= was;
+  }
+  store_known(known.at(i), known.row ^ what);
+}
+
+// Whether a row is a claim of a thread, or says that it has done what it claimed.
+__device__ ALWAYS_INLINE bool is_claim(uint64_t row) { return row != 0 && (row & ~((uint64_t)0xff << 56 | ANY_BYTES)) == 0; }
+__device__ ALWAYS_INLINE bool is_done(uint64_t row) { return row == (ANY_BYTES | code_of(IN_SITU_COMMUNICATED)); }
+
+// Of words in a row, those for which the thread has to do what follows from their having been received: a bit for each. One of the CTA's
+// threads that come to a word together does it, since exchanges at one place wait for each other. Whoever claims last does it, or finds
+// that it is done, unless another row takes the place. Only who does it may say that it is done.
+template <unsigned words> __device__ ALWAYS_INLINE unsigned claimed(Me me, Known known) {
+  if (((unsigned)(me.now >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK) >= IN_SITU_CLAIMS_BELOW) return (1u << words) - 1;
+  const unsigned thread = ((unsigned)me.now & IN_SITU_THREAD_MASK) + 1;
+  const uint64_t mine = (uint64_t)(thread & 0xff) << 56 | thread >> 8 << IN_SITU_KNOWN_MASK_SHIFT;
+  uint64_t was[words];
+  unsigned claims = 0;
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i) was[i] = load_claim(known.at(i)) ^ known.row;
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i) {
+    if (is_claim(was[i]) || is_done(was[i])) continue;
+    claims |= 1u << i;
+    store_claim(known.at(i), known.row ^ mine);
+  }
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i)
+    if (claims >> i & 1) was[i] = load_claim(known.at(i)) ^ known.row;
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i)
+    if (was[i] != mine && (is_claim(was[i]) || is_done(was[i]))) claims &= ~(1u << i);
+  return claims;
+}
+
+// The code of the class of a load's bytes, if another load of the CTA has found that in this launch; 0 if not.
+template <unsigned width_bytes> __device__ ALWAYS_INLINE unsigned known_class(uint64_t known, uint64_t of_cta, uint64_t address) {
+  const uint64_t place = known + known_place(of_cta, address), row = known_row(of_cta, address);
+  uint64_t found = load_known(reinterpret_cast<const void *>(place)) ^ row;
+  if (width_bytes < 4) {
+    const uint64_t bytes = (uint64_t)((1u << width_bytes) - 1) << IN_SITU_KNOWN_MASK_SHIFT << ((unsigned)address & 3);
+    found = (found & bytes) == bytes ? found & ~ANY_BYTES : 0;
+  } else {
+    found ^= ANY_BYTES;
+  }
+  bool is_known = found >> 32 == 0 && (unsigned)found - 1 < 5;
+  // Who claims that the CTA receives a word has found that it communicates.
+  if (width_bytes == 4 && __builtin_expect(!is_known, 0)) return of_cta >> 56 == 0 && is_claim(found ^ ANY_BYTES) ? code_of(IN_SITU_COMMUNICATED) : 0;
+#pragma unroll
+  for (unsigned i = 1; i < 4; ++i)
+    if (4 * i < width_bytes) is_known = is_known && (load_known(reinterpret_cast<const void *>(place + 8 * i)) ^ row ^ ANY_BYTES) == found;
+  return is_known ? (unsigned)found : 0;
+}
+
+} // namespace
+
+#endif
