@@ -113,10 +113,6 @@ __device__ inline uint64_t set_bits(Entry *place, uint64_t bits) {
   return was;
 }
 
-__device__ inline void clear_bits(Entry *place, uint64_t bits) {
-  asm volatile("red.relaxed.gpu.global.and.b64 [%0], %1;" ::"l"(&place->before), "l"(~bits) : "memory");
-}
-
 __device__ inline void add(uint64_t *word, uint64_t value) {
   asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"((ulong64)value) : "memory");
 }

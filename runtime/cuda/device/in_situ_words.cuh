@@ -100,31 +100,51 @@ __device__ inline bool is_split(Entry e) { return e.before == IN_SITU_IS_SPLIT; 
 // The entries of the bytes of a word that is split.
 __device__ inline Entry *bytes_of(Me me, Entry e) { return reinterpret_cast<Entry *>(constant(&me.context->split)) + 4 * e.now; }
 
-// In place of bytes that were marked, or received: it is not known yet, or the entries of the single bytes have it.
+// In place of bytes that were marked, or received: it is not known yet; the entries of the single bytes have it; or the launch has written
+// the entry meanwhile, and a mark is in its wrong place.
 #define NOT_KNOWN -1
 #define IS_IN_PARTS -2
+#define IS_MOVED -3
 
 // Marks bytes of what an entry says as read, where `is_past` says whether that is in `now`, and answers what `before` was.
 __device__ ALWAYS_INLINE uint64_t begin_mark(Entry *place, bool is_past, unsigned marks) {
   return set_bits(place, (uint64_t)marks << in_situ_read_shift(is_past));
 }
 
-// What comes after: answers which bytes were not marked, or that the word has been split. `before` is from a moment ago, as is `is_past`.
-__device__ ALWAYS_INLINE int end_mark(Entry *place, uint64_t was, uint64_t before, bool is_past, unsigned marks) {
-  unsigned shift = in_situ_read_shift(is_past);
+// What comes after: answers which bytes were not marked, or one of the above. `before` is from a moment ago, as is `is_past`.
+__device__ ALWAYS_INLINE int end_mark(uint64_t was, uint64_t before, bool is_past, unsigned marks) {
   if (was == IN_SITU_IS_SPLIT) return IS_IN_PARTS;
-  if (is_past && (was ^ before) >> IN_SITU_CTA_SHIFT != 0) {
-    // This launch has written it meanwhile: what was the past has moved, and nobody looks at the marks of the present yet.
-    clear_bits(place, (uint64_t)marks << shift);
-    shift = IN_SITU_BEFORE_READ_SHIFT;
-    was = begin_mark(place, false, marks);
-    if (was == IN_SITU_IS_SPLIT) return IS_IN_PARTS;
-  }
-  return (int)(marks & ~(unsigned)(was >> shift));
+  if (is_past && (was ^ before) >> IN_SITU_CTA_SHIFT != 0) return IS_MOVED;
+  return (int)(marks & ~(unsigned)(was >> in_situ_read_shift(is_past)));
 }
 
 __device__ ALWAYS_INLINE int mark_entry(Entry *place, uint64_t before, bool is_past, unsigned marks) {
-  return end_mark(place, begin_mark(place, is_past, marks), before, is_past, marks);
+  return end_mark(begin_mark(place, is_past, marks), before, is_past, marks);
+}
+
+// Takes marks of what the launch has written away; nobody looks at them before it ends. Answers whether the word was not split.
+__device__ inline bool takes_away(Entry *place, unsigned marks) {
+  for (Entry e = load(place); !is_split(e);) {
+    const Entry was = exchange(place, e, {e.before & ~((uint64_t)marks << in_situ_read_shift(true)), e.now});
+    if (equal(was, e)) return true;
+    e = was;
+  }
+  return false;
+}
+
+__device__ inline void take_away(Me me, Entry *place, unsigned marks) {
+  if (takes_away(place, marks)) return;
+  Entry *parts = bytes_of(me, load(place));
+  for (unsigned byte = 0; byte < 4; ++byte)
+    if (marks >> byte & 1) takes_away(parts + byte, 1);
+}
+
+// Marks bytes of an entry, whatever comes between; answers which were not marked, or that the word has been split.
+__device__ inline int mark_in_full(Me me, Entry *place, uint64_t before, bool is_past, unsigned marks, int stored) {
+  if (stored == NOT_KNOWN) stored = mark_entry(place, before, is_past, marks);
+  if (stored != IS_MOVED) return stored;
+  take_away(me, place, marks);
+  return mark_entry(place, before, false, marks);
 }
 
 // The same for the bytes of a word that is split; answers how many they were.
@@ -133,7 +153,7 @@ __device__ inline unsigned mark_parts(Me me, Entry *place, unsigned marks) {
   unsigned count = 0;
   for (unsigned byte = 0; byte < 4; ++byte) {
     const Entry part = load(parts + byte);
-    if (marks >> byte & 1) count += mark_entry(parts + byte, part.before, in_situ_is_past(part, me.launch()), 1);
+    if (marks >> byte & 1) count += mark_in_full(me, parts + byte, part.before, in_situ_is_past(part, me.launch()), 1, NOT_KNOWN);
   }
   return count;
 }
@@ -154,7 +174,7 @@ __device__ __attribute__((noinline)) bool communicated_in_full(const InSituConte
                                                                int found) {
   const Me me(context, parameter, now);
   const unsigned bytes = how & 0xf, marks = how >> 4 & 0xf;
-  if (stored == NOT_KNOWN) stored = mark_entry(place, before, how & IS_PAST, marks);
+  stored = mark_in_full(me, place, before, how & IS_PAST, marks, stored);
   const unsigned read_first = stored == IS_IN_PARTS ? mark_parts(me, place, marks) : __popc((unsigned)stored);
   if (found == NOT_KNOWN) found = first_here(context, now, word, bytes);
   const bool is_full = found < 0;
@@ -217,7 +237,7 @@ __device__ __attribute__((noinline)) unsigned communicated(const InSituContext *
 #pragma unroll
   for (unsigned i = 0; i < words; ++i) {
     const unsigned marks = (i == 0 ? how : next_how) >> 4 & 0xf;
-    stored[i] = marks == 0 ? 0 : end_mark(place + i, was[i], i == 0 ? before : next_before, how & IS_PAST, marks);
+    stored[i] = marks == 0 ? 0 : end_mark(was[i], i == 0 ? before : next_before, how & IS_PAST, marks);
     if (found[i] > 0 && !equal(in_place[i], received[i])) found[i] = NOT_KNOWN;
     is_usual = is_usual && (stored[i] | found[i]) >= 0;
   }

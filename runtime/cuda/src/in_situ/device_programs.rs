@@ -49,6 +49,8 @@ pub struct Program {
     pub is_cached: bool,
     /// That of all accesses, if there is one, and all are aligned.
     width: Option<u64>,
+    /// All accesses begin in two words, so that several come to one at once.
+    is_crowded: bool,
 }
 
 impl Program {
@@ -61,6 +63,7 @@ impl Program {
             races,
             is_cached,
             width,
+            is_crowded: races && numbers.below(4) == 0,
             text: format!(
                 "n {BASE} {seed} {} {}\nf 0 {BYTES} {UNWRITTEN}\n",
                 u8::from(is_cached),
@@ -151,6 +154,9 @@ impl Program {
         let mask = mask(numbers);
         for (lane, offset) in offsets.iter_mut().enumerate() {
             offset.take_if(|_| mask >> lane & 1 == 0);
+            if self.is_crowded {
+                *offset = offset.map(|offset| offset % 8);
+            }
         }
         if op.writes() && !self.races {
             leave_apart(&mut offsets, width);

@@ -49,11 +49,6 @@ uint64_t set_bits(Host *place, uint64_t bits) {
   change_of(place) = {place, was, 1u << blockIdx.x};
   return was.before;
 }
-void clear_bits(Host *place, uint64_t bits) {
-  host::meanwhile();
-  change_of(place) = {place, *place, 1u << blockIdx.x};
-  place->before &= ~bits;
-}
 ulonglong2 load_block(const InSituBlock *place) { return {place->number, place->lines}; }
 // What other CTAs' threads stored in a line may be missing in a cache, until it has been seen there.
 struct Line {
