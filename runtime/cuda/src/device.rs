@@ -135,6 +135,20 @@ pub fn current_device() -> c_int {
     }
 }
 
+/// Does something with another current device.
+pub fn with_device<T>(
+    ordinal: c_int,
+    work: impl FnOnce() -> Result<T, String>,
+) -> Result<T, String> {
+    let before = current_device();
+    // SAFETY: no pointers.
+    let set = |ordinal| unsafe { real::set_device(ordinal) };
+    real::check(set(ordinal), "change the current CUDA device")?;
+    let done = work();
+    real::check(set(before), "change the current CUDA device")?;
+    done
+}
+
 /// Page-locked memory that the device sees, zeroed. It stays until the process or the device's context ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinned {

@@ -32,7 +32,7 @@ const BIN_RECORDS: usize = 64 << 10;
 /// Traced kernels that are loaded in advance, at most.
 const MOST_LOADED: usize = 100;
 /// How long an ending program waits for a stream in which nothing moves.
-const STALL: Duration = Duration::from_secs(10);
+pub const STALL: Duration = Duration::from_secs(10);
 
 pub struct Runtime {
     /// The run's capture and summary.
@@ -360,7 +360,7 @@ impl Runtime {
         self.prepared.fetch_and(!bit, Ordering::AcqRel);
         self.graphs.clear();
         self.children.forget(device);
-        self.in_situ.forget(device);
+        self.in_situ.forget(self, device);
         self.events.clear();
         self.counters.lock().clear();
         self.session.free_all(device);

@@ -55,6 +55,38 @@ fn a_node_that_cannot_be_followed_is_named() {
     );
 }
 
+#[test]
+fn what_a_device_does_to_the_memory_of_another_is_known_or_unknown() {
+    let run = run("devices", &[("FAKE_MOST_BYTES", "16777216")]);
+    assert!(run.status.success(), "{}", run.stderr);
+    // The copy on device 1 reaches the shadow that device 0 has. A kernel of device 1 that keeps to its own memory changes nothing there,
+    // but one that does not takes it away.
+    let expected = "\
+        1:0 after -1, 2:0 after 0, 3:0 after -1, 4:0 after 2, 5 has no shadow, 6 has no shadow, \
+        7 has no shadow, ";
+    assert_eq!(run.stdout, expected, "{}", run.stderr);
+    let warnings = &run.summary().warnings;
+    assert!(
+        (warnings.iter()).any(|warning| warning.contains("may be that of device 0")),
+        "{warnings:?}"
+    );
+    assert_eq!(run.summary().faults, <[String; 0]>::default());
+}
+
+#[test]
+fn a_counting_run_has_no_shadow_memory() {
+    let environment = [
+        ("SUPERSTEP_PROTOCOL", "in-situ"),
+        ("FAKE_MOST_BYTES", "33554432"),
+        ALL,
+    ];
+    for (probe, expected) in [("trace", "2\n"), ("count", "0\n")] {
+        let program = Program::build_with(probe, "in_situ.c", "in-situ");
+        let run = program.run_with("room", &environment);
+        assert_eq!(run.stdout, expected, "{probe}: {}", run.stderr);
+    }
+}
+
 /// The tables take most of these 130 MiB, shadow memory 8.25 or 16.5, and what is left is too little for 24.
 const ALL: (&str, &str) = ("FAKE_ALL_BYTES", "136314880");
 

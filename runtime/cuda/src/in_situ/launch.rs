@@ -48,7 +48,9 @@ impl Call<'_> {
             order.wait()?;
             device.drain(runtime)?;
         }
-        order.begin(real_stream)?;
+        (runtime.in_situ).look_at_others(runtime, &device, &mut order)?;
+        order.begin(device.ordinal, real_stream)?;
+        order.launched_on = Some(device.ordinal);
         let active = self.begin(runtime, kernel, stream);
         let number = u64::from(active.number) + 1;
         if number >= 1 << (LAUNCH_BITS - 1) {
@@ -84,7 +86,7 @@ impl Call<'_> {
             device.return_slot(slot);
         }
         runtime.monitor().send(Item::Queued(queued));
-        order.end(real_stream)?;
+        order.end(&device, real_stream)?;
         Ok(error)
     }
 }
@@ -112,6 +114,9 @@ impl Summed {
                 "kernel {kernel}: {} accesses to single bytes are not told apart, because the memory for them was full; trace this kernel instead",
                 found.not_split
             ));
+        }
+        if found.sums.unshadowed_stored_bytes > 0 {
+            self.device.stored_elsewhere.store(true, Ordering::Release);
         }
         let accesses = found.sums.thread_accesses();
         runtime.session.launch_sums(found.sums);

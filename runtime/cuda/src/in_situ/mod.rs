@@ -8,6 +8,7 @@
 mod device_programs;
 #[cfg(test)]
 mod device_tests;
+mod devices;
 mod graph_nodes;
 mod graphs;
 mod launch;
@@ -23,7 +24,7 @@ mod tables;
 pub use graphs::NOT_YET;
 pub use launch::Summed;
 
-use crate::device::{Pinned, current_device, device_memory, device_words, words_of};
+use crate::device::{Pinned, current_device, device_memory, device_words, with_device, words_of};
 use crate::driver::driver;
 use crate::ffi::{self, Stream};
 use crate::launch::real_stream;
@@ -36,11 +37,11 @@ use parking_lot::Mutex;
 use shadow::Shadow;
 use std::collections::HashMap;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use superstep_trace::{AllocationKind, Parts, Protocol};
+use superstep_trace::{AllocationKind, Parts, Probe, Protocol};
 use tables::{Tables, clear, table};
 
 /// Launches whose kernel the device knows, at first.
@@ -56,6 +57,7 @@ const SLOT_BYTES: usize = COPIES * SUMS * size_of::<u64>();
 #[derive(Default)]
 pub struct InSitu {
     devices: Mutex<HashMap<c_int, Arc<OnDevice>>>,
+    order: Arc<Mutex<Order>>,
     wanted: OnceLock<bool>,
     /// What instances of CUDA graphs do.
     plans: graphs::Plans,
@@ -63,10 +65,17 @@ pub struct InSitu {
 
 /// What one device has.
 pub struct OnDevice {
+    ordinal: c_int,
+    /// Comes behind what was put into a stream of the device last.
+    event: usize,
+    /// A stream of ours.
+    own_stream: usize,
+    /// Whether a kernel has stored where the device has no shadow, since somebody asked.
+    stored_elsewhere: AtomicBool,
     /// The device's address of the [`Context`].
     context: u64,
     shared: Mutex<Shared>,
-    order: Mutex<Order>,
+    order: Arc<Mutex<Order>>,
     /// Free slots: number, and page-locked memory for a copy.
     slots: Mutex<Receiver<Slot>>,
     give_back: Mutex<Sender<Slot>>,
@@ -92,18 +101,20 @@ struct Shared {
     known_since: u64,
 }
 
-/// The stream that was used last, and the event behind what was put there.
+/// The stream that was used last, with its device, and the event behind what was put there; 0 at first.
+#[derive(Default)]
 struct Order {
+    device: c_int,
     stream: usize,
     event: usize,
+    launched_on: Option<c_int>,
 }
 
 impl InSitu {
-    /// Whether this run uses the protocol.
+    /// Whether this run uses the protocol. A counting run does not, for whatever protocol its program was built.
     pub fn is_wanted(&self, runtime: &Runtime) -> bool {
-        *self
-            .wanted
-            .get_or_init(|| runtime.is_probed() && runtime.protocol() == Ok(Protocol::InSitu))
+        let is_traced = || runtime.session.registry().probe() == Probe::Trace;
+        *(self.wanted).get_or_init(|| is_traced() && runtime.protocol() == Ok(Protocol::InSitu))
     }
 
     fn on_device(&self, runtime: &Runtime) -> Result<Arc<OnDevice>, String> {
@@ -112,7 +123,7 @@ impl InSitu {
         if let Some(known) = devices.get(&device) {
             return Ok(known.clone());
         }
-        let made = Arc::new(OnDevice::new(runtime)?);
+        let made = Arc::new(OnDevice::new(runtime, device, self.order.clone())?);
         devices.insert(device, made.clone());
         Ok(made)
     }
@@ -159,13 +170,7 @@ impl InSitu {
         }
         match ranges {
             Some(ranges) => self.fill(runtime, ranges, NOBODY_KNOWS, at),
-            None => {
-                let live = match self.on_device(runtime) {
-                    Ok(device) => device.shared.lock().shadow.live(),
-                    Err(_) => return,
-                };
-                self.fill(runtime, &live, NOBODY_KNOWS, at);
-            }
+            None => self.fill(runtime, &self.live(), NOBODY_KNOWS, at),
         }
     }
 
@@ -175,12 +180,9 @@ impl InSitu {
         }
         let done = self.on_device(runtime).and_then(|device| {
             let stream = real_stream(at.0, at.1);
-            let mut order = device.order.lock();
-            order.begin(stream)?;
-            for &(address, bytes) in ranges {
-                device.fill(address, bytes, pattern, stream)?;
-            }
-            order.end(stream)
+            let order = &mut *self.order.lock();
+            device.fill_all(order, ranges, pattern, stream)?;
+            self.fill_others(device.ordinal, order, ranges, pattern)
         });
         if let Err(error) = done {
             runtime.session.fault(error);
@@ -190,20 +192,15 @@ impl InSitu {
     /// Writes what is still in the tables of transfers; no launch may be under way.
     pub fn finish(&self, runtime: &Runtime) {
         for device in self.devices.lock().values() {
-            if let Err(error) = device.drain(runtime) {
+            if let Err(error) = with_device(device.ordinal, || device.drain(runtime)) {
                 runtime.session.fault(error);
             }
         }
     }
-
-    pub fn forget(&self, device: c_int) {
-        self.plans.clear();
-        self.devices.lock().remove(&device);
-    }
 }
 
 impl OnDevice {
-    fn new(runtime: &Runtime) -> Result<Self, String> {
+    fn new(runtime: &Runtime, ordinal: c_int, order: Arc<Mutex<Order>>) -> Result<Self, String> {
         let tables = Tables::new()?;
         let (sums, _) = table(SLOTS, SLOT_BYTES, "sums")?;
         let (kernels, _) = table(LAUNCHES, 4, "list of launches")?;
@@ -227,10 +224,16 @@ impl OnDevice {
         };
         // SAFETY: the structure is plain data of whole words.
         let address = device_words(unsafe { words_of(&context) })?;
-        let mut event = std::ptr::null_mut();
-        // SAFETY: the pointer leads to an event handle.
-        let made = unsafe { real::event_create(&mut event, ffi::EVENT_BLOCKING) };
-        real::check(made, "make a CUDA event")?;
+        let make = |event: &mut _| {
+            // SAFETY: the pointer leads to an event handle.
+            unsafe { real::event_create(event, ffi::EVENT_BLOCKING) }
+        };
+        let event = real::answer("make a CUDA event", std::ptr::null_mut(), make)?;
+        let make = |stream: &mut _| {
+            // SAFETY: the pointer leads to a stream handle.
+            unsafe { real::stream_create(stream, ffi::STREAM_NON_BLOCKING) }
+        };
+        let own_stream = real::answer("make a CUDA stream", std::ptr::null_mut(), make)?;
         let (give_back, slots) = channel();
         for number in 0..SLOTS {
             let copy = Pinned::new(SLOT_BYTES)?;
@@ -238,6 +241,10 @@ impl OnDevice {
             let _ = give_back.send(Slot { number, copy });
         }
         Ok(OnDevice {
+            ordinal,
+            event: event as usize,
+            own_stream: own_stream as usize,
+            stored_elsewhere: AtomicBool::new(false),
             context: address,
             shared: Mutex::new(Shared {
                 context,
@@ -246,10 +253,7 @@ impl OnDevice {
                 launches: LAUNCHES,
                 known_since: 0,
             }),
-            order: Mutex::new(Order {
-                stream: 0,
-                event: event as usize,
-            }),
+            order,
             slots: Mutex::new(slots),
             give_back: Mutex::new(give_back),
             sums,
@@ -284,26 +288,29 @@ impl OnDevice {
 }
 
 impl Order {
-    /// What comes into `stream` now comes after what came last.
-    fn begin(&self, stream: Stream) -> Result<(), String> {
-        if self.stream == stream as usize {
+    /// What comes into `stream` of a device now comes after what came last.
+    fn begin(&self, device: c_int, stream: Stream) -> Result<(), String> {
+        if self.event == 0 || (self.device, self.stream) == (device, stream as usize) {
             return Ok(());
         }
-        // SAFETY: the event was made for this; before it was recorded, nothing is waited for.
+        // SAFETY: the event was made for this, on a device that was not reset since.
         let error = unsafe { real::stream_wait_event(stream, self.event as ffi::Event, 0) };
         real::check(error, "put launches of several streams in order")
     }
 
-    fn end(&mut self, stream: Stream) -> Result<(), String> {
-        self.stream = stream as usize;
-        // SAFETY: the event was made for this.
+    fn end(&mut self, device: &OnDevice, stream: Stream) -> Result<(), String> {
+        (self.device, self.stream, self.event) = (device.ordinal, stream as usize, device.event);
+        // SAFETY: the event was made for this, on the stream's device.
         let error = unsafe { real::event_record(self.event as ffi::Event, stream) };
         real::check(error, "put launches of several streams in order")
     }
 
     /// Waits until nothing of ours is under way.
     fn wait(&self) -> Result<(), String> {
-        // SAFETY: the event was made for this.
+        if self.event == 0 {
+            return Ok(());
+        }
+        // SAFETY: the event was made for this, on a device that was not reset since.
         let error = unsafe { real::event_synchronize(self.event as ffi::Event) };
         real::check(error, "wait for a launch")
     }

@@ -1,11 +1,11 @@
 //! What lies in shadow memory, and how it gives way: the program must find all the device memory that it would find without it.
 
 use super::layout::{BLOCK_SHIFT, Context, NOBODY_KNOWS};
-use super::shadow::Piece;
-use super::{InSitu, OnDevice};
+use super::shadow::{Piece, Shadow};
+use super::{InSitu, OnDevice, Order};
 use crate::device::{current_device, device_words, words_of};
 use crate::driver::driver;
-use crate::ffi::{self, Stream};
+use crate::ffi;
 use crate::real;
 use crate::runtime::Runtime;
 use std::ffi::{c_int, c_void};
@@ -77,15 +77,23 @@ impl OnDevice {
 
     /// Gives back what lies beside no memory of the program's any more; answers whether there was any.
     fn give_back_idle(&self) -> Result<bool, String> {
-        let order = self.order.lock();
+        self.give_up(&self.order.lock(), Shadow::take_idle)
+    }
+
+    /// Gives back what `take` takes out; answers whether there was any.
+    pub(super) fn give_up(
+        &self,
+        order: &Order,
+        take: impl FnOnce(&mut Shadow) -> Vec<Piece>,
+    ) -> Result<bool, String> {
         let shared = &mut *self.shared.lock();
-        let idle = shared.shadow.take_idle();
-        if !idle.is_empty() {
+        let pieces = take(&mut shared.shadow);
+        if !pieces.is_empty() {
             order.wait()?;
             self.publish(shared)?;
-            free(&idle)?;
+            free(&pieces)?;
         }
-        Ok(!idle.is_empty())
+        Ok(!pieces.is_empty())
     }
 
     /// Gives up the largest piece, where the program can then have `bytes`; answers whether there was one.
@@ -108,23 +116,6 @@ impl OnDevice {
             piece.bytes()
         ));
         Ok(true)
-    }
-
-    pub(super) fn fill(
-        &self,
-        address: u64,
-        bytes: u64,
-        pattern: u8,
-        stream: Stream,
-    ) -> Result<(), String> {
-        let fills = (self.shared.lock().shadow).fills(address, bytes, pattern, NOBODY_KNOWS);
-        for ((place, length), value) in fills {
-            let (to, value) = (place as *mut c_void, c_int::from(value));
-            // SAFETY: the piece lies in shadow memory.
-            let error = unsafe { real::memset_async(to, value, length as usize, stream) };
-            real::check(error, "fill shadow memory")?;
-        }
-        Ok(())
     }
 }
 

@@ -168,6 +168,11 @@ impl Shadow {
         idle
     }
 
+    /// Takes out everything.
+    pub fn take_all(&mut self) -> Vec<Piece> {
+        std::mem::take(&mut self.pieces).into_values().collect()
+    }
+
     /// Takes out the largest piece, with the number of its first block.
     pub fn take_largest(&mut self) -> Option<(u64, Piece)> {
         let by_blocks = |(_, piece): &(&u64, &Piece)| piece.blocks;

@@ -28,7 +28,7 @@ struct stream {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   struct operation *first, **last;
-  int busy;
+  int busy, device;
   struct stream *next;
 };
 struct event {
@@ -84,6 +84,7 @@ static struct stream *make(void) {
   pthread_mutex_init(&stream->lock, 0);
   pthread_cond_init(&stream->changed, 0);
   stream->last = &stream->first;
+  stream->device = current_device;
   pthread_mutex_lock(&all_lock);
   stream->next = all;
   all = stream;
@@ -140,13 +141,31 @@ void __cudaRegisterVar(void **b, char *h, char *d, const char *n, int e, size_t 
 /* Bytes of device memory: the most at once, all, and those in use. */
 static size_t most(const char *variable) { return getenv(variable) ? strtoull(getenv(variable), 0, 10) : SIZE_MAX; }
 static size_t used;
+/* The memory of devices but the first one. */
+static struct { char *first; size_t bytes; int device; } owned[256];
+static void owns(void *pointer, size_t bytes, int device) {
+  pthread_mutex_lock(&all_lock);
+  int i = 0;
+  while (i < 256 && owned[i].first != (bytes ? 0 : pointer)) ++i;
+  if (i < 256) owned[i].first = bytes ? pointer : 0, owned[i].bytes = bytes, owned[i].device = device;
+  pthread_mutex_unlock(&all_lock);
+}
+static int owner(const char *pointer) {
+  int device = 0;
+  pthread_mutex_lock(&all_lock);
+  for (int i = 0; i < 256; ++i)
+    if (owned[i].first && (size_t)(pointer - owned[i].first) < owned[i].bytes) device = owned[i].device;
+  pthread_mutex_unlock(&all_lock);
+  return device;
+}
 int cudaMalloc(void **pointer, size_t bytes) {
   if (bytes > most("FAKE_MOST_BYTES") || used + bytes > most("FAKE_ALL_BYTES")) return 2;
   if (sticky) return sticky;
   if (!(*pointer = calloc(1, bytes))) return 2;
+  if (current_device) owns(*pointer, bytes, current_device);
   return used += malloc_usable_size(*pointer), 0;
 }
-int cudaFree(void *pointer) { return used -= malloc_usable_size(pointer), free(pointer), sticky; }
+int cudaFree(void *pointer) { return owns(pointer, 0, 0), used -= malloc_usable_size(pointer), free(pointer), sticky; }
 int cudaMemGetInfo(size_t *unused, size_t *all) {
   *all = getenv("FAKE_ALL_BYTES") ? most("FAKE_ALL_BYTES") : 8ull << 30;
   return *unused = *all - used, 0;
@@ -166,6 +185,7 @@ int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *st
 }
 int cudaMemsetAsync(void *to, int value, size_t bytes, void *stream) {
   const struct fill_node fill = {to, 0, (unsigned)value, 1, bytes, 1};
+  if (owner(to) != ((uintptr_t)stream <= 2 ? current_device : get(stream)->device)) return 1;
   if (is_captured(stream)) return cudaGraphAddMemsetNode(&last, captured, &last, last != 0, &fill);
   return add(stream, (struct operation){.kind = FILL, .to = to, .value = value, .bytes = bytes});
 }

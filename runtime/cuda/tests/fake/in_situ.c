@@ -11,7 +11,7 @@ typedef struct { unsigned x, y, z; } dim3;
 struct kernel_node { void *function; dim3 grid, block; unsigned shared; void **arguments, **extra; };
 struct fill_node { void *to; size_t pitch; unsigned value, element; size_t width, height; };
 struct host_node { void (*function)(void *); void *data; };
-int cudaMalloc(void **, size_t), cudaFree(void *), cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *), cudaStreamCreate(void **), cudaDeviceSynchronize(void);
+int cudaMalloc(void **, size_t), cudaFree(void *), cudaSetDevice(int), cudaMemcpy(void *, const void *, size_t, int), cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *), cudaStreamCreate(void **), cudaDeviceSynchronize(void);
 int cudaGraphCreate(void **, unsigned), cudaGraphInstantiateWithFlags(void **, void *, unsigned long long), cudaGraphLaunch(void *, void *);
 int cudaGraphAddKernelNode(void **, void *, void **, size_t, const struct kernel_node *);
 int cudaGraphAddMemsetNode(void **, void *, void **, size_t, const struct fill_node *);
@@ -38,12 +38,13 @@ static int traced(const uint64_t *arguments) {
   if (arguments[3] & SUPERSTEP_LAUNCH_SKIPPED) return printf("left out, "), 0;
   const uint64_t launch = arguments[3] & ((1 << IN_SITU_LAUNCH_BITS) - 1);
   struct InSituEntry *found = entry(context, arguments[0]);
-  if (!found) return printf("%d has no shadow, ", (int)launch), 0;
+  const uint64_t slot = arguments[3] >> IN_SITU_SLOT_SHIFT & IN_SITU_SLOT_MASK;
+  uint64_t *sums = context->sums + slot * IN_SITU_COPIES * IN_SITU_SUMS;
+  if (!found) return sums[IN_SITU_UNSHADOWED_STORED] += 4, printf("%d has no shadow, ", (int)launch), 0;
   printf("%d:%d after %d, ", (int)launch, (int)arguments[1], (int)(int64_t)(found->now == UINT64_MAX ? UINT64_MAX : found->now >> 38));
   found->now = launch << 38;
   /* A store of 4 bytes. */
-  const uint64_t slot = arguments[3] >> IN_SITU_SLOT_SHIFT & IN_SITU_SLOT_MASK;
-  context->sums[slot * IN_SITU_COPIES * IN_SITU_SUMS + IN_SITU_THREADS + (IN_SITU_STORE * 5 + 2) * 8 + IN_SITU_NONE] += 1;
+  sums[IN_SITU_THREADS + (IN_SITU_STORE * 5 + 2) * 8 + IN_SITU_NONE] += 1;
   return 0;
 }
 static void host(void *text) { printf("%s, ", (const char *)text); }
@@ -84,6 +85,29 @@ static void ask_for_all(int is_first_freed) {
   launch_alone();
 }
 
+static void launch_on(int device) {
+  cudaSetDevice(device);
+  cudaLaunchKernel(&kernel, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, 0);
+}
+
+/* The memory is device 0's. */
+static void use_two_devices(void) {
+  static uint32_t *other;
+  launch_on(0);
+  cudaSetDevice(1);
+  cudaMalloc((void **)&other, 1 << 12);
+  cudaMemcpy(memory, &number, 4, 1);
+  launch_on(0);
+  arguments[0] = &other;
+  launch_on(1);
+  arguments[0] = &memory;
+  launch_on(0);
+  launch_on(1);
+  launch_on(0);
+  launch_on(0);
+  cudaDeviceSynchronize();
+}
+
 int main(int argc, char **argv) {
   void *graph, *child, *instance, *stream, *first, *second, *fill, *inner, *copy, *call, *empty;
   uint32_t from = 7;
@@ -91,6 +115,8 @@ int main(int argc, char **argv) {
   setvbuf(stdout, 0, _IONBF, 0);
   cudaMalloc((void **)&memory, 1 << 12);
   if (!strcmp(argv[1], "idle") || !strcmp(argv[1], "pressure")) return ask_for_all(!strcmp(argv[1], "idle")), 0;
+  if (!strcmp(argv[1], "room")) return printf("%d\n", cudaMalloc(&first, 31 << 20)), 0;
+  if (!strcmp(argv[1], "devices")) return use_two_devices(), 0;
   cudaStreamCreate(&stream);
   cudaGraphCreate(&graph, 0);
   cudaGraphCreate(&child, 0);
