@@ -63,7 +63,12 @@ const FAILED: [(&str, &str); 3] = [
 #[test]
 fn what_a_gpu_added_up_in_situ_is_what_the_golden_results_count() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for place in ["2026-11-24-h200", "2026-11-25-h100", "2026-11-26-h200"] {
+    for place in [
+        "2026-11-24-h200",
+        "2026-11-25-h100",
+        "2026-11-26-h200",
+        "2026-11-26-h100",
+    ] {
         let recorded = std::fs::read(root.join(format!("docs/results/{place}/in-situ.json")));
         recorded_as_counted(
             &root,
