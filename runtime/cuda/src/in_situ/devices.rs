@@ -2,7 +2,6 @@
 //! unknown, and what they store there is not seen: then the shadow is given up.
 
 use super::layout::NOBODY_KNOWS;
-use super::shadow::Shadow;
 use super::{InSitu, OnDevice, Order};
 use crate::device::with_device;
 use crate::ffi::Stream;
@@ -47,7 +46,7 @@ impl InSitu {
         &self,
         runtime: &'static Runtime,
         device: &OnDevice,
-        order: &mut Order,
+        order: &Order,
     ) -> Result<(), String> {
         if order.launched_on.is_none_or(|last| last == device.ordinal) {
             return Ok(());
@@ -55,28 +54,29 @@ impl InSitu {
         let have_ended = runtime.monitor().wait(STALL);
         for other in self.others(device.ordinal) {
             if other.stored_elsewhere.swap(false, Ordering::AcqRel) || !have_ended {
-                self.forget_what_others_have(runtime, other.ordinal, order)?;
+                self.forget_what_others_have(runtime, other.ordinal, have_ended)?;
             }
         }
         if device.stored_elsewhere.swap(false, Ordering::AcqRel) {
-            self.forget_what_others_have(runtime, device.ordinal, order)?;
+            self.forget_what_others_have(runtime, device.ordinal, have_ended)?;
         }
         Ok(())
     }
 
-    /// A kernel of a device may have stored in what the others have: they lose their shadow memory, all launches so far having ended.
+    /// A kernel of a device may have stored in what the others have: they lose their shadow memory.
     fn forget_what_others_have(
         &self,
         runtime: &Runtime,
         stored: c_int,
-        order: &Order,
+        have_ended: bool,
     ) -> Result<(), String> {
         for device in self.others(stored) {
-            with_device(device.ordinal, || device.give_up(order, Shadow::take_all))?;
-            runtime.session.warning(format!(
-                "a kernel on device {stored} stored in memory that may be that of device {}; what kernels load from what device {} has so far counts as unknown from now on, since --in-situ does not follow such stores; trace the program instead",
-                device.ordinal, device.ordinal
-            ));
+            if with_device(device.ordinal, || device.give_up_all(have_ended))? {
+                runtime.session.warning(format!(
+                    "kernels on device {stored} may have stored in memory of device {own}, which --in-situ does not follow; what kernels on device {own} load from memory that it has so far counts as unknown from now on; trace the program instead",
+                    own = device.ordinal
+                ));
+            }
         }
         Ok(())
     }
@@ -92,7 +92,7 @@ impl InSitu {
             order.event = 0;
         }
         if device.stored_elsewhere.load(Ordering::Acquire)
-            && let Err(error) = self.forget_what_others_have(runtime, ordinal, order)
+            && let Err(error) = self.forget_what_others_have(runtime, ordinal, true)
         {
             runtime.session.fault(error);
         }
@@ -115,7 +115,7 @@ impl OnDevice {
         order.begin(self.ordinal, stream)?;
         for ((place, length), value) in fills {
             let (to, value) = (place as *mut c_void, c_int::from(value));
-            // SAFETY: the piece lies in shadow memory.
+            // SAFETY: the piece lies in shadow memory, of which none is given back while `order` is held.
             let error = unsafe { real::memset_async(to, value, length as usize, stream) };
             real::check(error, "fill shadow memory")?;
         }

@@ -48,7 +48,7 @@ impl Call<'_> {
             order.wait()?;
             device.drain(runtime)?;
         }
-        (runtime.in_situ).look_at_others(runtime, &device, &mut order)?;
+        (runtime.in_situ).look_at_others(runtime, &device, &order)?;
         order.begin(device.ordinal, real_stream)?;
         order.launched_on = Some(device.ordinal);
         let active = self.begin(runtime, kernel, stream);

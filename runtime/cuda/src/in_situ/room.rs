@@ -1,8 +1,8 @@
 //! What lies in shadow memory, and how it gives way: the program must find all the device memory that it would find without it.
 
 use super::layout::{BLOCK_SHIFT, Context, NOBODY_KNOWS};
-use super::shadow::{Piece, Shadow};
-use super::{InSitu, OnDevice, Order};
+use super::shadow::Piece;
+use super::{InSitu, OnDevice};
 use crate::device::{current_device, device_words, words_of};
 use crate::driver::driver;
 use crate::ffi;
@@ -77,21 +77,27 @@ impl OnDevice {
 
     /// Gives back what lies beside no memory of the program's any more; answers whether there was any.
     fn give_back_idle(&self) -> Result<bool, String> {
-        self.give_up(&self.order.lock(), Shadow::take_idle)
-    }
-
-    /// Gives back what `take` takes out; answers whether there was any.
-    pub(super) fn give_up(
-        &self,
-        order: &Order,
-        take: impl FnOnce(&mut Shadow) -> Vec<Piece>,
-    ) -> Result<bool, String> {
+        let order = self.order.lock();
         let shared = &mut *self.shared.lock();
-        let pieces = take(&mut shared.shadow);
-        if !pieces.is_empty() {
+        let idle = shared.shadow.take_idle();
+        if !idle.is_empty() {
             order.wait()?;
             self.publish(shared)?;
-            free(&pieces)?;
+            free(&idle)?;
+        }
+        Ok(!idle.is_empty())
+    }
+
+    /// Gives all shadow memory up; answers whether there was any. Where launches have not ended, it stays allocated: they might wait for
+    /// the host.
+    pub(super) fn give_up_all(&self, have_ended: bool) -> Result<bool, String> {
+        let shared = &mut *self.shared.lock();
+        let pieces = shared.shadow.take_all();
+        if !pieces.is_empty() {
+            self.publish(shared)?;
+            if have_ended {
+                free(&pieces)?;
+            }
         }
         Ok(!pieces.is_empty())
     }
