@@ -45,7 +45,7 @@ __device__ inline void transfer(const InSituContext *context, ulong64 parameter,
     if (equal(was, free)) {
       was = exchange(row, free, mine);
       if (equal(was, free)) {
-        add(sums_of(context, parameter) + IN_SITU_NEW_ROWS, 1);
+        add_same(sums_of(context, parameter) + IN_SITU_NEW_ROWS, 1);
         was = mine;
       }
     }
@@ -305,6 +305,8 @@ template <unsigned words> __device__ ALWAYS_INLINE void write(Me me, Entry *plac
     if (equal(was[i], entries[i])) continue;
     // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
     if (((entries[i].now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (!plain || entries[i].now & IN_SITU_PLAIN)) continue;
+    // Nor where several threads change a word in atomic operations.
+    if (!plain && !is_split(entries[i]) && equal(in_situ_written(entries[i], me.now, plain), entries[i])) continue;
     seldom(write_in_full)(me.context, me.parameter, place + i, entries[i].before, entries[i].now, bytes, plain);
   }
 }

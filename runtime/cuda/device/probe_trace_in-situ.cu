@@ -1,8 +1,8 @@
 // The handler of the protocol `in-situ`: classifies each access with the shadow of what it touches, and adds it up. Nothing is recorded.
 // docs/capture/in-situ.md has the rules, in_situ.h those of one entry.
 //
-// No lane works together with others here: where the lanes of a warp are apart, `__match_any_sync` and its like wait, take as long as an
-// atomic operation if the values differ, and let groups of lanes run one after the other. Hardware makes one of additions to the same place.
+// Lanes exchange nothing: where those of a warp are apart, `__match_any_sync` and its like wait, take as long as an atomic operation if the
+// values differ, and let groups of lanes run one after the other. ptxas also leaves a kernel fewer registers if it calls such a function.
 
 #include "in_situ_known.cuh"
 #include "in_situ_words.cuh"
@@ -69,9 +69,15 @@ __device__ ALWAYS_INLINE void access_bytes(Me me, unsigned operation, uint64_t a
   seldom(each_byte)(me.context, me.parameter, operation, address, width_bytes);
 }
 
-// Counts an access.
-__device__ inline void count(Me me, unsigned operation, unsigned width_log2, unsigned of_class) {
-  add(me.sums() + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + of_class, 1);
+// The sum in which an access counts.
+__device__ ALWAYS_INLINE uint64_t *threads_of(Me me, unsigned operation, unsigned width_log2, unsigned of_class) {
+  return me.sums() + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + of_class;
+}
+
+// Counts an atomic operation, whose width is the same in all lanes that can come here.
+template <unsigned one = 0> __device__ ALWAYS_INLINE void count_atomic(Me me, unsigned width_log2, unsigned of_class) {
+  if (of_class == one) add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, one), 1);
+  else if constexpr (one < IN_SITU_NONE) count_atomic<one + 1>(me, width_log2, of_class);
 }
 
 // Of the lanes in `mask`, which come together, the first counts how many are missing: groups follow from these and from the threads. A call,
@@ -127,14 +133,17 @@ __device__ inline Look look(Me me, unsigned operation, uint64_t address, unsigne
   return found;
 }
 
-// Words in a row, in one class, of a load.
-template <unsigned words>
+// Words in a row, in one class, of a load, or of an atomic operation, which many threads often do at one place.
+template <unsigned words, bool is_atomic>
 __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entries, uint64_t address, unsigned of_class, unsigned bytes,
                                          unsigned marks, bool counts) {
   if (of_class != IN_SITU_LOCAL) {
 #pragma unroll
     for (unsigned i = 0; i < words; ++i)
-      if (is_perhaps_local(me, entries[i])) add(me.sums() + IN_SITU_PERHAPS_LOCAL, __popc(bytes));
+      if (is_perhaps_local(me, entries[i])) {
+        if (is_atomic && bytes == 0xf) add_same(me.sums() + IN_SITU_PERHAPS_LOCAL, 4);
+        else add(me.sums() + IN_SITU_PERHAPS_LOCAL, __popc(bytes));
+      }
   }
   if (of_class > IN_SITU_INPUT) return;
   const Known known(me, address);
@@ -163,8 +172,8 @@ __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entri
     if (knows >> i & 1) keep_known(known, i, bytes, code_of(of_class));
 }
 
-// An access whose lanes are counted one by one.
-__device__ inline void access(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
+// An access whose lanes are counted one by one; `is_atomic` says that it is an atomic operation, of one width.
+template <bool is_atomic> __device__ inline void access(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
   const unsigned width_log2 = width_bytes < 2 ? 0 : width_bytes < 4 ? 1 : width_bytes < 8 ? 2 : width_bytes < 16 ? 3 : 4;
   if (width_bytes != 1u << width_log2) {
     add(me.sums() + IN_SITU_ODD_THREADS + operation, 1);
@@ -172,14 +181,15 @@ __device__ inline void access(Me me, unsigned operation, uint64_t address, unsig
     return access_bytes(me, operation, address, width_bytes);
   }
   const Look found = look(me, operation, address, width_bytes);
-  count(me, operation, width_log2, found.of_class);
+  if (is_atomic) count_atomic(me, width_log2, found.of_class);
+  else add(threads_of(me, operation, width_log2, found.of_class), 1);
   if (!found.is_simple) return access_bytes(me, operation, address, width_bytes);
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) {
     if (i >= found.words) break;
     const Entry *e = &found.entries[i];
     const uint64_t word = (address & ~(uint64_t)3) + 4 * i;
-    if (operation != IN_SITU_STORE) load_words<1>(me, found.place + i, e, word, found.of_class, found.bytes, found.marks, i == 0);
+    if (operation != IN_SITU_STORE) load_words<1, is_atomic>(me, found.place + i, e, word, found.of_class, found.bytes, found.marks, i == 0);
     if (operation != IN_SITU_LOAD) write<1>(me, found.place + i, e, found.bytes == 0xf ? 4 : 1, operation == IN_SITU_STORE);
   }
 }
@@ -217,7 +227,7 @@ __device__ __attribute__((noinline)) unsigned load_where_stored(uint64_t of_bloc
 // A load that is not simple. Where it lies in one class, it is counted by that.
 __device__ __attribute__((noinline)) void load_bytes(const InSituContext *context, ulong64 launch, uint64_t address, unsigned width_log2) {
   const Me me(context, launch);
-  count(me, IN_SITU_LOAD, width_log2, IN_SITU_NONE);
+  add(threads_of(me, IN_SITU_LOAD, width_log2, IN_SITU_NONE), 1);
   access_bytes(me, IN_SITU_LOAD, address, 1u << width_log2);
 }
 
@@ -256,9 +266,9 @@ __device__ __attribute__((noinline)) unsigned load_of(const void *of, ulong64 la
   constexpr unsigned step = words >= 2 ? 2 : 1;
 #pragma unroll
   for (unsigned i = 0; i < words; i += step)
-    load_words<step>(me, place + i, entries + i, (address & ~(uint64_t)3) + 4 * i, of_class, bytes, marks, i == 0);
+    load_words<step, false>(me, place + i, entries + i, (address & ~(uint64_t)3) + 4 * i, of_class, bytes, marks, i == 0);
   if (of_class != IN_SITU_UNKNOWN) return code_of(of_class);
-  count(me, IN_SITU_LOAD, width_log2, of_class);
+  add(threads_of(me, IN_SITU_LOAD, width_log2, of_class), 1);
   return 0;
 }
 
@@ -286,7 +296,7 @@ template <unsigned width_bytes> __device__ __attribute__((noinline)) void atomic
   if (is_left_out(context, launch)) return;
   const Me me(context, launch);
   count_group(me, IN_SITU_ATOMIC);
-  access(me, IN_SITU_ATOMIC, address, width_bytes);
+  access<true>(me, IN_SITU_ATOMIC, address, width_bytes);
 }
 
 // Accesses of other widths, and such whose sites or widths may differ from lane to lane.
@@ -295,7 +305,7 @@ __device__ __attribute__((noinline)) void access_any(const void *context, ulong6
   if (is_left_out(context, launch)) return;
   const Me me(context, launch);
   count_group(me, operation);
-  access(me, operation, address, width_bytes);
+  access<false>(me, operation, address, width_bytes);
 }
 
 __device__ __attribute__((noinline)) void add_missing(const void *context, ulong64 launch, unsigned missing) {
@@ -314,41 +324,38 @@ __device__ ALWAYS_INLINE void count_missing(const void *context, ulong64 launch,
   function->missing = 0;
 }
 
-// Adds what a function has counted of loads of a width by class to the sums of the launch. Answers how many they were.
-__device__ __attribute__((noinline)) unsigned add_classes(const void *context, ulong64 launch, unsigned width_log2, unsigned by_class) {
-  const bool leaves_out = is_left_out(context, launch);
-  uint64_t *sums = sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_THREADS + width_log2 * 8;
-  unsigned all = 0;
-#pragma unroll
-  for (unsigned of_class = 0; of_class < IN_SITU_NONE; ++of_class) {
-    if (of_class == IN_SITU_INPUT || of_class == IN_SITU_UNKNOWN || of_class > IN_SITU_LOCAL) continue;
-    const unsigned counted = by_class >> 8 * (code_of(of_class) - 1) & 0xff;
-    if (counted != 0 && !leaves_out) add(sums + of_class, counted);
-    all += counted;
+__device__ ALWAYS_INLINE unsigned counted_of(unsigned by_class, unsigned of_class) { return by_class >> 8 * (code_of(of_class) - 1) & 0xff; }
+
+// Adds what a function has counted of loads of a width by class to the sums of the launch; numbers of up to so many bits as one for lanes that
+// come together, as they do at the end of a function. Answers how many they were.
+template <unsigned width_log2, unsigned bits>
+__device__ __attribute__((noinline)) unsigned add_classes(const void *context, ulong64 launch, unsigned by_class) {
+  if (!is_left_out(context, launch)) {
+    uint64_t *sums = sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_THREADS + width_log2 * 8;
+    add_small<bits>(sums + IN_SITU_COMMUNICATED, counted_of(by_class, IN_SITU_COMMUNICATED));
+    add_small<bits>(sums + IN_SITU_OWN, counted_of(by_class, IN_SITU_OWN));
+    add_small<bits>(sums + IN_SITU_UNINITIALISED, counted_of(by_class, IN_SITU_UNINITIALISED));
+    add_small<bits>(sums + IN_SITU_LOCAL, counted_of(by_class, IN_SITU_LOCAL));
   }
-  return all;
+  const unsigned pairs = (by_class & 0x00ff00ff) + (by_class >> 8 & 0x00ff00ff);
+  return (pairs & 0xffff) + (pairs >> 16);
 }
 
 // Adds loads of input, or stores.
-__device__ __attribute__((noinline)) void add_threads(const void *context, ulong64 launch, unsigned operation, unsigned width_log2,
-                                                      uint64_t threads) {
+template <unsigned operation, unsigned width_log2>
+__device__ __attribute__((noinline)) void add_threads(const void *context, ulong64 launch, uint64_t threads) {
   if (is_left_out(context, launch)) return;
-  const unsigned of_class = operation == IN_SITU_LOAD ? IN_SITU_INPUT : IN_SITU_NONE;
+  constexpr unsigned of_class = operation == IN_SITU_LOAD ? IN_SITU_INPUT : IN_SITU_NONE;
   const InSituContext *of = static_cast<const InSituContext *>(context);
-  add(sums_of(of, launch) + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + of_class, threads);
-}
-
-template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over_classes(const void *context, ulong64 launch, InSituFunction *function) {
-  auto &counted = function->widths[width_log2];
-  counted.all -= add_classes(context, launch, width_log2, counted.by_class);
-  counted.by_class = 0;
+  add_small<4>(sums_of(of, launch) + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + of_class, threads);
 }
 
 template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over(const void *context, ulong64 launch, InSituFunction *function) {
   auto &counted = function->widths[width_log2];
-  if (counted.by_class != 0) hand_over_classes<width_log2>(context, launch, function);
-  if (counted.all != 0) add_threads(context, launch, IN_SITU_LOAD, width_log2, counted.all);
-  if (counted.stores != 0) add_threads(context, launch, IN_SITU_STORE, width_log2, counted.stores);
+  if (counted.by_class != 0) counted.all -= add_classes<width_log2, 3>(context, launch, counted.by_class);
+  if (counted.all != 0) add_threads<IN_SITU_LOAD, width_log2>(context, launch, counted.all);
+  if (counted.stores != 0) add_threads<IN_SITU_STORE, width_log2>(context, launch, counted.stores);
+  counted.by_class = 0;
   counted.all = counted.stores = 0;
 }
 
@@ -372,7 +379,9 @@ __device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, 
     counted.all -= code == 0;
   }
   counted.by_class += shifted(1, 8 * code - 8);
-  if (__builtin_expect((counted.by_class & 0x80808080) != 0, 0)) hand_over_classes<width_log2>(context, launch, function);
+  if (__builtin_expect((counted.by_class & 0x80808080) == 0, 1)) return;
+  counted.all -= add_classes<width_log2, 0>(context, launch, counted.by_class);
+  counted.by_class = 0;
 }
 
 // Most loads end here, in lines that only the host has written, or further on with what the CTA knows.
@@ -395,7 +404,7 @@ __device__ ALWAYS_INLINE void store_at(const void *context, ulong64 launch, uint
   auto &stores = function->widths[width_log2].stores;
   stores += 1;
   if (__builtin_expect((int)stores < 0, 0)) {
-    add_threads(context, launch, IN_SITU_STORE, width_log2, stores);
+    add_threads<IN_SITU_STORE, width_log2>(context, launch, stores);
     stores = 0;
   }
   store_of<1u << width_log2>(context, launch, address);
