@@ -57,7 +57,9 @@ fn a_node_that_cannot_be_followed_is_named() {
 
 #[test]
 fn what_a_device_does_to_the_memory_of_another_is_known_or_unknown() {
-    let run = run("devices", &[("FAKE_MOST_BYTES", "16777216")]);
+    // What is not put in order comes too late.
+    let environment = [("FAKE_MOST_BYTES", "16777216"), ("FAKE_SLOW_FILLS", "")];
+    let run = run("devices", &environment);
     assert!(run.status.success(), "{}", run.stderr);
     // The copy on device 1 reaches the shadow that device 0 has. A kernel of device 1 that keeps to its own memory changes nothing there,
     // but one that does not takes it away.

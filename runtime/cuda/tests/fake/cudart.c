@@ -12,7 +12,7 @@ typedef int error_t_;
 typedef struct { unsigned x, y, z; } dim3;
 enum { NO_DEVICE_CODE = 98, NOT_READY = 600 };
 
-enum kind { KERNEL, HOST, EVENT, COPY, FILL };
+enum kind { KERNEL, HOST, EVENT, WAIT, COPY, FILL };
 struct operation {
   enum kind kind;
   struct operation *next;
@@ -31,6 +31,7 @@ struct stream {
   int busy, device;
   struct stream *next;
 };
+/* How often it was recorded, and the last of these that happened; streams come to theirs in any order. */
 struct event {
   int recorded, happened;
   struct timespec when;
@@ -52,12 +53,24 @@ static void run(struct operation *operation) {
   case HOST: operation->function(operation->to); break;
   case EVENT: {
     struct event *event = operation->to;
-    clock_gettime(CLOCK_MONOTONIC, &event->when);
-    __atomic_store_n(&event->happened, 1, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&all_lock);
+    if (event->happened < operation->value) {
+      clock_gettime(CLOCK_MONOTONIC, &event->when);
+      __atomic_store_n(&event->happened, operation->value, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&all_lock);
+    break;
+  }
+  case WAIT: {
+    const struct event *event = operation->from;
+    while (!sticky && __atomic_load_n(&event->happened, __ATOMIC_ACQUIRE) < operation->value) nanosleep(&(struct timespec){0, 20000}, 0);
     break;
   }
   case COPY: memcpy(operation->to, operation->from, operation->bytes); break;
-  case FILL: memset(operation->to, operation->value, operation->bytes); break;
+  case FILL:
+    if (getenv("FAKE_SLOW_FILLS")) nanosleep(&(struct timespec){0, 10000000}, 0);
+    memset(operation->to, operation->value, operation->bytes);
+    break;
   }
 }
 
@@ -226,11 +239,17 @@ int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
 }
 int cudaEventCreateWithFlags(void **event, unsigned flags) { return *event = calloc(1, sizeof(struct event)), sticky; }
 int cudaEventRecord(void *event, void *stream) {
-  ((struct event *)event)->happened = 0;
-  return add(stream, (struct operation){.kind = EVENT, .to = event});
+  const int number = __atomic_add_fetch(&((struct event *)event)->recorded, 1, __ATOMIC_ACQ_REL);
+  return add(stream, (struct operation){.kind = EVENT, .to = event, .value = number});
 }
-int cudaEventQuery(void *event) {
-  return sticky ? sticky : __atomic_load_n(&((struct event *)event)->happened, __ATOMIC_ACQUIRE) ? 0 : NOT_READY;
+int cudaStreamWaitEvent(void *stream, const void *event, unsigned flags) {
+  const int number = __atomic_load_n(&((const struct event *)event)->recorded, __ATOMIC_ACQUIRE);
+  return add(stream, (struct operation){.kind = WAIT, .from = event, .value = number});
+}
+int cudaEventQuery(const void *handle) {
+  const struct event *event = handle;
+  const int recorded = __atomic_load_n(&event->recorded, __ATOMIC_ACQUIRE);
+  return sticky ? sticky : __atomic_load_n(&event->happened, __ATOMIC_ACQUIRE) == recorded ? 0 : NOT_READY;
 }
 int cudaEventSynchronize(void *event) {
   int state;

@@ -176,7 +176,6 @@ static int run(struct graph *graph, void *stream) {
 }
 int cudaGraphLaunch(struct instance *instance, void *stream) { return run(instance->copy, stream); }
 int cudaPointerGetAttributes(int *attributes, const void *address) { return *attributes = 2, 0; }
-int cudaStreamWaitEvent(void *stream, void *event, unsigned flags) { return 0; } /* only one stream is used */
 
 /* Of the driver, what works in a stream of its own uses the default one here. */
 int cuModuleLoadData(void **module, const void *data) { return 1; }
