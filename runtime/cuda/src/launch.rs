@@ -60,7 +60,8 @@ impl Call<'_> {
             return ffi::INITIALIZATION_ERROR;
         }
         let runtime = runtime();
-        let (Some(_), kernel) = (runtime.device(), runtime.kernel(self.function)) else {
+        let (Some(_), kernel) = (runtime.device_to_launch_on(), runtime.kernel(self.function))
+        else {
             return (self.launch)(self.arguments);
         };
         let Some(kernel) = kernel else {

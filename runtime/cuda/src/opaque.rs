@@ -125,7 +125,9 @@ pub fn launch_graph(
     real: impl FnOnce() -> Error,
 ) -> Error {
     let runtime = runtime();
-    if runtime.device().is_none() || captured_by(real_stream(stream, per_thread)).is_some() {
+    if runtime.device_to_launch_on().is_none()
+        || captured_by(real_stream(stream, per_thread)).is_some()
+    {
         return real();
     }
     if runtime.graphs.of_instance(instance).is_empty() && !runtime.in_situ.has_plan(instance) {

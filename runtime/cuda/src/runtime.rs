@@ -95,6 +95,20 @@ impl Runtime {
         device.as_ref().ok()
     }
 
+    /// The device, for a launch. Many programs do not look whether their launches succeed, compute nothing and seem fine: without a device
+    /// it is a fault of the run.
+    pub fn device_to_launch_on(&self) -> Option<&Device> {
+        static TOLD: Once = Once::new();
+        let device = self.device();
+        if device.is_none() {
+            TOLD.call_once(|| {
+                self.session
+                    .fault("no kernel ran: there is no CUDA device to launch on")
+            });
+        }
+        device
+    }
+
     /// Arranges for the end of the run. To be called when the CUDA context exists: handlers run last first, and ours
     /// needs a living context.
     pub fn hook_exit(&self) {

@@ -147,6 +147,29 @@ fn an_untraced_program_is_only_timed() {
 }
 
 #[test]
+fn launches_without_a_device_are_a_fault() {
+    let environment = [("FAKE_NO_DEVICE", "")];
+    for mode in ["ok", "closed"] {
+        let run = Program::build("trace").run_with(mode, &environment);
+        let (summary, no_kernel) = (
+            run.summary(),
+            "no kernel ran: there is no CUDA device to launch on",
+        );
+        assert_eq!(
+            (summary.launches, &summary.faults[..]),
+            (0, &[no_kernel.to_owned()][..]),
+            "{mode}"
+        );
+        assert_eq!(
+            run.stderr.matches(no_kernel).count(),
+            1,
+            "{mode}: {}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
 fn a_fault_ends_the_run_and_keeps_what_came_before() {
     let run = Program::build("trace").run("fault");
     assert_eq!(run.status.code(), Some(5));

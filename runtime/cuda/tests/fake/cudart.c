@@ -10,7 +10,7 @@
 
 typedef int error_t_;
 typedef struct { unsigned x, y, z; } dim3;
-enum { NO_DEVICE_CODE = 98, NOT_READY = 600 };
+enum { NO_DEVICE_CODE = 98, NO_DEVICE = 100, NOT_READY = 600 };
 
 enum kind { KERNEL, HOST, EVENT, WAIT, COPY, FILL };
 struct operation {
@@ -217,6 +217,7 @@ int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_
 }
 int cudaGetSymbolAddress(void **pointer, const void *symbol) { return *pointer = (void *)symbol, sticky; }
 int cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, void *stream) {
+  if (getenv("FAKE_NO_DEVICE")) return NO_DEVICE;
   if (block.x > 1024) return 9;
   if (!((const struct fake_kernel *)function)->body) return NO_DEVICE_CODE;
   /* The real one goes to the driver: what it finds there must not be ours. */
@@ -261,7 +262,7 @@ int cudaEventElapsedTime(float *milliseconds, void *start, void *end) {
   *milliseconds = (float)((double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) * 1e-6);
   return sticky;
 }
-int cudaGetDevice(int *device) { return *device = current_device, 0; }
+int cudaGetDevice(int *device) { return *device = current_device, getenv("FAKE_NO_DEVICE") ? NO_DEVICE : 0; }
 int cudaSetDevice(int device) { return current_device = device, 0; }
 int cudaDeviceGetAttribute(int *value, int attribute, int device) {
   *value = attribute == 16 ? 4 : attribute == 75 ? 9 : attribute == 39 ? 2048 : attribute == 106 ? 32 : 0;
