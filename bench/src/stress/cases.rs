@@ -148,7 +148,7 @@ fn in_situ_only() -> [Case; 1] {
 /// The case on the CPU backend, which has no buffers and no memory of its own that could be short.
 fn on_cpu(mut case: Case) -> Option<Case> {
     match &*case.name {
-        "overlap" | "clusters" | "handles" | "module" => return None,
+        "overlap" | "clusters" | "handles" | "driver-memory" | "module" => return None,
         "graph" | "nodes" => {
             return Some(Case {
                 end: End::Code(0),
@@ -220,6 +220,7 @@ fn ways(many: u32) -> Vec<Case> {
         "clusters",
         "shared",
         "handles",
+        "driver-memory",
         "devices",
     ]
     .map(way)

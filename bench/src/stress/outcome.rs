@@ -278,5 +278,9 @@ fn told(case: &Case, summary: &Summary, problems: &mut Vec<String>) {
         if summary.records_lost > 0 {
             problems.push(format!("{} accesses lost", summary.records_lost));
         }
+        if summary.bad_addresses > 0 {
+            let stray = summary.bad_addresses;
+            problems.push(format!("{stray} accesses outside every allocation"));
+        }
     }
 }

@@ -90,30 +90,34 @@ fn a_counting_run_has_no_shadow_memory() {
 /// The tables take most of these 130 MiB, shadow memory 8.25 or 16.5, and what is left is too little for 24.
 const ALL: (&str, &str) = ("FAKE_ALL_BYTES", "136314880");
 
+/// Through which interface the program gets its memory.
+const INTERFACES: [&[(&str, &str)]; 2] = [&[ALL], &[ALL, ("BY_DRIVER", "")]];
+
 #[test]
 fn what_lies_beside_freed_memory_makes_room() {
-    let run = run("idle", &[ALL]);
-    assert!(run.status.success(), "{}", run.stderr);
-    assert!(
-        run.stdout.starts_with("1:0 after -1, 0\n2:0 after -1, "),
-        "{}",
-        run.stdout
-    );
+    for environment in INTERFACES {
+        let run = run("idle", environment);
+        assert!(run.status.success(), "{}", run.stderr);
+        let starts_as_expected = run.stdout.starts_with("1:0 after -1, 0\n2:0 after -1, ");
+        assert!(starts_as_expected, "{environment:?}: {}", run.stdout);
+    }
 }
 
 #[test]
 fn a_program_gets_the_memory_that_shadow_memory_took() {
-    let run = run("pressure", &[ALL]);
-    assert!(run.status.success(), "{}", run.stderr);
-    assert_eq!(
-        run.stdout,
-        "1:0 after -1, 0\n2 has no shadow, 3:0 after -1, "
-    );
-    let warnings = &run.summary().warnings;
-    assert!(
-        (warnings.iter()).any(|warning| warning.contains("shadow memory were given back")),
-        "{warnings:?}"
-    );
+    for environment in INTERFACES {
+        let run = run("pressure", environment);
+        assert!(run.status.success(), "{}", run.stderr);
+        assert_eq!(
+            run.stdout, "1:0 after -1, 0\n2 has no shadow, 3:0 after -1, ",
+            "{environment:?}"
+        );
+        let warnings = &run.summary().warnings;
+        assert!(
+            (warnings.iter()).any(|warning| warning.contains("shadow memory were given back")),
+            "{warnings:?}"
+        );
+    }
 }
 
 #[test]

@@ -311,6 +311,24 @@ static void handles() {
   data.compare("handles");
 }
 
+// Memory that does not come from the runtime.
+static void driver_memory() {
+  Data data;
+  const auto allocate = driver<int (*)(unsigned **, size_t)>("cuMemAlloc");
+  const auto release = driver<int (*)(unsigned *)>("cuMemFree");
+  if (failed) return;
+  for (unsigned i = 0; i < 20; ++i) {
+    if (i % 10 == 0) {
+      check(i ? (cudaError_t)release(data.data) : cudaFree(data.data), "cuMemFree");
+      check((cudaError_t)allocate(&data.data, elements * sizeof(unsigned)), "cuMemAlloc");
+      check(cudaMemcpy(data.data, data.should.data(), elements * sizeof(unsigned), cudaMemcpyHostToDevice), "cudaMemcpy");
+    }
+    data.launch(i);
+    if (i == 9) data.compare("driver-memory");
+  }
+  data.compare("driver-memory");
+}
+
 // A module that nobody instrumented: its launch must not go unnoticed.
 static void module() {
   static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"

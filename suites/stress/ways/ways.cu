@@ -10,6 +10,7 @@
 // too-large  a cooperative launch that cannot fit         clusters     cudaLaunchKernelExC with clusters
 // shared     as much dynamic shared memory as there is    handles      kernels' handles, and cuLaunchKernel
 // module     a module that the program loads itself       devices      all devices of the machine, at the same time
+// driver-memory  memory that the driver's interface gives
 
 #include "launches.cuh"
 
@@ -31,6 +32,7 @@ int main(int argc, char **argv) {
   else if (is("clusters")) clusters();
   else if (is("shared")) shared();
   else if (is("handles")) handles();
+  else if (is("driver-memory")) driver_memory();
   else if (is("module")) module();
   else if (is("devices")) devices();
   else return fprintf(stderr, "unknown way %s\n", way), 2;

@@ -5,6 +5,7 @@
 
 use super::driver_memory::*;
 use super::interposed;
+use super::memory::*;
 use super::processes::*;
 use crate::driver;
 use crate::ffi::{self, Dim3, Error, GraphExec, Stream};
@@ -140,6 +141,18 @@ replacements! {
     cuMemRelease = cuMemRelease;
     cuMemMap = cuMemMap;
     cuMemUnmap = cuMemUnmap;
+    cuMemAlloc = cuMemAlloc_v2;
+    cuMemAllocAsync = cuMemAllocAsync, cuMemAllocAsync_ptsz;
+    cuMemAllocFromPoolAsync = cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz;
+    cuMemAllocPitch = cuMemAllocPitch_v2;
+    cuMemAllocManaged = cuMemAllocManaged;
+    cuMemAllocHost = cuMemAllocHost_v2;
+    cuMemHostAlloc = cuMemHostAlloc;
+    cuMemHostRegister = cuMemHostRegister_v2;
+    cuMemHostUnregister = cuMemHostUnregister;
+    cuMemFree = cuMemFree_v2;
+    cuMemFreeHost = cuMemFreeHost;
+    cuMemFreeAsync = cuMemFreeAsync, cuMemFreeAsync_ptsz;
     cuMemcpy = cuMemcpy, cuMemcpy_ptds;
     cuMemcpyAsync = cuMemcpyAsync, cuMemcpyAsync_ptsz;
     cuMemcpyHtoD = cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds;

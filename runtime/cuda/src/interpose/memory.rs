@@ -1,5 +1,6 @@
-//! Allocations.
+//! Allocations, through the runtime's interface and the driver's.
 
+use super::driver::NOT_INITIALIZED;
 use super::interposed;
 use crate::ffi::{self, Extent, PitchedPointer, Stream};
 use crate::real;
@@ -23,15 +24,59 @@ fn noted(
 
 /// Asks for device memory again as long as shadow memory makes room for it.
 fn with_room(bytes: usize, real: impl Fn() -> ffi::Error) -> ffi::Error {
-    let runtime = runtime();
-    runtime.prepare();
-    let mut error = real();
-    while error == ffi::MEMORY_ALLOCATION && runtime.in_situ.make_room(runtime, bytes) {
+    with_room_for(bytes, &real, || {
         // SAFETY: no arguments; the program must not see a failure that is over.
         unsafe { real::get_last_error() };
-        error = real();
+        real()
+    })
+}
+
+/// Both interfaces have the same number for no memory.
+fn with_room_for(
+    bytes: usize,
+    first: impl Fn() -> ffi::Error,
+    again: impl Fn() -> ffi::Error,
+) -> ffi::Error {
+    let runtime = runtime();
+    runtime.prepare();
+    let mut error = first();
+    while error == ffi::MEMORY_ALLOCATION && runtime.in_situ.make_room(runtime, bytes) {
+        error = again();
     }
     error
+}
+
+/// Device memory through the driver's interface.
+fn by_driver(pointer: *mut *mut c_void, bytes: usize, real: impl Fn() -> ffi::Error) -> ffi::Error {
+    let error = with_room_for(bytes, &real, &real);
+    noted(error, pointer, bytes, AllocationKind::Device)
+}
+
+/// Memory that has an address already.
+fn registered(error: ffi::Error, pointer: *mut c_void, bytes: usize) -> ffi::Error {
+    if error == ffi::SUCCESS {
+        runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned);
+    }
+    error
+}
+
+/// Rows of memory, which lie `pitch` bytes apart.
+fn pitched(
+    error: ffi::Error,
+    pointer: *mut *mut c_void,
+    pitch: *const usize,
+    rows: usize,
+) -> ffi::Error {
+    if error != ffi::SUCCESS || pitch.is_null() {
+        return error;
+    }
+    // SAFETY: the call has just written the pitch there.
+    noted(
+        error,
+        pointer,
+        unsafe { *pitch } * rows,
+        AllocationKind::Device,
+    )
 }
 
 /// `cudaChannelFormatDesc`: bits of x, y, z and w, and a kind.
@@ -61,11 +106,7 @@ interposed! {
         noted(real(), pointer, bytes, AllocationKind::Pinned)
     }
     [cudaHostRegister](pointer: *mut c_void, bytes: usize, flags: c_uint) |real| {
-        let error = real();
-        if error == ffi::SUCCESS {
-            runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned);
-        }
-        error
+        registered(real(), pointer, bytes)
     }
     [cudaMallocAsync, cudaMallocAsync_ptsz: true](pointer: *mut *mut c_void, bytes: usize, stream: Stream)
     |real| {
@@ -77,12 +118,7 @@ interposed! {
         noted(with_room(bytes, real), pointer, bytes, AllocationKind::Device)
     }
     [cudaMallocPitch](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) |real| {
-        let error = with_room(width * height, real);
-        if error != ffi::SUCCESS || pitch.is_null() {
-            return error;
-        }
-        // SAFETY: the runtime has just written the pitch there.
-        noted(error, pointer, unsafe { *pitch } * height, AllocationKind::Device)
+        pitched(with_room(width * height, real), pointer, pitch, height)
     }
     [cudaMalloc3D](pitched: *mut PitchedPointer, extent: Extent) |real| {
         let error = with_room(extent.width * extent.height * extent.depth, real);
@@ -111,6 +147,40 @@ interposed! {
         real()
     }
     [cudaFreeAsync, cudaFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| {
+        runtime().freed(pointer as u64);
+        real()
+    }
+}
+
+// `CUdeviceptr` is as large as a pointer.
+interposed! { driver:
+    [cuMemAlloc_v2](pointer: *mut *mut c_void, bytes: usize) |real| { by_driver(pointer, bytes, real) }
+    [cuMemAllocAsync, cuMemAllocAsync_ptsz: true](pointer: *mut *mut c_void, bytes: usize, stream: Stream) |real| {
+        by_driver(pointer, bytes, real)
+    }
+    [cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz: true](
+        pointer: *mut *mut c_void, bytes: usize, pool: *mut c_void, stream: Stream,
+    ) |real| { by_driver(pointer, bytes, real) }
+    [cuMemAllocPitch_v2](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize, element_bytes: c_uint) |real| {
+        pitched(with_room_for(width * height, real, real), pointer, pitch, height)
+    }
+    [cuMemAllocManaged](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real| {
+        noted(real(), pointer, bytes, AllocationKind::Managed)
+    }
+    [cuMemAllocHost_v2](pointer: *mut *mut c_void, bytes: usize) |real| {
+        noted(real(), pointer, bytes, AllocationKind::Pinned)
+    }
+    [cuMemHostAlloc](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real| {
+        noted(real(), pointer, bytes, AllocationKind::Pinned)
+    }
+    [cuMemHostRegister_v2](pointer: *mut c_void, bytes: usize, flags: c_uint) |real| {
+        registered(real(), pointer, bytes)
+    }
+    [cuMemFree_v2, cuMemFreeHost, cuMemHostUnregister](pointer: *mut c_void) |real| {
+        runtime().freed(pointer as u64);
+        real()
+    }
+    [cuMemFreeAsync, cuMemFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| {
         runtime().freed(pointer as u64);
         real()
     }

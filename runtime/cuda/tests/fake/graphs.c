@@ -188,3 +188,5 @@ int cuStreamSynchronize(void *stream) { return ((int (*)(void *))call("cudaStrea
 int cuStreamDestroy_v2(void *stream) { return 0; }
 int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream) { return cuStreamSynchronize(stream), memcpy(to, from, bytes), 0; }
 int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t bytes, void *stream) { return cuStreamSynchronize(stream), memcpy(to, from, bytes), 0; }
+int cuMemAlloc_v2(void **pointer, size_t bytes) { return ((int (*)(void **, size_t))call("cudaMalloc"))(pointer, bytes); }
+int cuMemFree_v2(void *pointer) { return ((int (*)(void *))call("cudaFree"))(pointer); }

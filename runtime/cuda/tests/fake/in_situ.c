@@ -1,8 +1,9 @@
 /* A "CUDA program" in situ for the stand-ins. Its kernel tells what it finds in shadow memory, and writes there as device code does.
- * `program MODE` */
+ * `program MODE`. With BY_DRIVER, its memory comes through the driver's interface. */
 #include "../../device/in_situ.h"
 #include "../../device/selection.h"
 #include "kernel.h"
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,8 @@ __attribute__((constructor)) static void announce(void) {
 }
 
 static uint32_t *memory;
+static int (*allocate)(void **, size_t) = cudaMalloc;
+static int (*release)(void *) = cudaFree;
 static uint64_t number;
 static void *arguments[] = {&memory, &number};
 static const struct kernel_node *tells(uint64_t what) {
@@ -77,11 +80,11 @@ static void launch_alone(void) {
 static void ask_for_all(int is_first_freed) {
   void *all;
   launch_alone();
-  if (is_first_freed) cudaFree(memory);
-  printf("%d\n", cudaMalloc(&all, 24 << 20));
+  if (is_first_freed) release(memory);
+  printf("%d\n", allocate(&all, 24 << 20));
   if (!is_first_freed) launch_alone();
-  cudaFree(all);
-  cudaMalloc((void **)&memory, 1 << 12);
+  release(all);
+  allocate((void **)&memory, 1 << 12);
   launch_alone();
 }
 
@@ -113,7 +116,12 @@ int main(int argc, char **argv) {
   uint32_t from = 7;
   struct { int result; void *nodes[2]; } updated;
   setvbuf(stdout, 0, _IONBF, 0);
-  cudaMalloc((void **)&memory, 1 << 12);
+  if (getenv("BY_DRIVER")) {
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    allocate = dlsym(driver, "cuMemAlloc_v2");
+    release = dlsym(driver, "cuMemFree_v2");
+  }
+  allocate((void **)&memory, 1 << 12);
   if (!strcmp(argv[1], "idle") || !strcmp(argv[1], "pressure")) return ask_for_all(!strcmp(argv[1], "idle")), 0;
   if (!strcmp(argv[1], "room")) return printf("%d\n", cudaMalloc(&first, 31 << 20)), 0;
   if (!strcmp(argv[1], "devices")) return use_two_devices(), 0;
