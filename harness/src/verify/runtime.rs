@@ -19,7 +19,7 @@ pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check>
     };
     let faults = match summary.faults.as_slice() {
         [] => passed(FAULTS, format!("{run}: {} launches", summary.launches)),
-        [first, rest @ ..] => failed(FAULTS, format!("{run}: {first} (and {} more)", rest.len())),
+        faults => failed(FAULTS, format!("{run}: {}", first_of(faults))),
     };
     let (lost, stray) = (summary.records_lost, summary.bad_addresses);
     let lost = if lost > 0 {
@@ -35,6 +35,14 @@ pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check>
     vec![faults, lost]
 }
 
+fn first_of(messages: &[String]) -> String {
+    match messages {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
+    }
+}
+
 /// Whether the capture is whole and its program ended well.
 pub fn capture_complete(capture: &Capture) -> Check {
     const NAME: &str = "capture-complete";
@@ -42,11 +50,11 @@ pub fn capture_complete(capture: &Capture) -> Check {
         (Some(Outcome::Failed(why)), _) => {
             failed(NAME, format!("the traced program failed: {why}"))
         }
-        (_, [first, rest @ ..]) => failed(NAME, format!("{first} (and {} more)", rest.len())),
         (None, []) => failed(NAME, "it has no end"),
         (Some(Outcome::Finished), []) => {
             passed(NAME, format!("{} launches", capture.launches().count()))
         }
+        (_, problems) => failed(NAME, first_of(problems)),
     }
 }
 
