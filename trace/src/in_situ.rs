@@ -94,7 +94,8 @@ pub struct LaunchSums {
     pub several_writers_bytes: u64,
     /// Of those, bytes to which one of the writes was a plain store.
     pub racing_bytes: u64,
-    /// Bytes loaded where there was no shadow memory: they count as unknown and may be of any class.
+    /// Bytes loaded where there was no shadow memory, or perhaps where it came later than the memory: they count as unknown and may be of any
+    /// class.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unshadowed_loaded_bytes: u64,
     /// Bytes stored where there was none: who else wrote or read them is not known.

@@ -109,9 +109,15 @@ fn a_program_gets_the_memory_that_shadow_memory_took() {
         let run = run("pressure", environment);
         assert!(run.status.success(), "{}", run.stderr);
         assert_eq!(
-            run.stdout, "1:0 after -1, 0\n2 has no shadow, 3:0 after -1, ",
+            run.stdout, "1:0 after -1, 0\n2 has no shadow, 3:0 after -1, 4:0 after ?, ",
             "{environment:?}"
         );
+        // The first launch wrote there, which was forgotten with the shadow memory: the bounds must know.
+        let sums = run.capture.launches().filter_map(|launch| launch.sums);
+        let unknown: Vec<_> = sums
+            .map(|sums| (sums.loaded.unknown, sums.unshadowed_loaded_bytes))
+            .collect();
+        assert_eq!(unknown, [(0, 0), (0, 0), (0, 0), (4, 4)]);
         let warnings = &run.summary().warnings;
         assert!(
             (warnings.iter()).any(|warning| warning.contains("shadow memory were given back")),
@@ -125,7 +131,7 @@ fn shadow_memory_keeps_to_its_limit() {
     let run = run("pressure", &[("SUPERSTEP_SHADOW_MEMORY", "4096")]);
     assert_eq!(
         run.stdout,
-        "1 has no shadow, 0\n2 has no shadow, 3 has no shadow, "
+        "1 has no shadow, 0\n2 has no shadow, 3 has no shadow, 4 has no shadow, "
     );
     let warnings = &run.summary().warnings;
     assert!(

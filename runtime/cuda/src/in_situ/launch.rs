@@ -97,7 +97,11 @@ impl Summed {
         let words = self.slot.copy.host as *const u64;
         // SAFETY: the memory holds the sums, and the copy into it has ended.
         let words = unsafe { std::slice::from_raw_parts(words, SLOT_BYTES / size_of::<u64>()) };
-        let found = sums::of_launch(&active.launch, words);
+        let mut found = sums::of_launch(&active.launch, words);
+        if self.device.shared.lock().shadow.has_forgotten() {
+            // What is unknown may be so for that alone.
+            found.sums.unshadowed_loaded_bytes = found.sums.loaded.unknown;
+        }
         self.device
             .rows
             .fetch_add(found.new_rows, Ordering::Relaxed);

@@ -28,6 +28,8 @@ pub struct Shadow {
     places: usize,
     /// Most bytes of device memory.
     limit: Option<u64>,
+    /// Whether memory that the program had got a shadow later than that, and so one that does not know what was written before.
+    has_forgotten: bool,
 }
 
 /// The shadows of blocks in a row, allocated at once: the entries of all, and then what their lines have.
@@ -96,6 +98,10 @@ impl Shadow {
         self.live.iter().map(|(&at, &bytes)| (at, bytes)).collect()
     }
 
+    pub fn has_forgotten(&self) -> bool {
+        self.has_forgotten
+    }
+
     /// Device memory that shadows take.
     pub fn bytes(&self) -> u64 {
         self.pieces.values().map(Piece::bytes).sum()
@@ -125,9 +131,21 @@ impl Shadow {
             piece.memory = device_memory(piece.bytes() as usize, "shadow memory")? as u64;
             self.pieces.insert(number, piece);
             new.push((piece.memory, piece.bytes()));
+            // Blocks between these are the range's alone.
+            let edges = [number, number + blocks - 1];
+            self.has_forgotten |= edges.iter().any(|&edge| self.holds_others(edge, address));
             number += blocks;
         }
         Ok(())
+    }
+
+    /// Whether a block has memory of the program's beside the range that begins at `address`.
+    fn holds_others(&self, block: u64, address: u64) -> bool {
+        let (first, end) = (block << BLOCK_SHIFT, (block + 1) << BLOCK_SHIFT);
+        let mut others = (self.live.range(..end).rev()).filter(|&(&at, _)| at != address);
+        others
+            .next()
+            .is_some_and(|(&at, &bytes)| at.saturating_add(bytes) > first)
     }
 
     fn check_limit(&self, bytes: u64) -> Result<(), String> {
@@ -308,6 +326,18 @@ mod tests {
         assert_eq!(memory.take_idle(), []);
         memory.freed((2 << BLOCK_SHIFT) - 1);
         assert_eq!(memory.take_idle(), [piece(0x10), piece(0x20)]);
+    }
+
+    #[test]
+    fn blocks_hold_others() {
+        let block = 1 << BLOCK_SHIFT;
+        let mut memory = shadow(&[]);
+        // From block 1 into block 3, and within block 3.
+        memory.allocated(block + 8, 2 * block);
+        memory.allocated(3 * block + 16, 8);
+        let holds = |address| [0, 1, 2, 3, 4].map(|number| memory.holds_others(number, address));
+        assert_eq!(holds(block + 8), [false, false, false, true, false]);
+        assert_eq!(holds(3 * block + 16), [false, true, true, true, false]);
     }
 
     #[test]

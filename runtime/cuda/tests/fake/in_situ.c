@@ -42,7 +42,10 @@ static int traced(const uint64_t *arguments) {
   const uint64_t slot = arguments[3] >> IN_SITU_SLOT_SHIFT & IN_SITU_SLOT_MASK;
   uint64_t *sums = context->sums + slot * IN_SITU_COPIES * IN_SITU_SUMS;
   if (!found) return sums[IN_SITU_UNSHADOWED_STORED] += 4, printf("%d has no shadow, ", (int)launch), 0;
-  printf("%d:%d after %d, ", (int)launch, (int)arguments[1], (int)(int64_t)(found->now == UINT64_MAX ? UINT64_MAX : found->now >> 38));
+  printf("%d:%d after ", (int)launch, (int)arguments[1]);
+  /* A load of 4 bytes. */
+  if (found->now == IN_SITU_NOBODY_KNOWS) sums[IN_SITU_BYTES + IN_SITU_UNKNOWN] += 4, printf("?, ");
+  else printf("%d, ", found->now == UINT64_MAX ? -1 : (int)(found->now >> 38));
   found->now = launch << 38;
   /* A store of 4 bytes. */
   sums[IN_SITU_THREADS + (IN_SITU_STORE * 5 + 2) * 8 + IN_SITU_NONE] += 1;
@@ -76,15 +79,20 @@ static void launch_alone(void) {
   cudaDeviceSynchronize();
 }
 
-/* All device memory that there would be without shadow memory, whose piece takes 8 MiB at least. */
+/* All device memory that there would be without shadow memory, whose piece takes 8 MiB at least. Then there is some beside the first. */
 static void ask_for_all(int is_first_freed) {
+  static uint32_t *first;
   void *all;
+  first = memory;
   launch_alone();
   if (is_first_freed) release(memory);
   printf("%d\n", allocate(&all, 24 << 20));
   if (!is_first_freed) launch_alone();
   release(all);
   allocate((void **)&memory, 1 << 12);
+  launch_alone();
+  if (is_first_freed) return;
+  arguments[0] = &first;
   launch_alone();
 }
 
