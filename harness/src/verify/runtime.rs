@@ -19,7 +19,7 @@ pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check>
     };
     let faults = match summary.faults.as_slice() {
         [] => passed(FAULTS, format!("{run}: {} launches", summary.launches)),
-        faults => failed(FAULTS, format!("{run}: {}", first_of(faults))),
+        [first, rest @ ..] => failed(FAULTS, format!("{run}: {first}{}", and_more(rest))),
     };
     let (lost, stray) = (summary.records_lost, summary.bad_addresses);
     let lost = if lost > 0 {
@@ -35,11 +35,10 @@ pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check>
     vec![faults, lost]
 }
 
-fn first_of(messages: &[String]) -> String {
-    match messages {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
+fn and_more(rest: &[String]) -> String {
+    match rest.len() {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
     }
 }
 
@@ -50,11 +49,11 @@ pub fn capture_complete(capture: &Capture) -> Check {
         (Some(Outcome::Failed(why)), _) => {
             failed(NAME, format!("the traced program failed: {why}"))
         }
+        (_, [first, rest @ ..]) => failed(NAME, format!("{first}{}", and_more(rest))),
         (None, []) => failed(NAME, "it has no end"),
         (Some(Outcome::Finished), []) => {
             passed(NAME, format!("{} launches", capture.launches().count()))
         }
-        (_, problems) => failed(NAME, first_of(problems)),
     }
 }
 

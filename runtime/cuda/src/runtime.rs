@@ -99,14 +99,14 @@ impl Runtime {
     /// it is a fault of the run.
     pub fn device_to_launch_on(&self) -> Option<&Device> {
         static TOLD: Once = Once::new();
-        let device = self.device();
-        if device.is_none() {
-            TOLD.call_once(|| {
-                self.session
-                    .fault("no kernel ran: there is no CUDA device to launch on")
-            });
+        self.device();
+        match self.device.get()? {
+            Ok(device) => Some(device),
+            Err(error) => {
+                TOLD.call_once(|| self.session.fault(format!("no kernel ran: {error}")));
+                None
+            }
         }
-        device
     }
 
     /// Arranges for the end of the run. To be called when the CUDA context exists: handlers run last first, and ours

@@ -3,7 +3,7 @@
 //! A handle that the program asks for leads back to its kernel, which is then traced like any other. Kernels of modules that the
 //! program loads itself, and of closed libraries, were not built by Superstep: their launches are opaque.
 
-use super::driver_memory::*;
+use super::driver_copies::*;
 use super::interposed;
 use super::memory::*;
 use super::processes::*;

@@ -5,7 +5,7 @@
 
 mod copies;
 mod driver;
-mod driver_memory;
+mod driver_copies;
 mod fills;
 mod functions;
 mod graphs;
@@ -77,6 +77,6 @@ macro_rules! interposed {
     };
 }
 pub use driver::replacement;
-pub use driver_memory::{Copy3d, note_3d};
+pub use driver_copies::{Copy3d, note_3d};
 pub use fills::note_node as note_fill;
 use interposed;
