@@ -46,18 +46,19 @@ struct InSituFunction {
   uint64_t row;           /* what all rows of the CTA have in common */
   uint64_t blocks, known; /* of the context */
   uint32_t block_mask;
-  uint32_t missing; /* lanes that access groups of the loads below lack, and from bit 16 on, of the stores */
   struct {
-    uint64_t all; /* but those that were handed over by class */
-    uint32_t by_class; /* eight bits each: communicated, own, uninitialised, local; the others are of input */
-    uint32_t stores;
+    uint32_t loads, stores; /* of all lanes of the warp together */
+    /* Access groups that lack lanes, of which this lane is the first, from bit 20 on; below, their threads. */
+    uint32_t loads_apart, stores_apart;
+    uint32_t by_class; /* loads, eight bits each: communicated, own, uninitialised, local */
   } widths[IN_SITU_WIDTHS]; /* by the logarithm of the width */
 };
 
 /* Sums of a launch; so many copies of them are added up in the end. */
 #define IN_SITU_COPIES 32
 #define IN_SITU_SUMS 160
-/* Thread accesses of all whose bytes are in one class: ((operation * 5 + logarithm of the width) * 8 + class). */
+/* Thread accesses of all whose bytes are in one class: ((operation * 5 + logarithm of the width) * 8 + class). In the place of
+ * IN_SITU_INPUT are all loads and atomic operations of a width: what is not in another class is input. */
 #define IN_SITU_THREADS 0
 /* By operation: inactive lanes of access groups; accesses of other widths, and their bytes. */
 #define IN_SITU_MISSING 120

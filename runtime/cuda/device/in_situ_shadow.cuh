@@ -118,20 +118,13 @@ __device__ inline void add(uint64_t *word, uint64_t value) {
 }
 #endif
 
+__device__ ALWAYS_INLINE bool is_first_of(unsigned mask) { return lane_number() == (unsigned)__ffs(mask) - 1; }
+
 // Adds a number at a place that all lanes share which can come here: those that come together make one addition, since the GPU makes
 // additions of 64 bits at one place lane by lane.
 __device__ ALWAYS_INLINE void add_same(uint64_t *word, unsigned value) {
   const unsigned mask = __activemask();
-  if (lane_number() == (unsigned)__ffs(mask) - 1) add(word, (uint64_t)value * __popc(mask));
-}
-
-// The same of numbers that differ, bit by bit if they have no more than so many.
-template <unsigned bits> __device__ ALWAYS_INLINE void add_small(uint64_t *word, uint64_t value) {
-  if (value >> bits != 0) return add(word, value);
-  if constexpr (bits != 0) {
-    if (value >> (bits - 1) & 1) add_same(word, 1u << (bits - 1));
-    add_small<bits - 1>(word, value & ~(1ull << (bits - 1)));
-  }
+  if (is_first_of(mask)) add(word, (uint64_t)value * __popc(mask));
 }
 
 __device__ inline bool equal(Entry a, Entry b) { return a.before == b.before && a.now == b.now; }

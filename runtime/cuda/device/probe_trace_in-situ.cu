@@ -74,17 +74,9 @@ __device__ ALWAYS_INLINE uint64_t *threads_of(Me me, unsigned operation, unsigne
   return me.sums() + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + of_class;
 }
 
-// Counts an atomic operation, whose width is the same in all lanes that can come here.
-template <unsigned one = 0> __device__ ALWAYS_INLINE void count_atomic(Me me, unsigned width_log2, unsigned of_class) {
-  if (of_class == one) add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, one), 1);
-  else if constexpr (one < IN_SITU_NONE) count_atomic<one + 1>(me, width_log2, of_class);
-}
-
-// Of the lanes in `mask`, which come together, the first counts how many are missing: groups follow from these and from the threads. A call,
-// since ptxas would ask all lanes for their numbers otherwise, whether some are missing or not.
-__device__ __attribute__((noinline)) unsigned missing_in(unsigned mask) {
-  return lane_number() == (unsigned)__ffs(mask) - 1 ? 32 - __popc(mask) : 0;
-}
+// An access group that lacks lanes, as its first lane counts it. A call, since ptxas would ask all lanes for their numbers otherwise, whether
+// some are missing or not.
+__device__ __attribute__((noinline)) unsigned group_apart(unsigned mask) { return is_first_of(mask) ? 1u << 20 | __popc(mask) : 0; }
 
 // What a first look at an access finds, which holds: later, words may have been split.
 struct Look {
@@ -181,8 +173,9 @@ template <bool is_atomic> __device__ inline void access(Me me, unsigned operatio
     return access_bytes(me, operation, address, width_bytes);
   }
   const Look found = look(me, operation, address, width_bytes);
-  if (is_atomic) count_atomic(me, width_log2, found.of_class);
-  else add(threads_of(me, operation, width_log2, found.of_class), 1);
+  if (is_atomic) add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_INPUT), 1);
+  else if (operation != IN_SITU_STORE) add(threads_of(me, operation, width_log2, IN_SITU_INPUT), 1);
+  if (found.of_class != IN_SITU_INPUT) add(threads_of(me, operation, width_log2, found.of_class), 1);
   if (!found.is_simple) return access_bytes(me, operation, address, width_bytes);
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) {
@@ -288,8 +281,8 @@ template <unsigned width_bytes> __device__ __attribute__((noinline)) void store_
 
 // Counts the lanes that come together as an access group.
 __device__ inline void count_group(Me me, unsigned operation) {
-  const unsigned mask = __activemask(), missing = mask == 0xffffffffu ? 0 : missing_in(mask);
-  if (missing != 0) add(me.sums() + IN_SITU_MISSING + operation, missing);
+  const unsigned mask = __activemask();
+  if (mask != 0xffffffffu && is_first_of(mask)) add(me.sums() + IN_SITU_MISSING + operation, 32 - __popc(mask));
 }
 
 template <unsigned width_bytes> __device__ __attribute__((noinline)) void atomic_of(const void *context, ulong64 launch, uint64_t address) {
@@ -308,55 +301,52 @@ __device__ __attribute__((noinline)) void access_any(const void *context, ulong6
   access<false>(me, operation, address, width_bytes);
 }
 
-__device__ __attribute__((noinline)) void add_missing(const void *context, ulong64 launch, unsigned missing) {
+// Adds what a lane has counted for others of its warp: accesses of all of them together, and access groups that lack lanes.
+__device__ __attribute__((noinline)) void add_threads(const void *context, ulong64 launch, unsigned operation, unsigned width_log2,
+                                                      unsigned together, unsigned apart) {
   if (is_left_out(context, launch)) return;
-  uint64_t *sums = sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_MISSING;
-  if ((missing & 0xffff) != 0) add(sums + IN_SITU_LOAD, missing & 0xffff);
-  if (missing >> 16 != 0) add(sums + IN_SITU_STORE, missing >> 16);
+  const Me me(context, launch);
+  const unsigned threads = apart & 0xfffff, missing = (apart >> 20) * 32 - threads;
+  const uint64_t all = (lane_number() == 0 ? (uint64_t)32 * together : 0) + threads;
+  if (all != 0) add(threads_of(me, operation, width_log2, operation == IN_SITU_LOAD ? IN_SITU_INPUT : IN_SITU_NONE), all);
+  if (missing != 0) add(me.sums() + IN_SITU_MISSING + operation, missing);
 }
 
-__device__ ALWAYS_INLINE void count_missing(const void *context, ulong64 launch, InSituFunction *function, unsigned operation) {
-  const unsigned mask = __activemask();
-  if (__builtin_expect(mask == 0xffffffffu, 1)) return;
-  function->missing += missing_in(mask) << 16 * operation;
-  if (__builtin_expect((function->missing & 0x80008000) == 0, 1)) return;
-  add_missing(context, launch, function->missing);
-  function->missing = 0;
-}
-
-__device__ ALWAYS_INLINE unsigned counted_of(unsigned by_class, unsigned of_class) { return by_class >> 8 * (code_of(of_class) - 1) & 0xff; }
-
-// Adds what a function has counted of loads of a width by class to the sums of the launch; numbers of up to so many bits as one for lanes that
-// come together, as they do at the end of a function. Answers how many they were.
-template <unsigned width_log2, unsigned bits>
-__device__ __attribute__((noinline)) unsigned add_classes(const void *context, ulong64 launch, unsigned by_class) {
-  if (!is_left_out(context, launch)) {
-    uint64_t *sums = sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_THREADS + width_log2 * 8;
-    add_small<bits>(sums + IN_SITU_COMMUNICATED, counted_of(by_class, IN_SITU_COMMUNICATED));
-    add_small<bits>(sums + IN_SITU_OWN, counted_of(by_class, IN_SITU_OWN));
-    add_small<bits>(sums + IN_SITU_UNINITIALISED, counted_of(by_class, IN_SITU_UNINITIALISED));
-    add_small<bits>(sums + IN_SITU_LOCAL, counted_of(by_class, IN_SITU_LOCAL));
-  }
-  const unsigned pairs = (by_class & 0x00ff00ff) + (by_class >> 8 & 0x00ff00ff);
-  return (pairs & 0xffff) + (pairs >> 16);
-}
-
-// Adds loads of input, or stores.
+// Counts an access. Where all lanes of a warp come together, each counts it, and the first will add it up for all.
 template <unsigned operation, unsigned width_log2>
-__device__ __attribute__((noinline)) void add_threads(const void *context, ulong64 launch, uint64_t threads) {
+__device__ ALWAYS_INLINE void count(const void *context, ulong64 launch, unsigned &together, unsigned &apart) {
+  const unsigned mask = __activemask();
+  together += 1;
+  if (__builtin_expect(mask == 0xffffffffu && (int)together >= 0, 1)) return;
+  if (mask != 0xffffffffu) {
+    together -= 1;
+    apart += group_apart(mask);
+  }
+  if (__builtin_expect((int)(together | apart) >= 0, 1)) return;
+  add_threads(context, launch, operation, width_log2, together, apart);
+  together = apart = 0;
+}
+
+// Adds what a function has counted of loads of a width by class to the sums of the launch.
+__device__ __attribute__((noinline)) void add_classes(const void *context, ulong64 launch, unsigned width_log2, unsigned by_class) {
   if (is_left_out(context, launch)) return;
-  constexpr unsigned of_class = operation == IN_SITU_LOAD ? IN_SITU_INPUT : IN_SITU_NONE;
-  const InSituContext *of = static_cast<const InSituContext *>(context);
-  add_small<4>(sums_of(of, launch) + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + of_class, threads);
+  uint64_t *sums = sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_THREADS + width_log2 * 8;
+#pragma unroll
+  for (unsigned of_class = 0; of_class < IN_SITU_NONE; ++of_class) {
+    if (of_class == IN_SITU_INPUT || of_class == IN_SITU_UNKNOWN || of_class > IN_SITU_LOCAL) continue;
+    const unsigned counted = by_class >> 8 * (code_of(of_class) - 1) & 0xff;
+    if (counted != 0) add(sums + of_class, counted);
+  }
 }
 
 template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over(const void *context, ulong64 launch, InSituFunction *function) {
   auto &counted = function->widths[width_log2];
-  if (counted.by_class != 0) counted.all -= add_classes<width_log2, 3>(context, launch, counted.by_class);
-  if (counted.all != 0) add_threads<IN_SITU_LOAD, width_log2>(context, launch, counted.all);
-  if (counted.stores != 0) add_threads<IN_SITU_STORE, width_log2>(context, launch, counted.stores);
-  counted.by_class = 0;
-  counted.all = counted.stores = 0;
+  if (counted.by_class != 0) add_classes(context, launch, width_log2, counted.by_class);
+  if ((counted.loads | counted.loads_apart) != 0)
+    add_threads(context, launch, IN_SITU_LOAD, width_log2, counted.loads, counted.loads_apart);
+  if ((counted.stores | counted.stores_apart) != 0)
+    add_threads(context, launch, IN_SITU_STORE, width_log2, counted.stores, counted.stores_apart);
+  counted = {};
 }
 
 // A load from a line with this flag, which is in this block if the load is simple.
@@ -374,21 +364,18 @@ __device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, 
     else if (stored_in == ~0u) code = code_of(IN_SITU_UNINITIALISED);
     else code = known_class<width_bytes>(function->known, function->row, address);
   }
-  if (__builtin_expect(code == 0, 0)) {
-    code = load_of<width_log2>(context, launch, is_simple ? of_block : 0, address);
-    counted.all -= code == 0;
-  }
+  if (__builtin_expect(code == 0, 0)) code = load_of<width_log2>(context, launch, is_simple ? of_block : 0, address);
   counted.by_class += shifted(1, 8 * code - 8);
   if (__builtin_expect((counted.by_class & 0x80808080) == 0, 1)) return;
-  counted.all -= add_classes<width_log2, 0>(context, launch, counted.by_class);
+  add_classes(context, launch, width_log2, counted.by_class);
   counted.by_class = 0;
 }
 
 // Most loads end here, in lines that only the host has written, or further on with what the CTA knows.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
-  count_missing(context, launch, function, IN_SITU_LOAD);
-  function->widths[width_log2].all += 1;
+  auto &counted = function->widths[width_log2];
+  count<IN_SITU_LOAD, width_log2>(context, launch, counted.loads, counted.loads_apart);
   const unsigned number = (unsigned)(address >> IN_SITU_BLOCK_SHIFT);
   const uint64_t of_block = function->blocks + (number & function->block_mask) * sizeof(InSituBlock);
   const ulonglong2 block = load_block(reinterpret_cast<const InSituBlock *>(of_block));
@@ -400,13 +387,8 @@ __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint6
 
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void store_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
-  count_missing(context, launch, function, IN_SITU_STORE);
-  auto &stores = function->widths[width_log2].stores;
-  stores += 1;
-  if (__builtin_expect((int)stores < 0, 0)) {
-    add_threads<IN_SITU_STORE, width_log2>(context, launch, stores);
-    stores = 0;
-  }
+  auto &counted = function->widths[width_log2];
+  count<IN_SITU_STORE, width_log2>(context, launch, counted.stores, counted.stores_apart);
   store_of<1u << width_log2>(context, launch, address);
 }
 
@@ -437,7 +419,7 @@ __device__ ALWAYS_INLINE void access_from(void *context, ulong64 launch, unsigne
 
 } // namespace
 
-static_assert(sizeof(InSituFunction) == 14 * sizeof(uint64_t), "so many words the instrumenter keeps for it: OWN_WORDS in instrument/src/probe.rs");
+static_assert(sizeof(InSituFunction) == 16 * sizeof(uint64_t), "so many words the instrumenter keeps for it: OWN_WORDS in instrument/src/probe.rs");
 
 // A function that has accesses begins: `own` is its own place, in which it counts.
 extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_begin(void *of, unsigned long long launch, void *own) {
@@ -463,6 +445,4 @@ extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_end(
   hand_over<2>(context, launch, function);
   hand_over<3>(context, launch, function);
   hand_over<4>(context, launch, function);
-  if (function->missing != 0) add_missing(context, launch, function->missing);
-  function->missing = 0;
 }

@@ -43,6 +43,7 @@ pub const UNSHADOWED_STORED: usize = 143;
 
 /// Classes of loaded bytes; more are not told apart.
 pub const CLASSES: usize = 8;
+pub const INPUT_CLASS: usize = 2;
 /// Logarithms of widths: 1 to 16 bytes.
 pub const WIDTHS: usize = 5;
 
@@ -126,6 +127,7 @@ mod tests {
             ("IN_SITU_WIDTHS", WIDTHS as u64),
             ("IN_SITU_COPIES", COPIES as u64),
             ("IN_SITU_SUMS", SUMS as u64),
+            ("IN_SITU_INPUT", INPUT_CLASS as u64),
             ("IN_SITU_THREADS", THREADS as u64),
             ("IN_SITU_MISSING", MISSING as u64),
             ("IN_SITU_ODD_THREADS", ODD_THREADS as u64),

@@ -103,11 +103,7 @@ template <class T> T *cleared(T *memory, size_t count) {
 
 } // namespace
 
-const unsigned JUST_ADDS = 0; // in place of an operation
-uint64_t counted;
-
 void host::run_lane(const Access &access, unsigned lane) {
-  if (access.operation == JUST_ADDS) return add_small<4>(&counted, access.addresses[lane]);
   InSituFunction own;
   void *address = (void *)access.addresses[lane];
   __superstep_probe_begin(&context, parameter, &own);
@@ -119,7 +115,6 @@ void host::run_lane(const Access &access, unsigned lane) {
 // Each line of the input begins with a letter: `n` base, seed, whether caches lack something, bits of blocks: a new program; `f` offset,
 // bytes, pattern: a fill; `s` number, words: which CTAs are selected; `l` number, kernel, bits of the selection: a launch; `a` CTA, first
 // thread, operation, width, mask, and of each lane in the mask the offset: an access;
-// `c` mask, of each lane in it a number: the sum is printed that they add up to;
 // `r` bits, groups: of so many times 32 words in a row, how many find no room in a set of 2^bits rows is printed.
 // `w`, the same: it comes in between, soon; `e`: the launch ends, its sums are printed; `p`: the program ends, the rows of its transfers are
 // printed.
@@ -186,14 +181,6 @@ int main() {
         printf("%llu ", sum);
       }
       printf("\n");
-    } else if (what == 'c') {
-      Access access = {0, 0, JUST_ADDS, 0, 0, {}};
-      if (scanf("%x", &access.mask) != 1) return 2;
-      for (unsigned lane = 0; lane < host::LANES; ++lane)
-        if (access.mask >> lane & 1 && scanf("%llu", &access.addresses[lane]) != 1) return 2;
-      counted = 0;
-      host::begin(access, false);
-      printf("%lu\n", counted);
     } else if (what == 'r') {
       unsigned bits, groups, without_room = 0;
       if (scanf("%u %u", &bits, &groups) != 2) return 2;

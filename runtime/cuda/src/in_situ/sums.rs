@@ -1,8 +1,8 @@
 //! What a launch left in its sums, and what the table of transfers holds.
 
 use super::layout::{
-    BYTES, CLASSES, COPIES, CTA_MASK, CTA_SHIFT, LAUNCH_SHIFT, LOST_BYTES, MISSING, NEW_ROWS,
-    NOT_SPLIT, ODD_BYTES, ODD_THREADS, OF_LAUNCHES, PERHAPS_AGAIN, PERHAPS_LOCAL, RACING,
+    BYTES, CLASSES, COPIES, CTA_MASK, CTA_SHIFT, INPUT_CLASS, LAUNCH_SHIFT, LOST_BYTES, MISSING,
+    NEW_ROWS, NOT_SPLIT, ODD_BYTES, ODD_THREADS, OF_LAUNCHES, PERHAPS_AGAIN, PERHAPS_LOCAL, RACING,
     SEVERAL_WRITERS, SUMS, THREADS, Transfer, UNSHADOWED_LOADED, UNSHADOWED_STORED, WIDTHS,
 };
 use superstep_trace::{FirstRead, Launch, LaunchSums, Parts, Received, Tally};
@@ -38,7 +38,12 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
         };
         for width in 0..WIDTHS {
             let first = THREADS + (operation * WIDTHS + width) * CLASSES;
-            for (class, &threads) in all[first..first + CLASSES].iter().enumerate() {
+            let mut by_class = [0; CLASSES];
+            by_class.copy_from_slice(&all[first..first + CLASSES]);
+            // There all loads or atomic operations are counted, whatever their class.
+            let counted = std::mem::take(&mut by_class[INPUT_CLASS]);
+            by_class[INPUT_CLASS] = counted.saturating_sub(by_class.iter().sum());
+            for (class, threads) in by_class.into_iter().enumerate() {
                 tally.threads += threads;
                 tally.bytes += threads << width;
                 if class + 1 < CLASSES {
@@ -126,6 +131,7 @@ mod tests {
         let mut copies = vec![0; COPIES * SUMS];
         copies[2 * CLASSES] = 32; // loads of 4 bytes that communicate
         copies[SUMS + 2 * CLASSES] = 1;
+        copies[2 * CLASSES + INPUT_CLASS] = 40; // all of these loads
         copies[(WIDTHS + 3) * CLASSES + 7] = 5; // stores of 8 bytes
         copies[BYTES + 2] = 3;
         copies[MISSING] = 30;
@@ -134,10 +140,10 @@ mod tests {
         let found = of_launch(&launch, &copies).sums;
         assert_eq!(
             (found.loads.threads, found.loads.bytes, found.loads.warps),
-            (34, 135, 2)
+            (41, 163, 2)
         );
         assert_eq!((found.stores.threads, found.stores.bytes), (5, 40));
-        assert_eq!((found.loaded.communicated, found.loaded.input), (132, 3));
+        assert_eq!((found.loaded.communicated, found.loaded.input), (132, 31));
     }
 
     #[test]
