@@ -105,7 +105,7 @@ struct InSituTransfer {
   uint64_t unused;
 };
 
-/* CTA numbers of rows that say something of two launches only: count is bytes with several writers; */
+/* Receivers' CTA numbers in rows that say something of two launches only, whatever the source's: count is bytes with several writers; */
 #define IN_SITU_OF_LAUNCHES 0x7ffffff
 /* bytes are bytes perhaps received before. */
 #define IN_SITU_PERHAPS_AGAIN 0x7fffffe

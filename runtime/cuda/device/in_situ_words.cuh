@@ -183,7 +183,8 @@ __device__ __attribute__((noinline)) bool communicated_in_full(const InSituConte
   Received what = {first, how & COUNTS && first != 0, read_first};
   if (is_full || source & IN_SITU_BEFORE_SEVERAL) {
     bits = ~(uint64_t)0 << IN_SITU_LAUNCH_SHIFT;
-    from = (source & bits) | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT;
+    // A row for each of several SMs, since all CTAs add to it.
+    from = (source & bits) | (uint64_t)(sm_number() % IN_SITU_COPIES) << IN_SITU_CTA_SHIFT;
     to = (now & bits) | (uint64_t)(is_full ? IN_SITU_PERHAPS_AGAIN : IN_SITU_OF_LAUNCHES) << IN_SITU_CTA_SHIFT;
     what = {is_full ? __popc(bytes) : 0u, first, read_first};
   }
