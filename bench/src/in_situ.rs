@@ -222,7 +222,12 @@ fn start(program: &Path, size: Size, environment: &[(&str, String)]) -> Result<f
     }
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
-    let message = format!("{} failed: {}", program.display(), text.trim());
+    let message = format!(
+        "{} failed ({}): {}",
+        program.display(),
+        output.status,
+        text.trim()
+    );
     Err(Failure::new(FailureKind::Run, message))
 }
 
@@ -233,12 +238,23 @@ fn differences(size: Size, analysis: &Analysis) -> Result<Vec<String>, Failure> 
     if launches.len() as u64 != size.launches {
         problems.push(format!("{} launches were made", launches.len()));
     }
-    for (launch, found) in (0..).zip(launches) {
-        let expected = size.volume(launch);
-        if found.volume != expected {
-            let found = found.volume;
+    let mut differing = (0..)
+        .zip(launches)
+        .filter(|(launch, found)| found.volume != size.volume(*launch));
+    if let Some((launch, found)) = differing.next() {
+        let (found, expected) = (found.volume, size.volume(launch));
+        problems.push(format!(
+            "{} launches differ from the formula; the first is launch {launch}: {found:?} instead of {expected:?}",
+            1 + differing.count()
+        ));
+    }
+    if let Some(in_situ) = &analysis.in_situ {
+        let received = in_situ.total.of(|volume| volume.received_bytes);
+        if !received.is_exact() {
             problems.push(format!(
-                "launch {launch}: {found:?} instead of {expected:?}"
+                "up to {} of the received bytes found no room in what the GPU keeps of received words, so they may have been received before; \
+                 choose fewer --words and more --launches",
+                received.most - received.least
             ));
         }
     }
