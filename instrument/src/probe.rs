@@ -17,7 +17,7 @@ pub const HANDLER: &str = "__superstep_probe_access";
 pub const BEGIN: &str = "__superstep_probe_begin";
 pub const END: &str = "__superstep_probe_end";
 /// Words of 64 bits that each function keeps for such a handler, in which it counts.
-const OWN_WORDS: u64 = 16;
+const OWN_WORDS: u64 = 24;
 /// Ours around it, for addresses that must be tested or widths that may be zero.
 pub const TESTED: &str = "superstep.probe_access_tested";
 /// The CPU runtime's answer to "is this address in device memory?".

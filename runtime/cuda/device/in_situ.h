@@ -51,6 +51,8 @@ struct InSituFunction {
     /* Access groups that lack lanes, of which this lane is the first, from bit 20 on; below, their threads. */
     uint32_t loads_apart, stores_apart;
     uint32_t by_class; /* loads, eight bits each: communicated, own, uninitialised, local */
+    /* Atomic operations on input that changed nothing in shadow memory: as above, and those of the lane itself that were local. */
+    uint32_t settled, settled_apart, local;
   } widths[IN_SITU_WIDTHS]; /* by the logarithm of the width */
 };
 

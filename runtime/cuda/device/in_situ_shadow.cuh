@@ -84,20 +84,25 @@ __device__ inline void store_claim(void *place, uint64_t row) {
 }
 
 // Puts `next` where `old` is, and says what was there.
-__device__ inline Entry exchange(void *place, Entry old, Entry next) {
-  Entry was;
-  asm volatile("{\n"
-               ".reg .b128 o, n, w;\n"
-               "mov.b128 o, {%2, %3};\n"
-               "mov.b128 n, {%4, %5};\n"
-               "atom.relaxed.gpu.global.cas.b128 w, [%6], o, n;\n"
-               "mov.b128 {%0, %1}, w;\n"
-               "}"
-               : "=l"(was.before), "=l"(was.now)
-               : "l"(old.before), "l"(old.now), "l"(next.before), "l"(next.now), "l"(place)
-               : "memory");
-  return was;
-}
+#define EXCHANGE(order)                                                                                                                  \
+  Entry was;                                                                                                                             \
+  asm volatile("{\n"                                                                                                                     \
+               ".reg .b128 o, n, w;\n"                                                                                                   \
+               "mov.b128 o, {%2, %3};\n"                                                                                                 \
+               "mov.b128 n, {%4, %5};\n"                                                                                                 \
+               "atom." order ".gpu.global.cas.b128 w, [%6], o, n;\n"                                                                     \
+               "mov.b128 {%0, %1}, w;\n"                                                                                                 \
+               "}"                                                                                                                       \
+               : "=l"(was.before), "=l"(was.now)                                                                                         \
+               : "l"(old.before), "l"(old.now), "l"(next.before), "l"(next.now), "l"(place)                                              \
+               : "memory");                                                                                                              \
+  return was
+
+__device__ inline Entry exchange(void *place, Entry old, Entry next) { EXCHANGE("relaxed"); }
+
+// The same for `next` that leads to what the thread has just stored. In place of a fence: where a module has one, ptxas lets each atomic
+// operation of the program wait for a result that nobody wants.
+__device__ inline Entry exchange_released(void *place, Entry old, Entry next) { EXCHANGE("release"); }
 
 // 0 where a shift by more than 31 leaves nothing.
 __device__ ALWAYS_INLINE unsigned shifted(unsigned bits, unsigned by) {
@@ -188,9 +193,12 @@ __device__ inline Entry *entry_of(Me me, uint64_t address, bool stores) {
   return entry_in(block, address);
 }
 
+// Whether the thread itself was the first to write in this launch.
+__device__ ALWAYS_INLINE bool is_own(Me me, Entry e) { return ((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0; }
+
 // The class of bytes whose entry is `e`.
 __device__ ALWAYS_INLINE unsigned class_of(Me me, Entry e) {
-  if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0) return IN_SITU_LOCAL;
+  if (is_own(me, e)) return IN_SITU_LOCAL;
   const bool is_past = in_situ_is_past(e, me.launch());
   const uint64_t source = is_past ? e.now : e.before;
   if (!is_past) {

@@ -330,9 +330,7 @@ __device__ Entry *split(Me me, Entry *place, Entry e) {
       if (in_situ_has_now(e)) one.before = (one.before & ~(uint64_t)0x3c) | present << IN_SITU_NOW_READ_SHIFT;
       own[byte] = one;
     }
-    __threadfence();
-    const Entry next = {IN_SITU_IS_SPLIT, number};
-    const Entry was = exchange(place, e, next);
+    const Entry was = exchange_released(place, e, {IN_SITU_IS_SPLIT, number});
     if (equal(was, e)) return own;
     e = was;
   }

@@ -4,9 +4,8 @@
 // Lanes exchange nothing: where those of a warp are apart, `__match_any_sync` and its like wait, take as long as an atomic operation if the
 // values differ, and let groups of lanes run one after the other. ptxas also leaves a kernel fewer registers if it calls such a function.
 
-#include "in_situ_known.cuh"
+#include "in_situ_counts.cuh"
 #include "in_situ_words.cuh"
-#include "selection.h"
 
 namespace {
 
@@ -69,15 +68,6 @@ __device__ ALWAYS_INLINE void access_bytes(Me me, unsigned operation, uint64_t a
   seldom(each_byte)(me.context, me.parameter, operation, address, width_bytes);
 }
 
-// The sum in which an access counts.
-__device__ ALWAYS_INLINE uint64_t *threads_of(Me me, unsigned operation, unsigned width_log2, unsigned of_class) {
-  return me.sums() + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + of_class;
-}
-
-// An access group that lacks lanes, as its first lane counts it. A call, since ptxas would ask all lanes for their numbers otherwise, whether
-// some are missing or not.
-__device__ __attribute__((noinline)) unsigned group_apart(unsigned mask) { return is_first_of(mask) ? 1u << 20 | __popc(mask) : 0; }
-
 // What a first look at an access finds, which holds: later, words may have been split.
 struct Look {
   bool is_simple; // whole words, or a load from one, none split, and all of one class; or one byte
@@ -125,6 +115,18 @@ __device__ inline Look look(Me me, unsigned operation, uint64_t address, unsigne
   return found;
 }
 
+// The class of words in a row; IN_SITU_NONE if one is split, or of another.
+template <unsigned words> __device__ ALWAYS_INLINE unsigned class_of_all(Me me, const Entry *entries) {
+  unsigned of_class = IN_SITU_NONE;
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i) {
+    const unsigned of_word = is_split(entries[i]) ? IN_SITU_NONE : class_of(me, entries[i]);
+    if (i == 0) of_class = of_word;
+    else if (of_word != of_class) of_class = IN_SITU_NONE;
+  }
+  return of_class;
+}
+
 // Words in a row, in one class, of a load, or of an atomic operation, which many threads often do at one place.
 template <unsigned words, bool is_atomic>
 __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entries, uint64_t address, unsigned of_class, unsigned bytes,
@@ -133,11 +135,12 @@ __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entri
 #pragma unroll
     for (unsigned i = 0; i < words; ++i)
       if (is_perhaps_local(me, entries[i])) {
-        if (is_atomic && bytes == 0xf) add_same(me.sums() + IN_SITU_PERHAPS_LOCAL, 4);
+        if (is_atomic) add_same(me.sums() + IN_SITU_PERHAPS_LOCAL, 4);
         else add(me.sums() + IN_SITU_PERHAPS_LOCAL, __popc(bytes));
       }
   }
-  if (of_class > IN_SITU_INPUT) return;
+  // That an atomic operation loads input, its entry says again.
+  if (of_class > IN_SITU_INPUT || (is_atomic && of_class == IN_SITU_INPUT)) return;
   const Known known(me, address);
   unsigned knows = (1u << words) - 1;
   if (of_class == IN_SITU_COMMUNICATED) {
@@ -164,8 +167,8 @@ __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entri
     if (knows >> i & 1) keep_known(known, i, bytes, code_of(of_class));
 }
 
-// An access whose lanes are counted one by one; `is_atomic` says that it is an atomic operation, of one width.
-template <bool is_atomic> __device__ inline void access(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
+// An access whose lanes are counted one by one.
+__device__ inline void access(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
   const unsigned width_log2 = width_bytes < 2 ? 0 : width_bytes < 4 ? 1 : width_bytes < 8 ? 2 : width_bytes < 16 ? 3 : 4;
   if (width_bytes != 1u << width_log2) {
     add(me.sums() + IN_SITU_ODD_THREADS + operation, 1);
@@ -173,8 +176,7 @@ template <bool is_atomic> __device__ inline void access(Me me, unsigned operatio
     return access_bytes(me, operation, address, width_bytes);
   }
   const Look found = look(me, operation, address, width_bytes);
-  if (is_atomic) add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_INPUT), 1);
-  else if (operation != IN_SITU_STORE) add(threads_of(me, operation, width_log2, IN_SITU_INPUT), 1);
+  if (operation != IN_SITU_STORE) add(threads_of(me, operation, width_log2, IN_SITU_INPUT), 1);
   if (found.of_class != IN_SITU_INPUT) add(threads_of(me, operation, width_log2, found.of_class), 1);
   if (!found.is_simple) return access_bytes(me, operation, address, width_bytes);
 #pragma unroll
@@ -182,17 +184,10 @@ template <bool is_atomic> __device__ inline void access(Me me, unsigned operatio
     if (i >= found.words) break;
     const Entry *e = &found.entries[i];
     const uint64_t word = (address & ~(uint64_t)3) + 4 * i;
-    if (operation != IN_SITU_STORE) load_words<1, is_atomic>(me, found.place + i, e, word, found.of_class, found.bytes, found.marks, i == 0);
+    if (operation != IN_SITU_STORE) load_words<1, false>(me, found.place + i, e, word, found.of_class, found.bytes, found.marks, i == 0);
     if (operation != IN_SITU_LOAD) write<1>(me, found.place + i, e, found.bytes == 0xf ? 4 : 1, operation == IN_SITU_STORE);
   }
 }
-
-__device__ __attribute__((noinline)) bool is_left_out_by(const void *context, ulong64 launch) {
-  return superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection);
-}
-
-// Whether the accesses of the CTA are not to be added up.
-__device__ inline bool is_left_out(const void *context, ulong64 launch) { return launch >> 62 && is_left_out_by(context, launch); }
 
 // A load from a line in which the launch has stored. Answers the code of what it is to be counted as, or 0 where that takes more than a look.
 template <unsigned width_bytes>
@@ -245,12 +240,7 @@ __device__ __attribute__((noinline)) unsigned load_of(const void *of, ulong64 la
       entries[0] = load(place);
       marks = 1;
     }
-#pragma unroll
-    for (unsigned i = 0; i < words; ++i) {
-      const unsigned of_word = is_split(entries[i]) ? IN_SITU_NONE : class_of(me, entries[i]);
-      if (i == 0) of_class = of_word;
-      else if (of_word != of_class) of_class = IN_SITU_NONE;
-    }
+    of_class = class_of_all<words>(me, entries);
   }
   if (of_class == IN_SITU_NONE) {
     load_bytes(context, launch, address, width_log2);
@@ -279,17 +269,45 @@ template <unsigned width_bytes> __device__ __attribute__((noinline)) void store_
   write<(width_bytes >= 4 ? width_bytes / 4 : 1)>(me, found.place, found.entries, found.bytes == 0xf ? 4 : 1, true);
 }
 
-// Counts the lanes that come together as an access group.
-__device__ inline void count_group(Me me, unsigned operation) {
-  const unsigned mask = __activemask();
-  if (mask != 0xffffffffu && is_first_of(mask)) add(me.sums() + IN_SITU_MISSING + operation, 32 - __popc(mask));
+// An atomic operation that is not simple, or of another width; its access group is counted.
+__device__ __attribute__((noinline)) void atomic_of(const void *context, ulong64 launch, uint64_t address, unsigned width_bytes) {
+  access(Me(context, launch), IN_SITU_ATOMIC, address, width_bytes);
 }
 
-template <unsigned width_bytes> __device__ __attribute__((noinline)) void atomic_of(const void *context, ulong64 launch, uint64_t address) {
+// Whether an atomic operation leaves an entry as it is: the thread was the first to write in this launch, or several threads have written,
+// and several CTAs if another's was first. That stays so until the launch ends.
+__device__ ALWAYS_INLINE bool is_settled(Me me, Entry e) {
+  if ((e.now ^ me.now) >> IN_SITU_LAUNCH_SHIFT != 0) return false;
+  return is_own(me, e) || (e.before & IN_SITU_SEVERAL_THREADS && ((e.now ^ me.now) >> IN_SITU_CTA_SHIFT == 0 || e.before & IN_SITU_NOW_SEVERAL));
+}
+
+// An atomic operation that loads something else than input, or changes entries, in a block that has a shadow if it is aligned.
+template <unsigned width_log2>
+__device__ __attribute__((noinline)) void atomic_further(const void *context, ulong64 launch, uint64_t of_block, uint64_t address) {
   if (is_left_out(context, launch)) return;
   const Me me(context, launch);
-  count_group(me, IN_SITU_ATOMIC);
-  access<true>(me, IN_SITU_ATOMIC, address, width_bytes);
+  constexpr unsigned words = 1u << width_log2 >> 2;
+  unsigned of_class = IN_SITU_NONE;
+  Entry *place = nullptr;
+  Entry entries[words];
+  if (of_block != 0) {
+    store_line(line_place(load_block(reinterpret_cast<const InSituBlock *>(of_block)).y, address), (unsigned)me.launch());
+    place = entry_in(reinterpret_cast<const InSituBlock *>(of_block), address);
+#pragma unroll
+    for (unsigned i = 0; i < words; ++i) entries[i] = load(place + i);
+    of_class = class_of_all<words>(me, entries);
+  }
+  if (of_class == IN_SITU_NONE) return seldom(atomic_of)(context, launch, address, 4 * words);
+  add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_INPUT), 1);
+  if (of_class == IN_SITU_COMMUNICATED) add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_COMMUNICATED), 1);
+  else if (of_class == IN_SITU_OWN) add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_OWN), 1);
+  else if (of_class != IN_SITU_INPUT) add(threads_of(me, IN_SITU_ATOMIC, width_log2, of_class), 1);
+  load_words<words, true>(me, place, entries, address, of_class, 0xf, 0xf, true);
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i) {
+    write_entry(me, place + i, entries + i, 4, false);
+    if (is_split(entries[i])) seldom(write_in_full)(me.context, me.parameter, place + i, entries[i].before, entries[i].now, 4, false);
+  }
 }
 
 // Accesses of other widths, and such whose sites or widths may differ from lane to lane.
@@ -298,55 +316,7 @@ __device__ __attribute__((noinline)) void access_any(const void *context, ulong6
   if (is_left_out(context, launch)) return;
   const Me me(context, launch);
   count_group(me, operation);
-  access<false>(me, operation, address, width_bytes);
-}
-
-// Adds what a lane has counted for others of its warp: accesses of all of them together, and access groups that lack lanes.
-__device__ __attribute__((noinline)) void add_threads(const void *context, ulong64 launch, unsigned operation, unsigned width_log2,
-                                                      unsigned together, unsigned apart) {
-  if (is_left_out(context, launch)) return;
-  const Me me(context, launch);
-  const unsigned threads = apart & 0xfffff, missing = (apart >> 20) * 32 - threads;
-  const uint64_t all = (lane_number() == 0 ? (uint64_t)32 * together : 0) + threads;
-  if (all != 0) add(threads_of(me, operation, width_log2, operation == IN_SITU_LOAD ? IN_SITU_INPUT : IN_SITU_NONE), all);
-  if (missing != 0) add(me.sums() + IN_SITU_MISSING + operation, missing);
-}
-
-// Counts an access. Where all lanes of a warp come together, each counts it, and the first will add it up for all.
-template <unsigned operation, unsigned width_log2>
-__device__ ALWAYS_INLINE void count(const void *context, ulong64 launch, unsigned &together, unsigned &apart) {
-  const unsigned mask = __activemask();
-  together += 1;
-  if (__builtin_expect(mask == 0xffffffffu && (int)together >= 0, 1)) return;
-  if (mask != 0xffffffffu) {
-    together -= 1;
-    apart += group_apart(mask);
-  }
-  if (__builtin_expect((int)(together | apart) >= 0, 1)) return;
-  add_threads(context, launch, operation, width_log2, together, apart);
-  together = apart = 0;
-}
-
-// Adds what a function has counted of loads of a width by class to the sums of the launch.
-__device__ __attribute__((noinline)) void add_classes(const void *context, ulong64 launch, unsigned width_log2, unsigned by_class) {
-  if (is_left_out(context, launch)) return;
-  uint64_t *sums = sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_THREADS + width_log2 * 8;
-#pragma unroll
-  for (unsigned of_class = 0; of_class < IN_SITU_NONE; ++of_class) {
-    if (of_class == IN_SITU_INPUT || of_class == IN_SITU_UNKNOWN || of_class > IN_SITU_LOCAL) continue;
-    const unsigned counted = by_class >> 8 * (code_of(of_class) - 1) & 0xff;
-    if (counted != 0) add(sums + of_class, counted);
-  }
-}
-
-template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over(const void *context, ulong64 launch, InSituFunction *function) {
-  auto &counted = function->widths[width_log2];
-  if (counted.by_class != 0) add_classes(context, launch, width_log2, counted.by_class);
-  if ((counted.loads | counted.loads_apart) != 0)
-    add_threads(context, launch, IN_SITU_LOAD, width_log2, counted.loads, counted.loads_apart);
-  if ((counted.stores | counted.stores_apart) != 0)
-    add_threads(context, launch, IN_SITU_STORE, width_log2, counted.stores, counted.stores_apart);
-  counted = {};
+  access(me, operation, address, width_bytes);
 }
 
 // A load from a line with this flag, which is in this block if the load is simple.
@@ -375,7 +345,7 @@ __device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, 
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   auto &counted = function->widths[width_log2];
-  count<IN_SITU_LOAD, width_log2>(context, launch, counted.loads, counted.loads_apart);
+  count_threads<IN_SITU_LOAD, width_log2>(context, launch, counted.loads, counted.loads_apart);
   const unsigned number = (unsigned)(address >> IN_SITU_BLOCK_SHIFT);
   const uint64_t of_block = function->blocks + (number & function->block_mask) * sizeof(InSituBlock);
   const ulonglong2 block = load_block(reinterpret_cast<const InSituBlock *>(of_block));
@@ -388,8 +358,40 @@ __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint6
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void store_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   auto &counted = function->widths[width_log2];
-  count<IN_SITU_STORE, width_log2>(context, launch, counted.stores, counted.stores_apart);
+  count_threads<IN_SITU_STORE, width_log2>(context, launch, counted.stores, counted.stores_apart);
   store_of<1u << width_log2>(context, launch, address);
+}
+
+// Most atomic operations end here, at words to which threads of the CTA come again and again.
+template <unsigned width_log2>
+__device__ ALWAYS_INLINE void atomic_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
+  if (__builtin_expect(__activemask() != 0xffffffffu, 0)) atomics_apart(context, launch);
+  if (width_log2 < 2 || width_log2 > 3) {
+    if (!is_left_out(context, launch)) seldom(atomic_of)(context, launch, address, 1u << width_log2);
+    return;
+  }
+  const Me me(context, launch);
+  auto &counted = function->widths[width_log2];
+  const unsigned number = (unsigned)(address >> IN_SITU_BLOCK_SHIFT);
+  const uint64_t of_block = function->blocks + (number & function->block_mask) * sizeof(InSituBlock);
+  const ulonglong2 block = load_block(reinterpret_cast<const InSituBlock *>(of_block));
+  const bool is_simple = (((unsigned)address & ((1u << width_log2) - 1)) | ((unsigned)block.x ^ number)) == 0;
+  if (is_simple) {
+    const Entry *place = entry_in(reinterpret_cast<const InSituBlock *>(of_block), address);
+    const Entry e = load_cached(place), next = width_log2 == 3 ? load_cached(place + 1) : e;
+    const bool is_local = is_own(me, e);
+    const bool is_input = (e.before | next.before) >> 6 == 0;
+    if (__builtin_expect(is_input && is_settled(me, e) && is_settled(me, next) && is_local == is_own(me, next), 1)) {
+      // The thread's own loads must not miss it.
+      if ((e.now ^ me.now) >> IN_SITU_CTA_SHIFT != 0) store_line(line_place(block.y, address), (unsigned)me.launch());
+      counted.local += is_local;
+      if (!count(counted.settled, counted.settled_apart)) return;
+      add_settled(context, launch, width_log2, counted.settled, counted.settled_apart, counted.local);
+      counted.settled = counted.settled_apart = counted.local = 0;
+      return;
+    }
+  }
+  atomic_further<width_log2>(context, launch, is_simple ? of_block : 0, address);
 }
 
 // An access of a width that is known when the kernel is compiled.
@@ -397,7 +399,7 @@ template <unsigned width_log2>
 __device__ ALWAYS_INLINE void access_at(const void *context, ulong64 launch, unsigned operation, uint64_t address, InSituFunction *function) {
   if (operation == IN_SITU_LOAD) return load_at<width_log2>(context, launch, address, function);
   if (operation == IN_SITU_STORE) return store_at<width_log2>(context, launch, address, function);
-  atomic_of<1u << width_log2>(context, launch, address);
+  atomic_at<width_log2>(context, launch, address, function);
 }
 
 // `is_constant`: site and width are constants here.
@@ -419,7 +421,7 @@ __device__ ALWAYS_INLINE void access_from(void *context, ulong64 launch, unsigne
 
 } // namespace
 
-static_assert(sizeof(InSituFunction) == 16 * sizeof(uint64_t), "so many words the instrumenter keeps for it: OWN_WORDS in instrument/src/probe.rs");
+static_assert(sizeof(InSituFunction) == 24 * sizeof(uint64_t), "so many words the instrumenter keeps for it: OWN_WORDS in instrument/src/probe.rs");
 
 // A function that has accesses begins: `own` is its own place, in which it counts.
 extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_begin(void *of, unsigned long long launch, void *own) {

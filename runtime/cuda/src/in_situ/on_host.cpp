@@ -41,6 +41,7 @@ Host exchange(void *place, Host old, Host next) {
   change_of(place) = {place, was, 1u << blockIdx.x};
   return was;
 }
+Host exchange_released(void *place, Host old, Host next) { return exchange(place, old, next); }
 unsigned shifted(unsigned bits, unsigned by) { return by > 31 ? 0 : bits << by; }
 uint64_t set_bits(Host *place, uint64_t bits) {
   host::meanwhile();

@@ -195,6 +195,5 @@ template <class T> static T atomicAdd(T *word, typename host::Same<T>::type valu
   return host::atomic(word, [=](T was) { return was + value; });
 }
 template <class T> static T __ldg(const T *place) { return *place; }
-static void __threadfence() {}
 static int __popc(unsigned bits) { return __builtin_popcount(bits); }
 static int __ffs(unsigned bits) { return __builtin_ffs((int)bits); }
