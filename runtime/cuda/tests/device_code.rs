@@ -223,6 +223,22 @@ fn the_stream_protocol_survives_inlining() {
     );
 }
 
+/// With a fence in it, ptxas would let each of a program's atomic operations wait for its result, wanted or not.
+#[test]
+fn the_handler_in_situ_has_no_fence() {
+    let Some(tools) = tools() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let module = folder.path().join("probe.bc");
+    bitcode(&tools, &source("device/probe_trace_in-situ.cu"), &module);
+    let (ptx, _) = assemble(&tools, &module);
+    assert_eq!(
+        ptx.matches("atom.release.gpu.global.cas.b128").count(),
+        1,
+        "entries of single bytes come before what leads to them"
+    );
+    assert!(!ptx.contains("membar") && !ptx.contains("fence."), "{ptx}");
+}
+
 /// The text that the library hands to the driver is its source, compiled.
 #[test]
 fn the_kernels_held_as_text_are_up_to_date() {
