@@ -341,18 +341,29 @@ __device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, 
   counted.by_class = 0;
 }
 
+// Where the table of blocks may have an address, and the lines that it has there. An access is simple if it is aligned and the block has a
+// shadow.
+struct Place {
+  uint64_t of_block, lines;
+  bool is_simple;
+};
+
+template <unsigned width_log2> __device__ ALWAYS_INLINE Place place_of(uint64_t address, const InSituFunction *function) {
+  const unsigned number = (unsigned)(address >> IN_SITU_BLOCK_SHIFT);
+  const uint64_t of_block = function->blocks + (number & function->block_mask) * sizeof(InSituBlock);
+  const ulonglong2 block = load_block(reinterpret_cast<const InSituBlock *>(of_block));
+  return {of_block, block.y, (((unsigned)address & ((1u << width_log2) - 1)) | ((unsigned)block.x ^ number)) == 0};
+}
+
 // Most loads end here, in lines that only the host has written, or further on with what the CTA knows.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   auto &counted = function->widths[width_log2];
   count_threads<IN_SITU_LOAD, width_log2>(context, launch, counted.loads, counted.loads_apart);
-  const unsigned number = (unsigned)(address >> IN_SITU_BLOCK_SHIFT);
-  const uint64_t of_block = function->blocks + (number & function->block_mask) * sizeof(InSituBlock);
-  const ulonglong2 block = load_block(reinterpret_cast<const InSituBlock *>(of_block));
-  const bool is_simple = (((unsigned)address & ((1u << width_log2) - 1)) | ((unsigned)block.x ^ number)) == 0;
+  const Place found = place_of<width_log2>(address, function);
   unsigned stored_in = ~0u;
-  if (is_simple) stored_in = load_line(line_place(block.y, address));
-  if (stored_in != 0) load_further<width_log2>(context, launch, address, function, of_block, is_simple, stored_in);
+  if (found.is_simple) stored_in = load_line(line_place(found.lines, address));
+  if (stored_in != 0) load_further<width_log2>(context, launch, address, function, found.of_block, found.is_simple, stored_in);
 }
 
 template <unsigned width_log2>
@@ -372,18 +383,15 @@ __device__ ALWAYS_INLINE void atomic_at(const void *context, ulong64 launch, uin
   }
   const Me me(context, launch);
   auto &counted = function->widths[width_log2];
-  const unsigned number = (unsigned)(address >> IN_SITU_BLOCK_SHIFT);
-  const uint64_t of_block = function->blocks + (number & function->block_mask) * sizeof(InSituBlock);
-  const ulonglong2 block = load_block(reinterpret_cast<const InSituBlock *>(of_block));
-  const bool is_simple = (((unsigned)address & ((1u << width_log2) - 1)) | ((unsigned)block.x ^ number)) == 0;
-  if (is_simple) {
-    const Entry *place = entry_in(reinterpret_cast<const InSituBlock *>(of_block), address);
+  const Place found = place_of<width_log2>(address, function);
+  if (found.is_simple) {
+    const Entry *place = entry_in(reinterpret_cast<const InSituBlock *>(found.of_block), address);
     const Entry e = load_cached(place), next = width_log2 == 3 ? load_cached(place + 1) : e;
     const bool is_local = is_own(me, e);
     const bool is_input = (e.before | next.before) >> 6 == 0;
     if (__builtin_expect(is_input && is_settled(me, e) && is_settled(me, next) && is_local == is_own(me, next), 1)) {
       // The thread's own loads must not miss it.
-      if ((e.now ^ me.now) >> IN_SITU_CTA_SHIFT != 0) store_line(line_place(block.y, address), (unsigned)me.launch());
+      if ((e.now ^ me.now) >> IN_SITU_CTA_SHIFT != 0) store_line(line_place(found.lines, address), (unsigned)me.launch());
       counted.local += is_local;
       if (!count(counted.settled, counted.settled_apart)) return;
       add_settled(context, launch, width_log2, counted.settled, counted.settled_apart, counted.local);
@@ -391,7 +399,7 @@ __device__ ALWAYS_INLINE void atomic_at(const void *context, ulong64 launch, uin
       return;
     }
   }
-  atomic_further<width_log2>(context, launch, is_simple ? of_block : 0, address);
+  atomic_further<width_log2>(context, launch, found.is_simple ? found.of_block : 0, address);
 }
 
 // An access of a width that is known when the kernel is compiled.
