@@ -318,7 +318,7 @@ impl Session {
     ) -> Result<Executables, Failure> {
         let recording = BuildOptions {
             protocol: Protocol::default(),
-            plain: false,
+            reference: false,
             ..self.build.clone()
         };
         let builder = self.new_builder(self.toolchain()?, recording)?;

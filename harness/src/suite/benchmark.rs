@@ -16,12 +16,12 @@ use crate::capture;
 use crate::results::Step;
 use crate::verify::{self, CaptureScan, Golden, Totals, Unstable, Unsteady};
 use superstep_build::bail;
-use superstep_build::compile::{Executables, Plain};
+use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::Origin;
 
 /// Runs that are made to see whether a program differs from itself, where a traced run differs.
-const MORE_RUNS: u32 = 3;
+pub(super) const MORE_RUNS: u32 = 3;
 
 /// Runs, verifies and analyses one benchmark. Returns its record and the name of the device.
 pub(super) fn run(
@@ -162,18 +162,11 @@ impl One<'_> {
         if let Ok(summary) = &native.summary {
             self.device = Some(summary.device.name.clone());
         }
-        let checks = case.output_checks();
-        match &executables.plain {
-            Plain::NotBuilt => {}
-            Plain::Refused(why) => self.add_checks([verify::no_plain_build(why)]),
-            Plain::Built { plain, native } => {
-                let _step = self.step("run of stock Clang's build", None);
-                let plain = case.execute(Kind::Plain, plain, &place, None)?;
-                let native = case.execute(Kind::Unfused, native, &place, None)?;
-                let equal = verify::plain_build_equal(&plain.files, &native.files, &checks);
-                self.add_checks([equal]);
-            }
-        }
+        let compared = {
+            let _step = self.step("run of nvcc's build", None);
+            self.suite.references.compare(case, executables, &place)?
+        };
+        self.add_checks(compared);
         let traced = {
             let what = format!("{}: traced run", case.benchmark.name);
             let _step = (self.suite.session.reporter).run_step(what, capture_folder);

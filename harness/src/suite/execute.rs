@@ -26,8 +26,8 @@ pub const PROTOCOL: &str = "SUPERSTEP_PROTOCOL";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// As stock Clang builds it, without fused multiplications.
-    Plain,
+    /// As nvcc builds it, without fused multiplications.
+    Nvcc,
     /// Without probes and without fused multiplications, to compare with that.
     Unfused,
     Native,
@@ -44,7 +44,7 @@ impl Kind {
     /// Name of the run's folder, and in messages.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Plain => "plain",
+            Kind::Nvcc => "nvcc",
             Kind::Unfused => "unfused",
             Kind::Native => "native",
             Kind::Traced => "traced",

@@ -12,6 +12,7 @@ mod joined;
 mod options;
 mod processes;
 mod progress;
+mod reference;
 mod repeat;
 
 use std::path::Path;
@@ -29,6 +30,7 @@ pub use options::{
 };
 
 use self::progress::Progress;
+use self::reference::References;
 use crate::results::{Reporter, RunFolder};
 use crate::session::{BuildIdentity, Fetched, Prepared, Session};
 use superstep_build::bail;
@@ -44,6 +46,7 @@ pub struct SuiteRun<'a> {
     pub options: &'a SuiteOptions,
     pub progress: Progress,
     identity: BuildIdentity,
+    references: References,
 }
 
 impl<'a> SuiteRun<'a> {
@@ -65,6 +68,7 @@ impl<'a> SuiteRun<'a> {
             options,
             progress: Progress::begin(fetched, options, &session.reporter)?,
             identity: session.identity()?,
+            references: References::default(),
         })
     }
 
@@ -78,6 +82,7 @@ impl<'a> SuiteRun<'a> {
             "run-started",
             json!({ "suite": self.suite.name, "folder": self.progress.folder.path(), "benchmarks": prepared.len() }),
         );
+        self.references = References::build(prepared, reporter)?;
         let mut stopped = false;
         for (number, item) in prepared.iter().enumerate() {
             let name = &item.benchmark.name;
