@@ -173,10 +173,6 @@ impl Builder {
         &self.options
     }
 
-    pub fn tools(&self) -> &Toolset {
-        &self.tools
-    }
-
     pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
         let parts = self.parts(program)?;
         let nothing = self.nothing()?;

@@ -36,15 +36,6 @@ impl Builder {
         })
     }
 
-    /// Builds `program` with `probe`, or without one.
-    pub fn build_one(
-        &self,
-        program: &Program,
-        probe: Option<&Definition>,
-    ) -> Result<PathBuf, BuildError> {
-        self.with_probe(program, &self.parts(program)?, probe)
-    }
-
     fn with_probe(
         &self,
         program: &Program,
