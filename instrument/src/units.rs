@@ -1,5 +1,6 @@
 //! The units of a program: read, linked into one module, and refused when something is missing.
 
+use crate::assembly;
 use crate::ir::{Builder, Instruction, Module, ModuleError, Type, Value, Variable};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -10,10 +11,12 @@ use thiserror::Error;
 pub fn link(inputs: &[PathBuf]) -> Result<(Module, Vec<String>), ModuleError> {
     let mut module = Module::read(&inputs[0])?;
     let mut sources = vec![module.source()];
+    assembly::declare(&module);
     join_static_variables(&module);
     for path in &inputs[1..] {
         module.link("reading the input", path, |other| {
             sources.push(other.source());
+            assembly::declare(other);
             join_static_variables(other);
         })?;
     }

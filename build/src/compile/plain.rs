@@ -1,5 +1,5 @@
 //! The reference for the native build: the program as stock Clang makes it, each CUDA file by one command that compiles device and
-//! host code together. A native build with a mistake in it would otherwise agree with the traced one that shares the mistake.
+//! host code together, unless Clang is known to compile its device code wrongly. A native build with a mistake in it would otherwise agree with the traced one that shares the mistake.
 
 use std::path::{Path, PathBuf};
 
@@ -66,6 +66,12 @@ impl Builder {
     }
 
     fn plain_object(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {
+        let carried = self.carried(unit.clone(), String::new())?;
+        if self.runner.dry_run.is_none() && carried.ir.has_undeclared_effects()? {
+            // Stock Clang might leave out inline PTX that writes memory: only the host code is its own.
+            let args = Args::of(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"]);
+            return self.host_object(unit, args.input(self.fatbin_of(&carried)?));
+        }
         let flags = &unit.program.flags;
         let of_device = (flags.device.iter()).flat_map(|flag| ["-Xarch_device", flag]);
         // Clang's newer way to pack device code needs a program that distributions leave out.

@@ -2,7 +2,9 @@
 
 use super::value::kind_of_value;
 use super::{Block, Function, Opcode, Type, Value, ValueKind};
-use llvm_sys::{LLVMAtomicRMWBinOp, LLVMFastMathAllowContract, LLVMIntPredicate};
+use llvm_sys::{
+    LLVMAtomicRMWBinOp, LLVMFastMathAllowContract, LLVMInlineAsmDialect, LLVMIntPredicate,
+};
 use llvm_sys::{core::*, debuginfo::LLVMInstructionGetDebugLoc, prelude::LLVMMetadataRef};
 
 kind_of_value! {
@@ -312,6 +314,28 @@ impl<'m> Call<'m> {
         assert_eq!(callee.kind(), ValueKind::LLVMInlineAsmValueKind);
         // SAFETY: the kind was just checked.
         unsafe { LLVMGetInlineAsmHasSideEffects(callee.raw()) != 0 }
+    }
+
+    /// Makes a call of inline assembly say that memory may change in it, and, with `has_effects`, that it is needed even where its results
+    /// are not.
+    pub fn clobber_memory(self, has_effects: bool) {
+        const CLOBBER: &str = "~{memory}";
+        let assembly = self.callee().inline_assembly();
+        let (template, mut constraints) = assembly.expect("a call of inline assembly");
+        if !constraints.contains(CLOBBER) {
+            let comma = if constraints.is_empty() { "" } else { "," };
+            constraints = format!("{constraints}{comma}{CLOBBER}");
+        }
+        let bytes = |text: &String| (text.as_ptr().cast(), text.len());
+        let ((text, length), (list, of_list)) = (bytes(&template), bytes(&constraints));
+        let (ty, effects) = (self.called_type().raw(), has_effects.into());
+        let dialect = LLVMInlineAsmDialect::LLVMInlineAsmDialectATT;
+        // SAFETY: texts of which LLVM copies as many bytes as it is told. But for a clobber they are those of the present callee, and so
+        // is the type: the new one can be called in its place, which is the call's last operand.
+        unsafe {
+            let new = LLVMGetInlineAsm(ty, text, length, list, of_list, effects, 0, dialect, 0);
+            LLVMSetOperand(self.raw(), self.operand_count() - 1, new);
+        }
     }
 
     /// Type of the function that is called.
