@@ -20,7 +20,7 @@ pub struct Prepare {
     /// Bitcode to write.
     #[arg(short, long)]
     output: PathBuf,
-    /// List to write of the inline PTX that acts and does not say so, a place a line.
+    /// List to write of the inline PTX that does more than load and does not say so, a place a line.
     #[arg(long)]
     undeclared: Option<PathBuf>,
     /// Print the result as IR text, for tests and for reading.
@@ -39,6 +39,7 @@ impl Prepare {
         }
         let machine = ir::Machine::nvptx(&self.target_cpu)?;
         module.run_passes("reading the input", &self.passes, &machine)?;
+        assembly::drop_unused(&module);
         module.write("the optimiser", &self.output)?;
         if self.print {
             print!("{}", module.print());

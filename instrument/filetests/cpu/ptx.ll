@@ -33,9 +33,3 @@ define ptx_kernel void @whole(ptr %g, ptr %h, i64 %a) {
 ; holds: load volatile i64
 ; holds: store volatile <2 x i64>
 ; lacks: store volatile i64
-; A store happens although nothing uses the result, and the call does not say what it does.
-define ptx_kernel void @undeclared(ptr %g) {
-  %zero = call i32 asm "{ st.global.u32 [$1], 12345; mov.u32 $0, 0; }", "=r,l"(ptr %g) memory(none)
-  ret void
-}
-; holds: store i32 12345

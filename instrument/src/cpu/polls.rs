@@ -1,7 +1,7 @@
 //! Loops that look at global memory until another thread has written there.
 
 use crate::ir::{Block, Builder, Call, Instruction, Module, Opcode::*, Type, Value};
-use crate::ptx::{Effect, Effects, Template};
+use crate::ptx::{Effect, Template};
 use crate::reach::reach;
 
 /// The runtime's function that lets the other threads of the CTA run.
@@ -50,7 +50,7 @@ fn loads_global(call: Call) -> bool {
     let Some((template, _)) = call.callee().inline_assembly() else {
         return false;
     };
-    Effects::of(&template).effect != Effect::None
+    Effect::of(&template) != Effect::None
         && Template::parse(&template).is_ok_and(|template| {
             let mut instructions = template.instructions();
             instructions.any(|i| ["ld", "ldu"].contains(&i.opcode.as_str()) && !i.has("shared"))

@@ -8,28 +8,23 @@ use std::ffi::c_uint;
 /// The function or call as a whole; 0 is its result, 1 its first parameter.
 pub(super) const WHOLE: c_uint = c_uint::MAX;
 
+/// An attribute without a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Attribute {
     AlwaysInline,
     NoInline,
     NoUnwind,
-    /// It may read any memory and writes none.
-    OnlyReads,
 }
-
-/// Two bits for each of LLVM 22's six kinds of memory: 1 for reading, 2 for writing.
-const READS_ALL_MEMORY: u64 = 0b01_01_01_01_01_01;
 
 impl Attribute {
     fn create(self) -> LLVMAttributeRef {
-        let (name, value) = match self {
-            Attribute::AlwaysInline => ("alwaysinline", 0),
-            Attribute::NoInline => ("noinline", 0),
-            Attribute::NoUnwind => ("nounwind", 0),
-            Attribute::OnlyReads => ("memory", READS_ALL_MEMORY),
-        };
-        // SAFETY: the context is alive; the value of `memory` is a number, and the other kinds have none.
-        unsafe { LLVMCreateEnumAttribute(context(), attribute_kind(name), value) }
+        let kind = attribute_kind(match self {
+            Attribute::AlwaysInline => "alwaysinline",
+            Attribute::NoInline => "noinline",
+            Attribute::NoUnwind => "nounwind",
+        });
+        // SAFETY: the context is alive; attributes of these three kinds have no value.
+        unsafe { LLVMCreateEnumAttribute(context(), kind, 0) }
     }
 }
 

@@ -316,9 +316,8 @@ impl<'m> Call<'m> {
         unsafe { LLVMGetInlineAsmHasSideEffects(callee.raw()) != 0 }
     }
 
-    /// Makes a call of inline assembly say that memory may change in it, and, with `has_effects`, that it is needed even where its results
-    /// are not.
-    pub fn clobber_memory(self, has_effects: bool) {
+    /// Makes a call of inline assembly one that LLVM keeps and leaves where it is among accesses to memory.
+    pub fn keep_assembly(self) {
         const CLOBBER: &str = "~{memory}";
         let assembly = self.callee().inline_assembly();
         let (template, mut constraints) = assembly.expect("a call of inline assembly");
@@ -328,12 +327,12 @@ impl<'m> Call<'m> {
         }
         let bytes = |text: &String| (text.as_ptr().cast(), text.len());
         let ((text, length), (list, of_list)) = (bytes(&template), bytes(&constraints));
-        let (ty, effects) = (self.called_type().raw(), has_effects.into());
+        let ty = self.called_type().raw();
         let dialect = LLVMInlineAsmDialect::LLVMInlineAsmDialectATT;
         // SAFETY: texts of which LLVM copies as many bytes as it is told. But for a clobber they are those of the present callee, and so
         // is the type: the new one can be called in its place, which is the call's last operand.
         unsafe {
-            let new = LLVMGetInlineAsm(ty, text, length, list, of_list, effects, 0, dialect, 0);
+            let new = LLVMGetInlineAsm(ty, text, length, list, of_list, 1, 0, dialect, 0);
             LLVMSetOperand(self.raw(), self.operand_count() - 1, new);
         }
     }

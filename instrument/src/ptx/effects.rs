@@ -1,6 +1,6 @@
 //! What inline PTX does beside computing its results.
 
-use super::{Instruction, Statement, Template, is_strong};
+use super::{Instruction, Template, is_strong};
 
 /// Ordered by how much of it a compiler has to leave as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,27 +13,14 @@ pub enum Effect {
     Acts,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effects {
-    pub effect: Effect,
-    /// Whether it has jumps, and so may go on for ever.
-    pub jumps: bool,
-}
-
-impl Effects {
-    /// Those of a template. One that cannot be read may do anything.
+impl Effect {
+    /// That of a template. One that cannot be read may do anything.
     pub fn of(template: &str) -> Self {
-        let Ok(template) = Template::parse(template) else {
-            return Effects {
-                effect: Effect::Acts,
-                jumps: true,
-            };
-        };
-        let mut statements = template.statements.iter();
-        Effects {
-            effect: (template.instructions().map(effect).max()).unwrap_or(Effect::None),
-            jumps: statements.any(|statement| matches!(statement, Statement::Label(_))),
-        }
+        let parsed = Template::parse(template);
+        parsed.map_or(Effect::Acts, |template| {
+            let effects = template.instructions().map(effect);
+            effects.max().unwrap_or(Effect::None)
+        })
     }
 }
 
@@ -132,12 +119,8 @@ fn effect(instruction: &Instruction) -> Effect {
         Some(_) => opcode.trim_end_matches(['2', '4']),
         None => opcode,
     };
-    // Functions that load with these are `volatile` in CUDA's headers, so that programs wait in loops of them.
-    let hinted = ["ca", "cg", "cs", "lu"]
-        .iter()
-        .any(|word| instruction.has(word));
     match (base, first) {
-        ("ld", _) if is_strong(instruction) || hinted => Effect::Acts,
+        ("ld", _) if is_strong(instruction) => Effect::Acts,
         ("ld", _)
             if ["nc", "const", "param"]
                 .iter()
@@ -179,7 +162,7 @@ mod tests {
             ("ld.volatile.global.u32 $0, [$1]", Acts),
             ("ld.acquire.gpu.u32 $0, [$1]", Acts),
             ("ld.global.cv.u32 $0, [$1]", Acts),
-            ("ld.global.cg.u32 $0, [$1]", Acts),
+            ("ld.global.cg.u32 $0, [$1]", Reads),
             ("atom.add.v2.f32 {$0, $1}, [$2], {$3, $4}", Acts),
             ("red.add.f32 [$1], $2", Acts),
             ("st.u32 [$1], $2", Acts),
@@ -191,27 +174,17 @@ mod tests {
             ("an.instruction.of.another.year $0, $1", Acts),
             ("no ptx, [", Acts),
         ] {
-            assert_eq!(Effects::of(text).effect, expected, "{text}");
+            assert_eq!(Effect::of(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn the_most_of_all_instructions_counts_and_labels_are_jumps() {
+    fn the_most_of_all_instructions_counts() {
         let text = "{ ld.u32 $0, [$1]; add.u32 $0, $0, 1; st.u32 [$1], $0; }";
+        assert_eq!(Effect::of(text), Effect::Acts);
         assert_eq!(
-            Effects::of(text),
-            Effects {
-                effect: Effect::Acts,
-                jumps: false
-            }
-        );
-        let text = "{ AGAIN: add.u32 $0, $0, 1; bra AGAIN; }";
-        assert_eq!(
-            Effects::of(text),
-            Effects {
-                effect: Effect::None,
-                jumps: true
-            }
+            Effect::of("{ AGAIN: add.u32 $0, $0, 1; bra AGAIN; }"),
+            Effect::None
         );
     }
 }

@@ -1,6 +1,6 @@
 //! The inline PTX of Clang's and CUDA's headers, held against a second reading of what it does: its words, looked up in a list.
 
-use super::{Effect, Effects};
+use super::Effect;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -106,9 +106,7 @@ fn acts(template: &str) -> bool {
         let modifiers: Vec<&str> = parts.collect();
         let has = |words: &[&str]| modifiers.iter().any(|m| words.contains(m));
         match opcode {
-            "ld" => has(&[
-                "volatile", "relaxed", "acquire", "mmio", "ca", "cg", "cs", "cv", "lu",
-            ]),
+            "ld" => has(&["volatile", "relaxed", "acquire", "mmio", "cv"]),
             "mbarrier" => !has(&["pending_count"]),
             "clusterlaunchcontrol" => has(&["try_cancel"]),
             _ => {
@@ -138,19 +136,13 @@ fn what_headers_write_as_inline_ptx_is_known_to_act_or_to_compute() {
             found.len()
         );
         for Statement { template, declares } in found {
-            let effect = Effects::of(&template).effect;
+            let effect = Effect::of(&template);
             if (effect == Effect::Acts) != acts(&template) {
                 wrong.insert(format!("{effect:?}: {template}"));
             }
             if effect == Effect::Acts && !declares {
-                // Loads of many types: their space and hint suffice.
-                let parts = if template.starts_with("ld.") {
-                    3
-                } else {
-                    usize::MAX
-                };
                 let word = template.split_whitespace().next().unwrap_or_default();
-                undeclared.insert(word.split('.').take(parts).collect::<Vec<_>>().join("."));
+                undeclared.insert(word.to_owned());
             }
         }
     }

@@ -8,7 +8,7 @@ pub mod memory;
 mod parser;
 mod types;
 
-pub use effects::{Effect, Effects};
+pub use effects::Effect;
 pub use parser::{Guard, Instruction, Operand, Register, Statement, Template};
 pub use types::{Class, Kind};
 
