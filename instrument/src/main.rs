@@ -2,6 +2,7 @@
 
 mod assembly;
 mod children;
+mod constants;
 mod context;
 mod contraction;
 mod cpu;
@@ -153,8 +154,8 @@ fn instrument(arguments: &Arguments) -> Result<()> {
             // `sm_90a` is one of them.
             .and_then(|arch| arch.trim_end_matches(char::is_alphabetic).parse().ok());
         units::refuse_removed(&module, arch.unwrap_or(0))?;
-        globals::drop_host_tables(&module);
     }
+    constants::place_initial_values(&mut module);
     if arguments.at == Position::Late {
         // Code generation would infer spaces and merge neighbouring loads after we had counted them.
         // Literals first go where NVPTX puts them, as there: LLVM 22's inference breaks the module on generic ones.

@@ -1,8 +1,9 @@
 //! The device IR of a translation unit between Clang's front end and LLVM's optimiser, which Clang leaves out.
 //!
-//! What is corrected here is what the optimiser would draw conclusions from: see [`assembly`](crate::assembly).
+//! What is corrected here is what the optimiser would draw conclusions from: see [`assembly`](crate::assembly)
+//! and [`constants`](crate::constants).
 
-use crate::{assembly, ir};
+use crate::{assembly, constants, ir};
 use anyhow::{Context as _, Result};
 use std::path::PathBuf;
 
@@ -37,9 +38,15 @@ impl Prepare {
             std::fs::write(path, undeclared.concat())
                 .with_context(|| format!("failed to write {}", path.display()))?;
         }
+        constants::place(&mut module);
         let machine = ir::Machine::nvptx(&self.target_cpu)?;
         module.run_passes("reading the input", &self.passes, &machine)?;
         assembly::drop_unused(&module);
+        // Clang's front end gets the flag that forbids tables for `switch`, which nvcc does not make of numbers. Code generation may jump
+        // through tables.
+        for function in module.defined_functions() {
+            function.remove_string_attributes(|name| name == "no-jump-tables");
+        }
         module.write("the optimiser", &self.output)?;
         if self.print {
             print!("{}", module.print());

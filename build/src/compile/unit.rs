@@ -114,6 +114,8 @@ impl Builder {
             .and(self.cuda_flags(unit)?)
             .texts(["-O2", "-g1", "-c", "-emit-llvm"])
             .texts(FRONT_END_ONLY)
+            // nvcc makes no tables, which would count as accesses, of the numbers that a `switch` chooses from.
+            .text("-fno-jump-tables")
             // nvcc lets a lane hand a shuffle a value that nobody set; Clang would conclude that no such lane comes there.
             .texts(["-Xclang", "-no-enable-noundef-analysis"])
             .and(own_flags(unit.program, &unit.program.flags.device));

@@ -28,6 +28,7 @@ mod module;
 mod tests;
 mod types;
 mod value;
+mod variables;
 
 pub use attributes::Attribute;
 pub use builder::Builder;
