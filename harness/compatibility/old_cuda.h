@@ -48,4 +48,11 @@ static inline __device__ float nanf(const char *tag) { return __nv_nanf((const s
 #undef __managed__
 #define __managed__ _Pragma("GCC error \"Clang has no managed variables for CUDA; use cudaMallocManaged\"")
 
+/* Clang puts what is `const` into constant memory too. nvcc does so only with what says `__constant__`: the instrumenter looks for this
+   annotation (instrument/src/constants.rs). */
+#ifdef __CUDA_ARCH__
+#undef __constant__
+#define __constant__ __attribute__((constant, annotate("superstep-constant")))
+#endif
+
 #endif

@@ -254,7 +254,7 @@ impl Builder {
             .map(|unit| self.carried(unit, String::new()))
             .collect::<Result<_, _>>()?;
         let first = self.options.first_module;
-        let ir = carried.iter().map(|carried| carried.ir.clone());
+        let ir = carried.iter().map(|carried| carried.ir.optimised.clone());
         let records = carried.iter().map(|carried| &carried.record);
         let modules = if carried.iter().any(|carried| carried.unit.linked) {
             let linked = Record::linked(String::new(), records);

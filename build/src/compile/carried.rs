@@ -13,7 +13,7 @@ use super::error::BuildError;
 use super::hash::KeyHasher;
 use super::record::{self, Head, Record, SECTION};
 use super::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, Subject};
-use super::unit::{Instrumented, Module, Unit, own_flags, unit_name};
+use super::unit::{DeviceIr, Instrumented, Module, Unit, own_flags, unit_name};
 use super::{Program, depfile};
 use crate::manifest::Language;
 
@@ -31,7 +31,7 @@ pub struct CarryingObject {
 /// A CUDA file and its device code.
 pub(super) struct Carried<'a> {
     pub(super) unit: Unit<'a>,
-    pub(super) ir: PathBuf,
+    pub(super) ir: DeviceIr,
     pub(super) record: Record,
 }
 
@@ -45,7 +45,10 @@ impl Builder {
         let ir = self.device_ir(&unit)?;
         let bitcode = match self.runner.dry_run {
             Some(_) => Vec::new(),
-            None => fs::read(&ir).map_err(BuildError::io("read", &ir))?,
+            None => {
+                let file = &ir.optimised;
+                fs::read(file).map_err(BuildError::io("read", file))?
+            }
         };
         let head = Head {
             name: unit.unit.file.display().to_string(),
@@ -111,7 +114,7 @@ impl Builder {
             fs::read_to_string(path).unwrap_or_default()
         };
         let mut dependencies = depfile::parse(&beside(&object, DEPENDENCIES));
-        dependencies.extend(depfile::parse(&beside(&carried.ir, DEPENDENCIES)));
+        dependencies.extend(depfile::parse(&beside(&carried.ir.front_end, DEPENDENCIES)));
         // What the cache holds may vanish from it.
         dependencies.retain(|path| !path.starts_with(self.runner.cache.root()));
         let mut seen = std::collections::HashSet::new();
@@ -135,23 +138,30 @@ impl Builder {
     /// The device code of the only unit of `program`, without probes, as `kind`: ptx, cubin or fatbin.
     pub fn device_code_as(&self, program: &Program, kind: &str) -> Result<PathBuf, BuildError> {
         let carried = self.carried(only_unit(program, false), String::new())?;
-        let ir = carried.ir;
-        let module = Module::new(program, 0, &carried.record, vec![ir.clone()]);
         if kind == "fatbin" {
-            let code = Instrumented {
-                probe: None,
-                as_resident: false,
-                table: ir.clone(),
-                bitcode: ir,
-            };
-            return self.fatbin(&module, &code);
+            return self.fatbin_of(&carried);
         }
+        let ir = carried.ir.optimised;
+        let module = Module::new(program, 0, &carried.record, vec![ir.clone()]);
         let ptx = self.ptx(&module, &ir)?;
         if kind == "ptx" {
             return Ok(ptx);
         }
         let cubins = self.cubins(&module, &ptx)?;
         Ok(cubins.into_iter().next().unwrap_or(ptx))
+    }
+
+    /// The GPU binaries of a unit, without probes.
+    pub(super) fn fatbin_of(&self, carried: &Carried<'_>) -> Result<PathBuf, BuildError> {
+        let ir = &carried.ir.optimised;
+        let module = Module::new(carried.unit.program, 0, &carried.record, vec![ir.clone()]);
+        let code = Instrumented {
+            probe: None,
+            as_resident: false,
+            table: ir.clone(),
+            bitcode: ir.clone(),
+        };
+        self.fatbin(&module, &code)
     }
 
     /// The object that registers all relocatable device code in `files`, linked; `None` when there is none.

@@ -9,7 +9,8 @@ use super::Program;
 use super::builder::{Builder, Parts};
 use super::error::BuildError;
 use super::stage::{Args, BITCODE, LIBRARY, Subject};
-use super::unit::Inserted;
+use super::support::DEVICE_PASSES;
+use super::unit::{FRONT_END_ONLY, Inserted};
 use crate::probe::{self, Probe as Definition};
 
 /// What starts a program without and with a probe. Both do the same work.
@@ -68,8 +69,10 @@ impl Builder {
         let args = self
             .device_flags()
             .texts(on_cpu.then_some("-DSUPERSTEP_CPU"))
-            .texts(["-emit-llvm", "-c"]);
-        self.beside("probe handler", probe, path, args, source, BITCODE)
+            .texts(["-emit-llvm", "-c"])
+            .texts(FRONT_END_ONLY);
+        let front_end = self.beside("probe handler", probe, path, args, source, BITCODE)?;
+        self.prepare(subject(probe, path), &front_end, DEVICE_PASSES)
     }
 
     /// The probe's own code on the host: a library that the program loads.
@@ -99,17 +102,22 @@ impl Builder {
         source: PathBuf,
         output: &'static str,
     ) -> Result<PathBuf, BuildError> {
-        let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
-        let subject = Subject {
-            name: &probe.spec.name,
-            folder: folder.unwrap_or(Path::new(".")),
-        };
         let args = args
             .place("-I", &self.installation.folder("probes/include")?)
             .text("-I.")
             .reading_headers()
             .input(source);
         let tool = &self.tools.clangxx;
-        self.runner.file(name, tool, subject, args, output)
+        self.runner
+            .file(name, tool, subject(probe, file), args, output)
+    }
+}
+
+/// `file` of a probe, which is compiled in its folder.
+fn subject<'a>(probe: &'a Definition, file: &'a Path) -> Subject<'a> {
+    let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
+    Subject {
+        name: &probe.spec.name,
+        folder: folder.unwrap_or(Path::new(".")),
     }
 }

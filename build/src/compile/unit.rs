@@ -1,5 +1,6 @@
 //! The stages of one translation unit, and of one piece of device code.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use superstep_trace::{Backend, Probe, Protocol};
@@ -11,15 +12,20 @@ use super::gpu::Waits;
 use super::linked;
 use super::record::Record;
 use super::stage::{Args, BITCODE, LIBRARY, OBJECT, Stage, Subject, Tool};
-use crate::manifest::{Language, TranslationUnit};
+use crate::manifest::{Flags, Language, TranslationUnit};
 
 pub(super) const DEVICE_IR: &str = "device IR";
 pub(super) const INSTRUMENT: &str = "instrument";
+
+/// Stops Clang before LLVM's optimiser, which the instrumenter runs ([`Builder::prepare`]).
+pub(super) const FRONT_END_ONLY: [&str; 2] = ["-Xclang", "-disable-llvm-passes"];
+const UNDECLARED: &str = "undeclared.txt";
 
 const TABLE: &str = "table.json";
 const EXPLANATION: &str = "explanation.json";
 
 /// One translation unit of a program.
+#[derive(Clone)]
 pub(super) struct Unit<'a> {
     pub(super) program: &'a Program,
     pub(super) unit: &'a TranslationUnit,
@@ -28,6 +34,22 @@ pub(super) struct Unit<'a> {
     pub(super) name: String,
     /// Whether its device code may use that of other units.
     pub(super) linked: bool,
+}
+
+/// The device IR of a unit.
+pub(super) struct DeviceIr {
+    /// From Clang's front end, beside the list of the headers that it read.
+    pub(super) front_end: PathBuf,
+    pub(super) optimised: PathBuf,
+}
+
+impl DeviceIr {
+    /// Whether it has inline PTX that stock Clang might leave out, though it does more than compute.
+    pub(super) fn has_undeclared_effects(&self) -> Result<bool, BuildError> {
+        let list = self.optimised.with_file_name(UNDECLARED);
+        let size = fs::metadata(&list).map_err(BuildError::io("read", &list))?;
+        Ok(size.len() > 0)
+    }
 }
 
 /// One piece of device code: that of a CUDA file, or of several that are linked.
@@ -87,14 +109,49 @@ pub(super) struct Instrumented {
 
 impl Builder {
     /// Stage 1: the device IR of a unit, the same for every backend and probe.
-    pub(super) fn device_ir(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {
+    pub(super) fn device_ir(&self, unit: &Unit<'_>) -> Result<DeviceIr, BuildError> {
         let args = Args::of(["-x", "cuda", "--cuda-device-only"])
             .and(self.cuda_flags(unit)?)
             .texts(["-O2", "-g1", "-c", "-emit-llvm"])
+            .texts(FRONT_END_ONLY)
+            // nvcc makes no tables, which would count as accesses, of the numbers that a `switch` chooses from.
+            .text("-fno-jump-tables")
             // nvcc lets a lane hand a shuffle a value that nobody set; Clang would conclude that no such lane comes there.
             .texts(["-Xclang", "-no-enable-noundef-analysis"])
             .and(own_flags(unit.program, &unit.program.flags.device));
-        self.compile(DEVICE_IR, unit, args, BITCODE)
+        let front_end = self.compile(DEVICE_IR, unit, args, BITCODE)?;
+        let subject = Subject {
+            name: &unit.name,
+            folder: &unit.program.folder,
+        };
+        let passes = format!("default<O{}>", optimisation(&unit.program.flags));
+        let optimised = self.prepare(subject, &front_end, &passes)?;
+        Ok(DeviceIr {
+            front_end,
+            optimised,
+        })
+    }
+
+    /// Optimises the device code of Clang's front end, as Clang would, once inline PTX says what it does to memory.
+    pub(super) fn prepare(
+        &self,
+        subject: Subject<'_>,
+        front_end: &Path,
+        passes: &str,
+    ) -> Result<PathBuf, BuildError> {
+        let gpu = format!("sm_{}", self.options.lowest_arch());
+        let args = Args::of(["prepare", "--target-cpu", &gpu, "--passes", passes])
+            .input(front_end)
+            .output("-o", BITCODE)
+            .output("--undeclared", UNDECLARED);
+        let stage = Stage {
+            name: "optimise",
+            subject,
+            tool: &self.tools.instrumenter,
+            args,
+            outputs: &[BITCODE, UNDECLARED],
+        };
+        Ok(stage.run(&self.runner)?.join(BITCODE))
     }
 
     /// Stage 2: the probes, and for the CPU the retargeting.
@@ -261,7 +318,7 @@ impl Builder {
     ) -> Result<PathBuf, BuildError> {
         let source = unit.program.folder.join(&unit.unit.file);
         if self.runner.dry_run.is_none() {
-            std::fs::metadata(&source).map_err(BuildError::source(&source))?;
+            fs::metadata(&source).map_err(BuildError::source(&source))?;
         }
         // The result must not depend on where the sources lie.
         let args = args
@@ -319,6 +376,18 @@ pub(super) fn own_flags(program: &Program, side: &[String]) -> Args {
     let include = (program.include.iter()).map(|folder| format!("-I{}", folder.display()));
     let flags = program.flags.all.iter().chain(side);
     Args::of(include).texts(flags.filter(|flag| !linked::asks(flag)))
+}
+
+/// How much Clang would optimise device code: what the last `-O` says.
+fn optimisation(flags: &Flags) -> &str {
+    let flags = flags.all.iter().chain(&flags.device);
+    match flags.filter_map(|flag| flag.strip_prefix("-O")).next_back() {
+        None => "2",
+        Some("" | "g") => "1",
+        Some("fast") => "3",
+        Some(level @ ("0" | "1" | "2" | "s" | "z")) => level,
+        Some(_) => "3",
+    }
 }
 
 /// What messages call a unit: program and file.

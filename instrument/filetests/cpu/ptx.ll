@@ -7,7 +7,7 @@ define ptx_kernel void @k(ptr %g, i32 %a, i32 %b) {
   store float %fused, ptr %g
   %carried = call i32 asm "{ .reg .u32 t; add.cc.u32 t, $1, $2; addc.u32 $0, 0, 0; }", "=r,r,r"(i32 %a, i32 %b)
   store i32 %carried, ptr %g
-  %unused = call i32 asm "nothing.of.this $0;", "=r"()
+  %unused = call i32 asm "istypep.texref $0, $1;", "=r,l"(ptr %g) memory(none)
   %chosen = call i32 asm "{ .reg .pred p; setp.gt.s32 p, $1, 7; @p bra L; add.u32 $0, $0, 1; L: }", "=r,r,0"(i32 %a, i32 %b)
   store i32 %chosen, ptr %g
   ret void

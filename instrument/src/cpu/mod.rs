@@ -193,7 +193,7 @@ fn make_local(module: &Module) {
             variable.make_internal();
         }
         // The host writes constants with cudaMemcpyToSymbol: they may not lie in read-only memory.
-        if variable.ty().address_space() == 4 {
+        if variable.ty().address_space() == 4 || variable.is_externally_initialized() {
             variable.set_constant(false);
         }
     }

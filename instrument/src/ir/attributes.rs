@@ -71,6 +71,11 @@ macro_rules! attributed {
                 self.add_attribute_at(WHOLE, attribute.create());
             }
 
+            /// Whether the whole has the attribute `name`.
+            pub fn has_attribute(self, name: &str) -> bool {
+                self.attribute_at(WHOLE, name).is_some()
+            }
+
             /// Removes the attribute `name` from all places.
             pub fn remove_attribute(self, name: &str) {
                 let kind = attribute_kind(name);
@@ -110,11 +115,6 @@ attributed!(
 );
 
 impl Function<'_> {
-    /// Whether the function itself has the attribute `name`.
-    pub fn has_attribute(self, name: &str) -> bool {
-        self.attribute_at(WHOLE, name).is_some()
-    }
-
     /// Alignment of what parameter `index` points to, where that is promised.
     pub fn promised_alignment_bytes(self, index: u32) -> Option<u64> {
         let attribute = self.attribute_at(index + 1, "align")?;
@@ -151,5 +151,22 @@ impl Function<'_> {
                 }
             }
         }
+    }
+}
+
+impl Call<'_> {
+    /// Says something of the call that means nothing to LLVM.
+    pub fn add_mark(self, name: &str) {
+        let (bytes, length) = (name.as_ptr().cast(), name.len() as c_uint);
+        // SAFETY: the context is alive; LLVM copies as many bytes as it is told, none of the value.
+        let mark = unsafe { LLVMCreateStringAttribute(context(), bytes, length, bytes, 0) };
+        self.add_attribute_at(WHOLE, mark);
+    }
+
+    /// Whether [`add_mark`](Self::add_mark) said `name` of it.
+    pub fn is_marked(self, name: &str) -> bool {
+        let (bytes, length) = (name.as_ptr().cast(), name.len() as c_uint);
+        // SAFETY: a call that is alive; LLVM reads as many bytes as it is told. An absent attribute is null.
+        unsafe { !LLVMGetCallSiteStringAttribute(self.raw(), WHOLE, bytes, length).is_null() }
     }
 }

@@ -28,6 +28,7 @@ mod module;
 mod tests;
 mod types;
 mod value;
+mod variables;
 
 pub use attributes::Attribute;
 pub use builder::Builder;
@@ -39,7 +40,7 @@ pub use module::{Intrinsic, Linkage, Module, ModuleError};
 pub use types::{Type, TypeKind};
 pub use value::{Global, Opcode, Value, ValueKind, Variable};
 
-use llvm_sys::core::{LLVMContextCreate, LLVMDisposeMessage};
+use llvm_sys::core::{LLVMContextCreate, LLVMContextSetDiscardValueNames, LLVMDisposeMessage};
 use llvm_sys::prelude::LLVMContextRef;
 use std::ffi::{CStr, CString, c_char};
 
@@ -55,6 +56,12 @@ fn context() -> LLVMContextRef {
         };
     }
     CONTEXT.with(|context| *context)
+}
+
+/// Has LLVM give no names to values in functions from now on, as Clang does.
+pub fn discard_names() {
+    // SAFETY: the context is alive.
+    unsafe { LLVMContextSetDiscardValueNames(context(), 1) }
 }
 
 /// Text that LLVM lends, as an owned string.

@@ -166,7 +166,7 @@ impl Module {
     }
 
     /// Deletes what others supersede, which constants may still name.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         for (old, new) in self.superseded.take() {
             // SAFETY: two different globals of one type, both of this module and neither deleted before (`supersede`). No handle
             // exists, of the old one or of constants that name it: the module is borrowed by `&mut`.
