@@ -424,8 +424,7 @@ impl One<'_> {
         };
         let now = Golden::new(scan, totals, build, &self.record.inputs, same);
         let summary = &suite.progress.summary;
-        let folder = folder.join(&suite.suite.name);
-        let path = golden_file(&folder, name, &summary.size, summary.backend);
+        let path = golden_file(folder, name, &summary.size, summary.backend);
         if suite.options.bless && !self.record.verification.iter().any(Check::failed) {
             now.write(&path)?;
         }
