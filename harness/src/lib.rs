@@ -21,6 +21,6 @@ pub use session::{Fetched, Prepared, Session};
 pub use sizes::ByteSize;
 pub use suite::{
     AnalysisOptions, Case, Execution, Kind, ProgramChoice, Resume, Run, Running, Selection,
-    SuiteOptions, SuiteRun,
+    SuiteOptions, SuiteRun, golden_folder,
 };
 pub use verify::{check_manifest, check_runtime, in_situ_equal};

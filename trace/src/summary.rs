@@ -79,6 +79,25 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// The summary of a run in which nothing has happened.
+    pub fn new(backend: Backend) -> Self {
+        Summary {
+            schema_version: SUMMARY_SCHEMA_VERSION,
+            backend,
+            device: DeviceInfo::default(),
+            process: None,
+            launches: 0,
+            kernel_ns: 0,
+            kernels: Vec::new(),
+            records_lost: 0,
+            faults: Vec::new(),
+            warnings: Vec::new(),
+            counts: None,
+            bad_addresses: 0,
+            opaque: Vec::new(),
+        }
+    }
+
     /// Writes the summary, at once: a reader sees the old file or the new one.
     ///
     /// # Errors

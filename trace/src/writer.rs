@@ -1,6 +1,7 @@
 //! Writes a capture folder, from several threads at once.
 
 use crate::builder::ChunkBuilder;
+use crate::capture::stream_files;
 use crate::container::{COLUMNS_VERSION, CTA_BLOCKS_VERSION, ChunkFile, Kind, Role, SealedChunk};
 use crate::error::{Result, TraceError};
 use crate::event::TimedEvent;
@@ -157,6 +158,29 @@ fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
     }
 }
 
+/// Ends the files of the capture in `folder` in place of its program, which ended without doing so. A file that has its end is left alone.
+///
+/// # Errors
+/// [`TraceError::InUse`]: the program still runs. A file is damaged or cannot be written.
+pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
+    let lock = std::fs::File::open(folder).map_err(TraceError::io("open", folder))?;
+    let begun = Instant::now();
+    // A process that was killed holds the lock until the system has taken it apart.
+    while let Err(TryLockError::WouldBlock) = lock.try_lock() {
+        if begun.elapsed() > FINISH_PATIENCE {
+            let path = folder.to_owned();
+            return Err(TraceError::InUse { path });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for stream in stream_files(folder)? {
+        let path = folder.join(stream_file_name(stream));
+        ChunkFile::end(path, Role::Stream, SealedChunk::new(Kind::END, 0, 0, &[]))?;
+    }
+    let end = json_chunk(Kind::END, outcome);
+    ChunkFile::end(folder.join(EVENTS_FILE), Role::Events, end)
+}
+
 /// Writes the accesses of one stream; clones write to the same file.
 #[derive(Clone)]
 pub struct StreamWriter {
@@ -287,6 +311,38 @@ mod tests {
         first.finish(&Outcome::Finished).unwrap();
         drop(first);
         assert!(create().is_ok(), "an older capture is replaced");
+    }
+
+    #[test]
+    fn a_capture_is_ended_for_a_program_that_did_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (events, stream) = (EVENTS_FILE.to_owned(), stream_file_name(StreamId(0)));
+        let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
+        let launch = testing::launch("_Zk", 1, 32);
+        capture.event(&Event::Launch(launch.clone())).unwrap();
+        let mut chunk = ChunkBuilder::new(launch.launch);
+        chunk.push(&crate::AccessGroup {
+            mask: 3,
+            ..crate::AccessGroup::EMPTY
+        });
+        capture.stream(StreamId(0)).unwrap().write(chunk).unwrap();
+        let end = || end_capture(folder.path(), &Outcome::Finished);
+        assert!(matches!(end(), Err(TraceError::InUse { .. })));
+        drop(capture);
+        for name in [&events, &stream] {
+            let whole = std::fs::read(folder.path().join(name)).unwrap();
+            std::fs::write(folder.path().join(name), &whole[..whole.len() - 1]).unwrap();
+            assert!(matches!(end(), Err(TraceError::Damaged { .. })));
+            std::fs::write(folder.path().join(name), whole).unwrap();
+        }
+        for _ in 0..2 {
+            end().unwrap();
+            let read = Capture::open(folder.path()).unwrap();
+            assert!(read.complete, "{:?}", read.problems);
+            assert_eq!(read.outcome, Some(Outcome::Finished));
+            let launches: Vec<_> = read.launches().map(|it| it.chunks.len()).collect();
+            assert_eq!(launches, [1]);
+        }
     }
 
     #[test]

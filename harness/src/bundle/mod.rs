@@ -103,10 +103,6 @@ impl Bundle {
         self.folder.join("suites").join(&self.info.suite)
     }
 
-    pub fn golden(&self) -> PathBuf {
-        self.folder.join("golden")
-    }
-
     /// Folder that stands in for the suite's data.
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")

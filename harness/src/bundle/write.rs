@@ -17,7 +17,7 @@ use super::{BundleInfo, RECIPE, SCHEMA_VERSION};
 use crate::results::write_json;
 use crate::session::{Session, SourceHashes};
 use crate::sizes::size;
-use crate::suite::golden_file;
+use crate::suite::{golden_file, golden_folder};
 
 #[derive(Debug, Default)]
 pub struct Programs {
@@ -285,7 +285,7 @@ fn clear(folder: &Path) -> Result<(), Failure> {
 
 fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let suite = parts.suite;
-    let golden = parts.session.golden_folder(suite);
+    let golden = golden_folder(suite);
     let place = folder.join("suites").join(&suite.name);
     let of_suite = |name: &Path| copy(&suite.folder.join(name), &place.join(name), None);
     of_suite(Path::new("suite.yaml"))?;
@@ -301,16 +301,10 @@ fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
                 input.sources.shipped.as_deref().map_or(Ok(()), of_suite)?;
             }
             let backend = parts.session.build.backend;
-            let file =
-                |golden: &Path| golden_file(&golden.join(&suite.name), name, size_name, backend);
-            let from = golden.as_deref().map(file);
-            if let Some((from, file)) = from
-                .as_deref()
-                .and_then(|path| Some((path, path.file_name()?)))
-                && from.is_file()
-            {
+            let from = golden_file(&golden, name, size_name, backend);
+            if let Some(file) = from.file_name().filter(|_| from.is_file()) {
                 let to = folder.join("golden").join(&suite.name).join(file);
-                copy(from, &to, None)?;
+                copy(&from, &to, None)?;
             }
         }
     }

@@ -11,6 +11,7 @@ use superstep_report::run_summary::{
 use superstep_trace::{Capture, Proof};
 
 use super::execute::{Case, Kind, Run};
+use super::processes;
 use super::{SuiteRun, analyse, failed, golden_file, repeat};
 use crate::capture;
 use crate::results::Step;
@@ -190,6 +191,7 @@ impl One<'_> {
         for run in [&native, &traced, &counted] {
             self.add_checks(verify::check_runtime(run.files.name, &run.summary));
         }
+        self.add_checks(processes::early_ends(&traced.early));
         Ok(Runs {
             native,
             traced,
@@ -424,8 +426,7 @@ impl One<'_> {
         };
         let now = Golden::new(scan, totals, build, &self.record.inputs, same);
         let summary = &suite.progress.summary;
-        let folder = folder.join(&suite.suite.name);
-        let path = golden_file(&folder, name, &summary.size, summary.backend);
+        let path = golden_file(folder, name, &summary.size, summary.backend);
         if suite.options.bless && !self.record.verification.iter().any(Check::failed) {
             now.write(&path)?;
         }

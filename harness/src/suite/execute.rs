@@ -11,7 +11,7 @@ use superstep_report::run_summary::Same;
 
 use super::Execution;
 use super::options::default_memory_limit_bytes;
-use super::processes::{self, ProcessRun};
+use super::processes::{self, EarlyEnd, ProcessRun};
 use crate::results::write_json;
 use crate::session::SourceHashes;
 use crate::verify::{RunFiles, read_text};
@@ -63,6 +63,7 @@ pub struct Run {
     pub summary: Result<Summary, String>,
     /// Those that launched kernels, where there are several.
     pub processes: Vec<ProcessRun>,
+    pub early: Vec<EarlyEnd>,
     pub inputs: Vec<InputUsed>,
     stderr: PathBuf,
 }
@@ -171,7 +172,8 @@ impl Case<'_> {
             // A program may have removed its input itself.
             let _ = fs::remove_file(work.join(&input.name));
         }
-        let left = processes::collect(&place, capture)?;
+        let is_over = matches!(outcome.end, End::Exited(_));
+        let left = processes::collect(&place, capture, is_over)?;
         Ok(Run {
             files: RunFiles {
                 any_order: !left.processes.is_empty(),
@@ -182,6 +184,7 @@ impl Case<'_> {
             },
             summary: left.summary,
             processes: left.processes,
+            early: left.early,
             outcome,
             inputs,
             stderr: spec.stderr,

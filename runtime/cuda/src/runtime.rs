@@ -8,6 +8,7 @@ use crate::ffi;
 use crate::graphs::Graphs;
 use crate::imported::Imported;
 use crate::in_situ::InSitu;
+use crate::interpose::ends;
 use crate::lanes::{Lane, Lanes, Transport};
 use crate::modules::{Kernel, Modules};
 use crate::monitor::Monitor;
@@ -116,6 +117,7 @@ impl Runtime {
         HOOK.call_once(|| {
             // SAFETY: the handler is a plain function of this library, which is never unloaded before exit.
             unsafe { libc::atexit(at_exit) };
+            ends::install();
             signals::install();
         });
     }
@@ -336,19 +338,25 @@ impl Runtime {
     pub fn quiesce(&self) {
         self.lanes.stop(STALL);
         self.note_totals();
-        let counted = self.graphs.wait_for_counts(STALL);
-        if !counted
-            || self
-                .monitor
-                .get()
-                .is_some_and(|monitor| !monitor.wait(STALL))
-        {
-            self.session.fault(
-                "the device did not finish its work; the last launches are not in the results",
-            );
+        let monitor = self.monitor.get();
+        if monitor.is_some_and(|monitor| !monitor.wait(STALL)) {
+            self.not_finished();
         } else {
-            self.in_situ.finish(self);
+            self.write_rest();
         }
+    }
+
+    /// Waits for what no launch waits for, and writes it.
+    pub fn write_rest(&self) {
+        match self.graphs.wait_for_counts(STALL) {
+            true => self.in_situ.finish(self),
+            false => self.not_finished(),
+        }
+    }
+
+    fn not_finished(&self) {
+        (self.session)
+            .fault("the device did not finish its work; the last launches are not in the results");
     }
 
     /// Leaves in the capture what came over the bus, for `superstep-bench capture` and whoever looks for it.

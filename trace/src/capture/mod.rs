@@ -9,6 +9,7 @@ use crate::container::{ChunkReader, GROUP_COLUMNS_VERSION, Role};
 use crate::error::{Result, TraceError};
 use crate::writer::EVENTS_FILE;
 use crate::{AccessGroup, Header, LaunchId, ModuleTable, Outcome, SiteTable, StreamId, Watch};
+pub(crate) use open::stream_files;
 use rayon::prelude::*;
 use replay::Timeline;
 pub use replay::{LaunchRecord, Moment, Replay, Step};
@@ -110,7 +111,7 @@ impl Capture {
         let ended = capture.outcome.is_some();
         if !ended && !capture.damaged {
             capture.problems.push(format!(
-                "{} has no end: the program was killed, or is still running",
+                "{} has no end: the program was killed, ended without its exit handlers, or is still running",
                 events.path().display()
             ));
         }

@@ -233,7 +233,7 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
     Ok(capture)
 }
 
-fn stream_files(folder: &Path) -> Result<Vec<StreamId>> {
+pub(crate) fn stream_files(folder: &Path) -> Result<Vec<StreamId>> {
     let mut ids = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(TraceError::unreadable(folder))? {
         let name = entry.map_err(TraceError::unreadable(folder))?.file_name();

@@ -1,8 +1,8 @@
 //! Seals chunks and appends them to a file.
 
 use super::{
-    CHUNK_HEADER_BYTES, CHUNK_MAGIC, EVENTS_VERSION, FILE_HEADER_BYTES, FLAG_HEAD, FLAG_ZSTD,
-    FORMAT_VERSION, HEAD_LENGTH_BYTES, Kind, MAGIC, MAX_CHUNK_BYTES, Role,
+    CHUNK_HEADER_BYTES, CHUNK_MAGIC, ChunkReader, EVENTS_VERSION, FILE_HEADER_BYTES, FLAG_HEAD,
+    FLAG_ZSTD, FORMAT_VERSION, HEAD_LENGTH_BYTES, Kind, MAGIC, MAX_CHUNK_BYTES, Problem, Role,
 };
 use crate::error::{Result, TraceError};
 use std::borrow::Cow;
@@ -171,6 +171,23 @@ impl ChunkFile {
         }
         std::fs::rename(&part, &this.path).map_err(TraceError::io("create", &this.path))?;
         Ok(this)
+    }
+
+    /// Adds a last chunk to a file that nobody writes any more, unless it has one.
+    pub(crate) fn end(path: PathBuf, role: Role, mut last: SealedChunk) -> Result<()> {
+        let reader = ChunkReader::open(&path, role)?;
+        if let Some(problem) = reader.problem {
+            let (Problem::CutOff { offset } | Problem::Damaged { offset, .. }) = problem;
+            let reason = "its last chunk is not whole, so that it cannot be ended";
+            return Err(TraceError::damaged(&path, offset, reason));
+        }
+        if (reader.chunks.last()).is_some_and(|chunk| chunk.kind == Kind::END) {
+            return Ok(());
+        }
+        let file = File::options().append(true).open(&path);
+        let chunk = last.number(reader.chunks.len() as u32);
+        let written = file.and_then(|mut file| file.write_all(chunk));
+        written.map_err(TraceError::io("write", path))
     }
 
     /// Raises the version in the header that is written already, where that is older.

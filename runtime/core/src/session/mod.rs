@@ -3,6 +3,7 @@
 mod caller;
 mod capture;
 mod in_situ;
+mod journal;
 mod launch;
 mod memory;
 mod opaque;
@@ -19,7 +20,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use superstep_trace::{
-    AllocationId, Backend, CaptureWriter, Chooser, ChunkBuilder, DeviceInfo, Event,
+    AllocationId, Backend, CaptureWriter, Chooser, ChunkBuilder, DeviceInfo, Event, Journal,
     KernelResources, KernelTotals, Launch, LaunchCounts, LaunchEnd, LaunchOutcome, LaunchSums,
     ModuleTable, Parts, Recorded, SiteId, StreamId, StreamWriter, TraceError,
 };
@@ -72,7 +73,10 @@ pub struct Session {
     registry: &'static Registry,
     start_unix_ns: u64,
     start: Instant,
+    device: OnceLock<DeviceInfo>,
     state: Mutex<State>,
+    /// May be locked with `state` locked, not the other way round.
+    journal: Mutex<JournalState>,
     shadow: Option<Shadow>,
     messages: Mutex<Messages>,
     records_lost: AtomicU64,
@@ -81,7 +85,6 @@ pub struct Session {
 
 #[derive(Default)]
 struct State {
-    device: DeviceInfo,
     capture: CaptureState,
     /// What modules allocated before the program did anything.
     early: Vec<Event>,
@@ -129,6 +132,15 @@ enum CaptureState {
 }
 
 #[derive(Default)]
+enum JournalState {
+    #[default]
+    Unopened,
+    Open(Journal),
+    /// Not asked for, failed, or the summary is there.
+    Closed,
+}
+
+#[derive(Default)]
 struct Messages {
     faults: Vec<String>,
     warnings: Vec<String>,
@@ -152,7 +164,9 @@ impl Session {
             registry,
             start_unix_ns: process::unix_ns(),
             start: Instant::now(),
+            device: OnceLock::new(),
             state: Mutex::new(state),
+            journal: Mutex::default(),
             shadow: None,
             messages: Mutex::default(),
             records_lost: AtomicU64::new(0),
@@ -166,40 +180,57 @@ impl Session {
     /// and the defaults are taken.
     pub fn global(backend: Backend) -> &'static Session {
         static SESSION: OnceLock<Session> = OnceLock::new();
-        let session = SESSION.get_or_init(|| match Config::from_environment() {
-            Ok(config) => Session::new(config, backend, registry()),
-            Err(error) => {
-                let outputs = ["SUPERSTEP_SUMMARY", "SUPERSTEP_CAPTURE"];
-                let lookup = |name: &str| environment(name).filter(|_| outputs.contains(&name));
-                let config = Config::from_lookup(lookup).unwrap_or_default();
-                let session = Session::new(config, backend, registry());
+        let session = SESSION.get_or_init(|| {
+            let (config, error) = match Config::from_environment() {
+                Ok(config) => (config, None),
+                Err(error) => {
+                    let outputs = ["SUPERSTEP_SUMMARY", "SUPERSTEP_CAPTURE"];
+                    let lookup = |name: &str| environment(name).filter(|_| outputs.contains(&name));
+                    let config = Config::from_lookup(lookup).unwrap_or_default();
+                    (config, Some(error))
+                }
+            };
+            let session = Session::new(config, backend, registry());
+            // A journal from the beginning, as the program may use no CUDA before it ends.
+            session.note(|_| Ok(()));
+            if let Some(error) = error {
                 session.fault(error);
-                session
             }
+            session
         });
         forks::watch(session);
         session
     }
 
-    /// The lock that a fork waits for, so that the new process finds it free.
+    /// The locks that a fork waits for, so that the new process finds them free.
     pub(crate) fn hold(&self) {
         std::mem::forget(self.state.lock());
+        std::mem::forget(self.journal.lock());
     }
 
     /// # Safety
     /// The calling thread has called [`hold`](Self::hold), or its copy before a fork has.
     pub(crate) unsafe fn release(&self) {
         // SAFETY: the caller's promise.
-        unsafe { self.state.force_unlock() };
+        unsafe {
+            self.journal.force_unlock();
+            self.state.force_unlock();
+        }
     }
 
-    /// In a forked process that holds the lock: whether the program had begun. Then the capture is the parent's, and closed here.
+    /// In a forked process that holds the locks: whether the program had begun. Then the capture is the parent's, and closed here. The
+    /// journal is the parent's in any case.
     pub(crate) fn leave_to_parent(&self) -> bool {
-        // SAFETY: this process has one thread, which holds the lock.
-        let state = unsafe { &mut *self.state.data_ptr() };
+        // SAFETY: this process has one thread, which holds the locks.
+        let (state, journal) = unsafe {
+            let state = &mut *self.state.data_ptr();
+            (state, &mut *self.journal.data_ptr())
+        };
         let has_begun = !matches!(state.capture, CaptureState::Unopened);
+        *journal = JournalState::Unopened;
         if has_begun {
             state.capture = CaptureState::Closed;
+            *journal = JournalState::Closed;
         }
         has_begun
     }
@@ -214,7 +245,12 @@ impl Session {
 
     /// Says which device runs the kernels; call before the first event.
     pub fn set_device(&self, device: DeviceInfo) {
-        self.state.lock().device = device;
+        self.note(|journal| journal.device(&device));
+        self.device.get_or_init(|| device);
+    }
+
+    fn device(&self) -> DeviceInfo {
+        self.device.get().cloned().unwrap_or_default()
     }
 
     /// Number of the stream with the runtime's handle `handle`: 0 for the default stream (handles 0, 1 and 2), the next free number for one not seen yet.
@@ -247,6 +283,7 @@ impl Session {
         let totals = state.kernels.of(&launch.kernel);
         totals.launches += 1;
         totals.ns += elapsed_ns;
+        self.note(|journal| journal.launch(&launch.kernel, elapsed_ns));
         let end = LaunchEnd {
             stream: launch.stream,
             launch: launch.launch,
@@ -274,6 +311,7 @@ impl Session {
     /// Keeps what a kernel takes of a multiprocessor.
     pub fn kernel_resources(&self, kernel: &str, resources: KernelResources) {
         self.state.lock().kernels.of(kernel).resources = Some(resources);
+        self.note(|journal| journal.resources(kernel, resources));
     }
 
     /// Writes a chunk of a launch and leaves the builder empty. A failure becomes a fault, and the accesses count as lost.
@@ -293,7 +331,7 @@ impl Session {
         }
     }
 
-    fn note(&self, event: impl FnOnce(u64) -> Event) {
+    fn numbered(&self, event: impl FnOnce(u64) -> Event) {
         let mut state = self.state.lock();
         let event = event(state.sequence());
         self.event(&mut state, &event);
@@ -384,6 +422,7 @@ impl Session {
             sites: counts.map(|(site, count)| (site.0, count)).collect(),
         };
         let mut state = self.state.lock();
+        self.note(|journal| journal.counts(&counts));
         state.counts.get_or_insert_default().push(counts);
     }
 }

@@ -230,6 +230,30 @@ fn a_fault_makes_the_run_void_but_loses_nothing() {
 }
 
 #[test]
+fn a_journal_is_there_until_the_summary_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session(folder.path());
+    session.set_device(DeviceInfo {
+        name: "x".into(),
+        ..DeviceInfo::default()
+    });
+    session.warning("odd");
+    let launch = begin(&session, 0, "_Zk");
+    session.site_counts(&launch, [(SiteId(1), 7), (SiteId(2), 0)]);
+    session.launch_end(&launch, 0, 5, LaunchOutcome::Completed);
+    session.opaque_launch(StreamId(0), Some("_Zo"), None, None);
+    session.records_lost(1);
+    session.bad_addresses(2);
+    session.fault("wrong");
+    let journal = superstep_trace::Journal::beside(&folder.path().join("summary.json"));
+    let read = Summary::from_journal(&journal).unwrap();
+    assert_eq!(read, session.summary().unwrap());
+    session.finish_at_exit();
+    assert!(!journal.exists());
+    assert_eq!(read, summary(folder.path()));
+}
+
+#[test]
 fn a_capture_that_cannot_be_written_is_a_fault_and_the_program_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("capture"), "a file is in the way").unwrap();
