@@ -21,6 +21,7 @@ mod cache;
 mod carried;
 mod compatibility;
 mod constants;
+pub(crate) mod default_stream;
 mod depfile;
 mod error;
 mod explain;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::flags::{Meaning, Mode, Takes, look_up};
+use crate::compile::default_stream::DEFINITION;
 use Meaning::*;
 
 /// A file or a flag that the link takes, in the order given.
@@ -25,8 +26,6 @@ pub(super) struct Asked {
     pub include: Vec<PathBuf>,
     /// For every compilation, CUDA or not.
     pub all: Vec<String>,
-    /// For both halves of CUDA files.
-    pub cuda: Vec<String>,
     pub device: Vec<String>,
     /// For host code, whatever compiles it, and for the link.
     pub host: Vec<String>,
@@ -140,10 +139,11 @@ impl Asked {
             DependenciesToo => self.dependencies = true,
             DependencyFile => self.dependency_file = Some(value.into()),
             DependencyTarget => self.dependency_target = Some(value),
-            DefaultStream if value == "per-thread" => {
-                self.cuda.push("-fgpu-default-stream=per-thread".into());
-            }
-            DefaultStream => {}
+            DefaultStream => match value.as_str() {
+                "per-thread" => self.all.push(DEFINITION.into()),
+                "legacy" | "null" => {}
+                _ => return Err(undefined(word, &value)),
+            },
             Unless(flag) | If(flag) => {
                 if (value == "true") == matches!(meaning, If(_)) {
                     self.device.push(flag.to_owned());
@@ -154,6 +154,11 @@ impl Asked {
         }
         Ok(())
     }
+}
+
+/// A value that the flag `word` does not have.
+fn undefined(word: &str, value: &str) -> String {
+    format!("Value '{value}' is not defined for option '{word}'")
 }
 
 /// The parts of `text` between `dividers`, none of them empty. `\,` is a comma of a part's own.
@@ -314,7 +319,7 @@ mod tests {
                 "-ffp-contract=off"
             ]
         );
-        assert_eq!(asked.cuda, ["-fgpu-default-stream=per-thread"]);
+        assert_eq!(asked.all, ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1"]);
         let ignored: Vec<&str> = asked
             .ignored
             .iter()

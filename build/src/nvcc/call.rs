@@ -187,7 +187,7 @@ impl Call<'_> {
     /// A program of one CUDA file with the flags of the command line.
     fn program(&self, file: &Path) -> Program {
         let asked = &self.asked;
-        let mut all = [asked.all.clone(), asked.cuda.clone()].concat();
+        let mut all = asked.all.clone();
         // By its own place, which stays the same when the folder is made anew.
         if let Ok(closed) = fs::read_link(self.nvcc.toolkit.join("closed")) {
             all.extend(["-isystem".into(), closed.display().to_string()]);
