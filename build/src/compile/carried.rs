@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+use super::arithmetic;
 use super::builder::Builder;
 use super::error::BuildError;
 use super::hash::KeyHasher;
 use super::record::{self, Head, Record, SECTION};
 use super::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, Subject};
-use super::unit::{Instrumented, Module, Unit, own_flags, unit_name};
+use super::unit::{Module, Unit, own_flags, unit_name};
 use super::{Program, depfile};
 use crate::manifest::Language;
 
@@ -137,16 +138,10 @@ impl Builder {
         let carried = self.carried(only_unit(program, false), String::new())?;
         let ir = carried.ir;
         let module = Module::new(program, 0, &carried.record, vec![ir.clone()]);
+        let ptx = self.ptx_with(&module, &ir, arithmetic::division_flag(&program.flags))?;
         if kind == "fatbin" {
-            let code = Instrumented {
-                probe: None,
-                as_resident: false,
-                table: ir.clone(),
-                bitcode: ir,
-            };
-            return self.fatbin(&module, &code);
+            return self.packed(&module, self.cubins(&module, &ptx)?, ptx);
         }
-        let ptx = self.ptx(&module, &ir)?;
         if kind == "ptx" {
             return Ok(ptx);
         }

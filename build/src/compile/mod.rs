@@ -16,6 +16,7 @@
 //! loads; [`Builder`] has the order. `explain` asks stage 2 for its reasons and measures what it costs, [`libraries`] finds the
 //! shared libraries of an executable.
 
+pub(crate) mod arithmetic;
 mod builder;
 mod cache;
 mod carried;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use superstep_trace::{Backend, Probe, Protocol};
 
 use super::Program;
+use super::arithmetic;
 use super::builder::Builder;
 use super::default_stream;
 use super::error::BuildError;
@@ -236,6 +237,7 @@ impl Builder {
                 "-Wno-register",
                 // g++, which nvcc calls, warns of it where the value is no constant.
                 "-Wno-error=c++11-narrowing",
+                arithmetic::EXACT_ROOTS,
             ])
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
             .text(format!("-cuid=superstep{}", unit.id))
