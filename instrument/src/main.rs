@@ -1,5 +1,6 @@
 //! `superstep-instrument`: device LLVM IR in, traced (or plain) IR for the GPU or the CPU backend out.
 
+mod approximate;
 mod assembly;
 mod children;
 mod constants;
@@ -165,6 +166,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
         module.run_passes("inferring address spaces", vectorize, &machine)?;
     }
     contraction::fuse(&module);
+    approximate::lower(&module, cuda);
     let mut table = probe_module(&mut module, arguments, &machine)?;
     module.mark(MARK);
     let mut handler = (arguments.handler.as_deref()).filter(|_| arguments.probe != Probe::None);

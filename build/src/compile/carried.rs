@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+use super::arithmetic;
 use super::builder::Builder;
 use super::error::BuildError;
 use super::hash::KeyHasher;
 use super::record::{self, Head, Record, SECTION};
 use super::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, Subject};
-use super::unit::{DeviceIr, Instrumented, Module, Unit, own_flags, unit_name};
+use super::unit::{DeviceIr, Module, Unit, own_flags, unit_name};
 use super::{Program, depfile};
 use crate::manifest::Language;
 
@@ -138,30 +139,17 @@ impl Builder {
     /// The device code of the only unit of `program`, without probes, as `kind`: ptx, cubin or fatbin.
     pub fn device_code_as(&self, program: &Program, kind: &str) -> Result<PathBuf, BuildError> {
         let carried = self.carried(only_unit(program, false), String::new())?;
-        if kind == "fatbin" {
-            return self.fatbin_of(&carried);
-        }
         let ir = carried.ir.optimised;
         let module = Module::new(program, 0, &carried.record, vec![ir.clone()]);
-        let ptx = self.ptx(&module, &ir)?;
+        let ptx = self.ptx_with(&module, &ir, arithmetic::division_flag(&program.flags))?;
+        if kind == "fatbin" {
+            return self.packed(&module, self.cubins(&module, &ptx)?, ptx);
+        }
         if kind == "ptx" {
             return Ok(ptx);
         }
         let cubins = self.cubins(&module, &ptx)?;
         Ok(cubins.into_iter().next().unwrap_or(ptx))
-    }
-
-    /// The GPU binaries of a unit, without probes.
-    pub(super) fn fatbin_of(&self, carried: &Carried<'_>) -> Result<PathBuf, BuildError> {
-        let ir = &carried.ir.optimised;
-        let module = Module::new(carried.unit.program, 0, &carried.record, vec![ir.clone()]);
-        let code = Instrumented {
-            probe: None,
-            as_resident: false,
-            table: ir.clone(),
-            bitcode: ir.clone(),
-        };
-        self.fatbin(&module, &code)
     }
 
     /// The object that registers all relocatable device code in `files`, linked; `None` when there is none.

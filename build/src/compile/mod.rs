@@ -16,11 +16,13 @@
 //! loads; [`Builder`] has the order. `explain` asks stage 2 for its reasons and measures what it costs, [`libraries`] finds the
 //! shared libraries of an executable.
 
+pub(crate) mod arithmetic;
 mod builder;
 mod cache;
 mod carried;
 mod compatibility;
 mod constants;
+pub(crate) mod default_stream;
 mod depfile;
 mod error;
 mod explain;

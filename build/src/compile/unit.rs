@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use superstep_trace::{Backend, Probe, Protocol};
 
 use super::Program;
+use super::arithmetic;
 use super::builder::Builder;
+use super::default_stream;
 use super::error::BuildError;
 use super::gpu::Waits;
 use super::linked;
@@ -283,6 +285,7 @@ impl Builder {
             // Without it, CUDA's headers define functions of the device runtime that do nothing but fail.
             "-D__CUDACC_INTERNAL_NO_STUBS__",
         ];
+        let is_per_thread = default_stream::is_per_thread(&unit.program.flags);
         Ok(Args::default()
             .place("--cuda-path=", &self.tools.cuda_root)
             // C++17 has no `register` variables; nvcc's host compiler only warns of them.
@@ -291,6 +294,7 @@ impl Builder {
                 "-Wno-register",
                 // g++, which nvcc calls, warns of it where the value is no constant.
                 "-Wno-error=c++11-narrowing",
+                arithmetic::EXACT_ROOTS,
             ])
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
             .text(format!("-cuid=superstep{}", unit.id))
@@ -301,6 +305,12 @@ impl Builder {
             .place("", &self.installation.folder("probes/include")?)
             .and(self.compatible_cuda(unit.program)?)
             .and(self.compatible_sources(unit)?)
+            .texts(
+                is_per_thread
+                    .then_some(default_stream::CLANG)
+                    .into_iter()
+                    .flatten(),
+            )
             .texts(linked.into_iter().filter(|_| unit.linked)))
     }
 
@@ -375,7 +385,8 @@ pub(super) fn units(program: &Program) -> Result<Vec<Unit<'_>>, BuildError> {
 pub(super) fn own_flags(program: &Program, side: &[String]) -> Args {
     let include = (program.include.iter()).map(|folder| format!("-I{}", folder.display()));
     let flags = program.flags.all.iter().chain(side);
-    Args::of(include).texts(flags.filter(|flag| !linked::asks(flag)))
+    let flags = flags.filter(|flag| !linked::asks(flag));
+    Args::of(include).texts(flags.filter_map(|flag| default_stream::translated(flag)))
 }
 
 /// How much Clang would optimise device code: what the last `-O` says.

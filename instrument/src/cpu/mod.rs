@@ -1,6 +1,7 @@
 //! The CPU backend's half: the same device IR, made into code for an x86-64 processor.
 
 mod casts;
+mod denormals;
 mod divisions;
 mod intrinsics;
 mod kernels;
@@ -60,6 +61,7 @@ pub fn lower(
     divisions::bound(module);
     casts::bound(module);
     wraps::allow(module);
+    denormals::flush(module);
     order_zeros(module);
     let defined = table.defined.as_ref();
     let logs = table.probe == Probe::Trace || defined.is_some_and(|p| p.spec.groups_lanes());

@@ -133,6 +133,27 @@ impl Function<'_> {
         promises.any(|name| self.attribute_at(index + 1, name).is_some())
     }
 
+    /// The value of a string attribute of the function itself.
+    pub fn string_attribute(self, name: &str) -> Option<String> {
+        let (bytes, length) = (name.as_ptr().cast(), name.len() as c_uint);
+        // SAFETY: alive; LLVM reads as many bytes of the name as it is told. An absent attribute is null; one that is there lends its
+        // value, which is copied.
+        unsafe {
+            let attribute = LLVMGetStringAttributeAtIndex(self.raw(), WHOLE, bytes, length);
+            let mut length = 0;
+            (!attribute.is_null()).then(|| {
+                let value = LLVMGetStringAttributeValue(attribute, &mut length);
+                super::text(value, length as usize)
+            })
+        }
+    }
+
+    /// Whether denormals in single precision count as zeros.
+    pub fn flushes_denormals(self) -> bool {
+        let modes = self.string_attribute("denormal-fp-math-f32");
+        modes.is_some_and(|modes| modes.starts_with("preserve-sign"))
+    }
+
     /// Removes the string attributes of the function itself whose names `unwanted` picks.
     pub fn remove_string_attributes(self, unwanted: impl Fn(&str) -> bool) {
         for attribute in self.attributes_at(WHOLE) {

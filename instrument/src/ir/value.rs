@@ -234,6 +234,14 @@ impl<'m> Value<'m> {
         }
     }
 
+    /// A constant number of a floating-point type.
+    pub fn constant_number(self) -> Option<f64> {
+        let mut loses = 0;
+        (self.kind() == ValueKind::LLVMConstantFPValueKind)
+            // SAFETY: the kind was just checked; LLVM writes one number.
+            .then(|| unsafe { LLVMConstRealGetDouble(self.0, &mut loses) })
+    }
+
     /// Template and constraints, when the value is inline assembly.
     pub fn inline_assembly(self) -> Option<(String, String)> {
         if self.kind() != ValueKind::LLVMInlineAsmValueKind {

@@ -12,7 +12,7 @@ use crate::probed::Probed;
 use crate::properties::MULTIPROCESSORS;
 use crate::registry::{self, Kernel};
 use crate::runtime::session;
-use crate::streams::stream_id;
+use crate::streams::{as_given_to, stream_id};
 use crate::{memory, pool};
 use parking_lot::ReentrantMutex;
 use std::cell::RefCell;
@@ -289,6 +289,7 @@ const ATTRIBUTE_COOPERATIVE: c_int = 2;
 const ATTRIBUTE_CLUSTER: c_int = 4;
 
 fn launch_configured(
+    call: &str,
     configuration: *const LaunchConfig,
     function: *const c_void,
     arguments: *mut *mut c_void,
@@ -326,7 +327,7 @@ fn launch_configured(
         shared_bytes,
         is_cooperative,
     };
-    submit(asked, arguments, stream)
+    submit(asked, arguments, as_given_to(call, stream))
 }
 
 cuda! {
@@ -342,10 +343,12 @@ cuda! {
         submit(Asked { function, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
     }
 
-    fn [cudaLaunchKernelExC cudaLaunchKernelExC_ptsz](
-        configuration: *const LaunchConfig, function: *const c_void, arguments: *mut *mut c_void
-    ) {
-        launch_configured(configuration, function, arguments)
+    fn [cudaLaunchKernelExC](configuration: *const LaunchConfig, function: *const c_void, arguments: *mut *mut c_void) {
+        launch_configured("cudaLaunchKernelExC", configuration, function, arguments)
+    }
+
+    fn [cudaLaunchKernelExC_ptsz](configuration: *const LaunchConfig, function: *const c_void, arguments: *mut *mut c_void) {
+        launch_configured("cudaLaunchKernelExC_ptsz", configuration, function, arguments)
     }
 }
 

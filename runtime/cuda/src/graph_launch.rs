@@ -44,7 +44,9 @@ impl Call<'_> {
             Some(Probe::Trace) => {
                 runtime.note_variables(kernel);
                 let graphs = &runtime.graphs;
-                let lane = graphs.captured_lane(graph, stream, || runtime.graph_lane())?;
+                // Not by its handle: the default streams of all host threads have the same.
+                let number = runtime.stream(self.stream, self.per_thread);
+                let lane = graphs.captured_lane(graph, number, || runtime.graph_lane())?;
                 let launched = self.launch_with(kernel, lane.context, lane.parameter | bits);
                 let handle = last_captured(stream);
                 if launched == ffi::SUCCESS

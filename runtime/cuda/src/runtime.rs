@@ -17,7 +17,6 @@ use crate::real;
 use crate::signals;
 use crate::stream;
 use parking_lot::Mutex;
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -51,7 +50,6 @@ pub struct Runtime {
     monitor: OnceLock<Monitor>,
     device: OnceLock<Result<Device, String>>,
     counters: Mutex<HashMap<StreamId, Arc<Counters>>>,
-    first_thread: AtomicU64,
     built_for: Mutex<Option<Result<Protocol, String>>>,
     ended: AtomicBool,
     /// A bit for each device on which [`prepare`](Self::prepare) was called.
@@ -73,7 +71,6 @@ pub fn runtime() -> &'static Runtime {
         monitor: OnceLock::new(),
         device: OnceLock::new(),
         counters: Mutex::default(),
-        first_thread: AtomicU64::new(0),
         built_for: Mutex::default(),
         ended: AtomicBool::new(false),
         prepared: AtomicU64::new(0),
@@ -281,33 +278,16 @@ impl Runtime {
     }
 
     /// Number of the stream with a handle; `per_thread` says what the handle 0 means.
-    ///
-    /// The legacy stream and the per-thread stream of the first thread that uses one never run at the same time, and are
-    /// both stream 0; other threads' per-thread streams get numbers of their own.
     pub fn stream(&self, handle: ffi::Stream, per_thread: bool) -> StreamId {
         let handle = handle as usize;
         if handle > ffi::PER_THREAD_STREAM {
             return self.session.stream_id(handle as u64);
         }
-        // Each device has default streams of its own. No pointer of the runtime looks like these numbers.
         let device = current_device();
-        let other_device = match self.device() {
-            Some(first) if first.ordinal != device => 1 << 62 | (device as u64 + 1) << 40,
-            _ => 0,
-        };
-        let default = || self.session.stream_id(other_device);
-        if !(handle == ffi::PER_THREAD_STREAM || handle == 0 && per_thread) {
-            return default();
-        }
-        let thread = thread_number();
-        match self
-            .first_thread
-            .compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed)
-        {
-            Ok(_) => default(),
-            Err(first) if first == thread => default(),
-            Err(_) => self.session.stream_id(1 << 63 | other_device | thread),
-        }
+        let other_device =
+            (self.device().is_some_and(|first| first.ordinal != device)).then_some(device);
+        let per_thread = handle == ffi::PER_THREAD_STREAM || handle == 0 && per_thread;
+        self.session.default_stream(other_device, per_thread)
     }
 
     pub fn stream_destroyed(&self, handle: ffi::Stream) {
@@ -388,18 +368,6 @@ impl Runtime {
         self.session.free_all(device);
         self.modules.lock().forget_variables(device);
     }
-}
-
-/// A number for the calling thread, from 1.
-fn thread_number() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
-    NUMBER.with(|number| {
-        if number.get() == 0 {
-            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
-        }
-        number.get()
-    })
 }
 
 extern "C" fn at_exit() {

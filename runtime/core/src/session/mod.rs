@@ -8,6 +8,7 @@ mod launch;
 mod memory;
 mod opaque;
 mod report;
+mod streams;
 
 use crate::config::environment;
 use crate::in_situ::Shadow;
@@ -19,6 +20,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+pub use streams::thread_number;
 use superstep_trace::{
     AllocationId, Backend, CaptureWriter, Chooser, ChunkBuilder, DeviceInfo, Event, Journal,
     KernelResources, KernelTotals, Launch, LaunchCounts, LaunchEnd, LaunchOutcome, LaunchSums,
@@ -101,6 +103,8 @@ struct State {
     shares_memory: bool,
     streams: HashMap<u64, StreamId>,
     next_stream: u32,
+    /// The host thread that was the first to use its own default stream.
+    first_thread: Option<u64>,
     next_launch: HashMap<StreamId, u32>,
     kernels: Totals,
     opaque: Totals,
@@ -251,23 +255,6 @@ impl Session {
 
     fn device(&self) -> DeviceInfo {
         self.device.get().cloned().unwrap_or_default()
-    }
-
-    /// Number of the stream with the runtime's handle `handle`: 0 for the default stream (handles 0, 1 and 2), the next free number for one not seen yet.
-    pub fn stream_id(&self, handle: u64) -> StreamId {
-        if handle <= 2 {
-            return StreamId(0);
-        }
-        let state = &mut *self.state.lock();
-        *state.streams.entry(handle).or_insert_with(|| {
-            state.next_stream += 1;
-            StreamId(state.next_stream)
-        })
-    }
-
-    /// Forgets a destroyed stream's handle, which the runtime may give out again.
-    pub fn stream_destroyed(&self, handle: u64) {
-        self.state.lock().streams.remove(&handle);
     }
 
     /// Ends a launch; all of its chunks must be written. `thread_accesses` counts each lane.
