@@ -10,10 +10,8 @@ use crate::ptx::Effect;
 /// Marks what goes when nothing uses it.
 const DROPPABLE: &str = "superstep-droppable";
 
-/// Keeps LLVM from drawing conclusions about inline PTX that says nothing of the memory that it accesses. Returns the places of what does
-/// more than load, each as a line.
-pub fn declare(module: &Module) -> Vec<String> {
-    let mut undeclared = Vec::new();
+/// Keeps LLVM from drawing conclusions about inline PTX that says nothing of the memory that it accesses.
+pub fn declare(module: &Module) {
     for (call, template) in pieces(module) {
         // Without the attribute, it may do anything.
         if call.assembly_has_effects() || !call.has_attribute("memory") {
@@ -27,11 +25,7 @@ pub fn declare(module: &Module) -> Vec<String> {
             call.keep_assembly();
             call.remove_attribute("memory");
         }
-        if effect == Effect::Acts {
-            undeclared.push(format!("{}\n", call.location()));
-        }
     }
-    undeclared
 }
 
 /// Leaves out what nvcc leaves out. No site may stand at what a backend would leave out later.

@@ -4,7 +4,7 @@
 //! and [`constants`](crate::constants).
 
 use crate::{assembly, constants, ir};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use std::path::PathBuf;
 
 /// Makes the IR of Clang's front end what Clang's optimiser would make of it, but with what it says wrongly corrected.
@@ -21,9 +21,6 @@ pub struct Prepare {
     /// Bitcode to write.
     #[arg(short, long)]
     output: PathBuf,
-    /// List to write of the inline PTX that does more than load and does not say so, a place a line.
-    #[arg(long)]
-    undeclared: Option<PathBuf>,
     /// Print the result as IR text, for tests and for reading.
     #[arg(long)]
     print: bool,
@@ -33,11 +30,7 @@ impl Prepare {
     pub fn run(&self) -> Result<()> {
         let mut module = ir::Module::read(&self.input)?;
         ir::discard_names();
-        let undeclared = assembly::declare(&module);
-        if let Some(path) = &self.undeclared {
-            std::fs::write(path, undeclared.concat())
-                .with_context(|| format!("failed to write {}", path.display()))?;
-        }
+        assembly::declare(&module);
         constants::place(&mut module);
         let machine = ir::Machine::nvptx(&self.target_cpu)?;
         module.run_passes("reading the input", &self.passes, &machine)?;

@@ -21,7 +21,6 @@ pub(super) const INSTRUMENT: &str = "instrument";
 
 /// Stops Clang before LLVM's optimiser, which the instrumenter runs ([`Builder::prepare`]).
 pub(super) const FRONT_END_ONLY: [&str; 2] = ["-Xclang", "-disable-llvm-passes"];
-const UNDECLARED: &str = "undeclared.txt";
 
 const TABLE: &str = "table.json";
 const EXPLANATION: &str = "explanation.json";
@@ -43,15 +42,6 @@ pub(super) struct DeviceIr {
     /// From Clang's front end, beside the list of the headers that it read.
     pub(super) front_end: PathBuf,
     pub(super) optimised: PathBuf,
-}
-
-impl DeviceIr {
-    /// Whether it has inline PTX that stock Clang might leave out, though it does more than compute.
-    pub(super) fn has_undeclared_effects(&self) -> Result<bool, BuildError> {
-        let list = self.optimised.with_file_name(UNDECLARED);
-        let size = fs::metadata(&list).map_err(BuildError::io("read", &list))?;
-        Ok(size.len() > 0)
-    }
 }
 
 /// One piece of device code: that of a CUDA file, or of several that are linked.
@@ -144,14 +134,13 @@ impl Builder {
         let gpu = format!("sm_{}", self.options.lowest_arch());
         let args = Args::of(["prepare", "--target-cpu", &gpu, "--passes", passes])
             .input(front_end)
-            .output("-o", BITCODE)
-            .output("--undeclared", UNDECLARED);
+            .output("-o", BITCODE);
         let stage = Stage {
             name: "optimise",
             subject,
             tool: &self.tools.instrumenter,
             args,
-            outputs: &[BITCODE, UNDECLARED],
+            outputs: &[BITCODE],
         };
         Ok(stage.run(&self.runner)?.join(BITCODE))
     }
