@@ -38,6 +38,8 @@ impl Session {
         }
         state.opaque.of(launch.name()).launches += 1;
         self.event(&mut state, &Event::OpaqueLaunch(launch));
+        drop(state);
+        self.end_again();
         sequence
     }
 
@@ -50,5 +52,7 @@ impl Session {
             &mut state,
             &Event::OpaqueEnd(OpaqueEnd { launch, elapsed_ns }),
         );
+        drop(state);
+        self.end_again();
     }
 }
