@@ -136,7 +136,7 @@ impl CaptureWriter {
         lengths.sum::<u64>() + self.events.lock().length()
     }
 
-    /// Ends every file. A capture without this is incomplete. Nothing may be written afterwards.
+    /// Ends every file. A capture without this is incomplete, also when something was written afterwards: it is to be ended again then.
     ///
     /// # Errors
     /// The first of the files that could not be written; the others are ended nevertheless.
@@ -153,7 +153,7 @@ impl CaptureWriter {
 /// Ends a file, unless the thread that calls was stopped by a fault while it was writing it.
 fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
     match file.try_lock_for(FINISH_PATIENCE) {
-        Some(mut file) => file.write(chunk),
+        Some(mut file) => file.end(chunk),
         None => Err(TraceError::Busy),
     }
 }
@@ -175,10 +175,10 @@ pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
     }
     for stream in stream_files(folder)? {
         let path = folder.join(stream_file_name(stream));
-        ChunkFile::end(path, Role::Stream, SealedChunk::new(Kind::END, 0, 0, &[]))?;
+        ChunkFile::end_unended(path, Role::Stream, SealedChunk::new(Kind::END, 0, 0, &[]))?;
     }
     let end = json_chunk(Kind::END, outcome);
-    ChunkFile::end(folder.join(EVENTS_FILE), Role::Events, end)
+    ChunkFile::end_unended(folder.join(EVENTS_FILE), Role::Events, end)
 }
 
 /// Writes the accesses of one stream; clones write to the same file.
@@ -236,7 +236,9 @@ fn remove_older(folder: &Path) -> Result<()> {
 mod tests {
     use super::*;
     use crate::container::{EVENTS_VERSION, IN_SITU_VERSION};
-    use crate::{Backend, Capture, CtaBlocks, Parts, Received, testing};
+    use crate::{
+        Backend, Capture, CtaBlocks, LaunchEnd, LaunchId, LaunchOutcome, Parts, Received, testing,
+    };
 
     #[test]
     fn parts_of_version_4_are_events() {
@@ -300,6 +302,49 @@ mod tests {
             });
         }
         assert!(seen > 0);
+    }
+
+    #[test]
+    fn what_is_written_after_the_end_is_there_when_it_is_ended_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
+        let stream = capture.stream(StreamId(0)).unwrap();
+        let write = |number: u32| {
+            let mut launch = testing::launch("_Zk", 8, 32);
+            (launch.sequence, launch.launch.0) = (number.into(), number);
+            capture.event(&Event::Launch(launch)).unwrap();
+            let mut chunk = ChunkBuilder::new(LaunchId(number));
+            chunk.push(&testing::group(0, 0, [0x1000]));
+            stream.write(chunk).unwrap();
+            let end = LaunchEnd {
+                stream: StreamId(0),
+                launch: LaunchId(number),
+                thread_accesses: 1,
+                elapsed_ns: 1,
+                outcome: LaunchOutcome::Completed,
+            };
+            capture.event(&Event::LaunchEnd(end)).unwrap();
+        };
+        let read = || Capture::open(folder.path()).unwrap();
+        write(0);
+        capture.finish(&Outcome::Finished).unwrap();
+        assert!(read().complete);
+        for number in 1..4 {
+            write(number);
+            assert!(!read().complete, "it has no end");
+            let failed = Outcome::Failed(number.to_string());
+            capture.finish(&failed).unwrap();
+            capture.finish(&failed).unwrap();
+            let read = read();
+            assert!(
+                read.complete && read.problems.is_empty(),
+                "{:?}",
+                read.problems
+            );
+            assert_eq!(read.outcome, Some(failed));
+            let accesses = read.launches().map(|launch| launch.thread_accesses());
+            assert_eq!(accesses.sum::<u64>(), u64::from(number) + 1);
+        }
     }
 
     #[test]

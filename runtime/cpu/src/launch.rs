@@ -17,6 +17,7 @@ use crate::{memory, pool};
 use parking_lot::ReentrantMutex;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint, c_void};
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -35,7 +36,10 @@ struct Configuration {
 }
 
 thread_local! {
-    static CONFIGURATIONS: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
+    /// Never dropped, so that destructors of the program's own thread-local and static variables may launch kernels. Has no memory
+    /// while it is empty.
+    static CONFIGURATIONS: RefCell<ManuallyDrop<Vec<Configuration>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 static NEXT_GRID: AtomicU64 = AtomicU64::new(1);
@@ -72,7 +76,14 @@ pub unsafe extern "C" fn __cudaPopCallConfiguration(
     shared_bytes: *mut usize,
     stream: *mut *mut c_void,
 ) -> c_int {
-    let Some(configuration) = CONFIGURATIONS.with_borrow_mut(Vec::pop) else {
+    let last = CONFIGURATIONS.with_borrow_mut(|stack| {
+        let last = stack.pop();
+        if stack.is_empty() {
+            drop(std::mem::take(&mut **stack));
+        }
+        last
+    });
+    let Some(configuration) = last else {
         return code_of(Err(CudaError::MISSING_CONFIGURATION));
     };
     let result = put(grid, configuration.grid)

@@ -65,5 +65,6 @@ mod sink;
 mod streams;
 mod symbols;
 mod thread_locals;
+mod threads;
 mod unsupported;
 mod worker;

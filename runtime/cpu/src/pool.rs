@@ -5,6 +5,7 @@ use crate::fiber::{may_have_guards, stack_bytes_from, workers_for};
 use crate::job::Job;
 use crate::runtime::session;
 use crate::scheduler::Scheduler;
+use crate::threads;
 use crate::worker::{Mode, Worker};
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -135,16 +136,19 @@ impl Pool {
     fn start_workers(&'static self, state: &mut State, wanted: usize) -> std::io::Result<()> {
         while state.started < wanted {
             let number = state.started;
-            std::thread::Builder::new()
-                .name(format!("superstep-{number}"))
-                .stack_size(WORKER_STACK_BYTES)
-                .spawn(move || self.work_for_ever(number as u32))?;
+            let work = |number| pool().work_for_ever(number as u32);
+            threads::start(
+                &format!("superstep-{number}"),
+                WORKER_STACK_BYTES,
+                work,
+                number,
+            )?;
             state.started += 1;
         }
         Ok(())
     }
 
-    fn work_for_ever(&self, number: u32) {
+    fn work_for_ever(&self, number: u32) -> ! {
         let worker: &'static Worker = Box::leak(Box::new(Worker::new(number)));
         worker.become_current();
         block_signals();

@@ -7,6 +7,7 @@ use crate::{driver, ffi, symbols};
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use superstep_runtime_core::calls::{self, Arguments};
 use superstep_trace::{Block, KnownCall};
@@ -25,13 +26,14 @@ struct Function {
 static LENT: Mutex<Vec<Block>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// Whether this thread is in a call, and what is known of it.
-    static CALL: RefCell<Option<Option<KnownCall>>> = const { RefCell::new(None) };
+    /// Whether this thread is in a call, and what is known of it. Never dropped, so that destructors of the program's own variables may
+    /// call.
+    static CALL: RefCell<Option<ManuallyDrop<Option<KnownCall>>>> = const { RefCell::new(None) };
 }
 
 /// What is known of the call that this thread is in.
 pub fn current() -> Option<KnownCall> {
-    CALL.with_borrow(|call| call.clone().flatten())
+    CALL.with_borrow(|call| call.as_ref().and_then(|call| (**call).clone()))
 }
 
 impl Function {
@@ -62,10 +64,10 @@ impl Function {
             }
             None => (None, Vec::new()),
         };
-        CALL.set(Some(known));
+        CALL.set(Some(ManuallyDrop::new(known)));
         // SAFETY: the caller's promise.
         let status = unsafe { pass_on(real, arguments) };
-        CALL.set(None);
+        drop(CALL.take().map(ManuallyDrop::into_inner));
         let mut all = LENT.lock();
         for block in lent.into_iter().filter(|_| status as c_int == 0) {
             if !all.contains(&block) {

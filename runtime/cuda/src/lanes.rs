@@ -215,6 +215,12 @@ impl Lanes {
         state.all().map(|lane| lane.queue.clone()).collect()
     }
 
+    /// Waits for all launches. Gives up, with `false`, when nothing has moved for `stall`.
+    pub fn wait(&self, stall: Duration) -> bool {
+        let queues = self.queues();
+        queues.iter().all(|queue| queue.wait_until_empty(stall))
+    }
+
     /// Waits for all launches and ends all consumers; what has not moved for `stall` is ended as it is. The buffers
     /// are not used afterwards.
     pub fn stop(&self, stall: Duration) {

@@ -71,6 +71,17 @@ impl Modules {
         self.binaries.entry(binary).or_default().table = Some(table);
     }
 
+    /// Whether Superstep built a fat binary.
+    pub fn is_ours(&self, binary: usize) -> bool {
+        (self.binaries.get(&binary)).is_some_and(|binary| binary.table.is_some())
+    }
+
+    /// A fat binary and its stubs are gone.
+    pub fn remove_binary(&mut self, binary: usize) {
+        self.binaries.remove(&binary);
+        self.kernels.clear();
+    }
+
     /// A fat binary's kernel: `host` is the stub that launches name.
     pub fn add_kernel(&mut self, binary: usize, host: usize, name: String) {
         let binary = self.binaries.entry(binary).or_default();
@@ -238,6 +249,9 @@ mod tests {
         assert_eq!(seen(&mut modules, 6), None);
         assert_eq!(modules.traced_stubs(9), [3, 4]);
         assert_eq!(modules.traced_stubs(1), [3]);
+        assert!(modules.is_ours(0x100) && !modules.is_ours(0x300));
+        modules.remove_binary(0x100);
+        assert_eq!(seen(&mut modules, 1), None);
     }
 
     #[test]

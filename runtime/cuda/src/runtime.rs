@@ -107,7 +107,12 @@ impl Runtime {
         }
     }
 
-    /// Arranges for the end of the run. To be called when the CUDA context exists: handlers run last first, and ours
+    /// Whether the run has ended. Destructors and handlers of the program that come later may still use CUDA.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Arranges for the end of the run, or ends it again. To be called when the CUDA context exists: handlers run last first, and ours
     /// needs a living context.
     pub fn hook_exit(&self) {
         static HOOK: Once = Once::new();
@@ -117,6 +122,14 @@ impl Runtime {
             ends::install();
             signals::install();
         });
+        if self.has_ended() && !is_used_fork() {
+            // It may have been the program's last call, so nothing is left to later.
+            if !self.lanes.wait(STALL) {
+                self.lanes.stop(Duration::ZERO);
+            }
+            self.settle();
+            self.session.finish_at_exit();
+        }
     }
 
     /// Before the program's first allocation on a device: takes the memory that the first stream's trace needs and loads the traced
@@ -317,6 +330,11 @@ impl Runtime {
     /// Waits for what is in the streams and ends all consumers. The context must still live.
     pub fn quiesce(&self) {
         self.lanes.stop(STALL);
+        self.settle();
+    }
+
+    /// Waits for all that is left when the lanes are empty.
+    fn settle(&self) {
         self.note_totals();
         let monitor = self.monitor.get();
         if monitor.is_some_and(|monitor| !monitor.wait(STALL)) {

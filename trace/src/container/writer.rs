@@ -8,7 +8,7 @@ use crate::error::{Result, TraceError};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use xxhash_rust::xxh3::xxh3_64;
@@ -133,6 +133,8 @@ pub(crate) struct ChunkFile {
     version: u32,
     length: u64,
     next_index: u32,
+    /// Where the end chunk begins, once there is one.
+    end: Option<u64>,
     stopped: bool,
 }
 
@@ -163,6 +165,7 @@ impl ChunkFile {
             version,
             length: 0,
             next_index: 0,
+            end: None,
             stopped: false,
         };
         this.append(&header)?;
@@ -174,7 +177,7 @@ impl ChunkFile {
     }
 
     /// Adds a last chunk to a file that nobody writes any more, unless it has one.
-    pub(crate) fn end(path: PathBuf, role: Role, mut last: SealedChunk) -> Result<()> {
+    pub(crate) fn end_unended(path: PathBuf, role: Role, mut last: SealedChunk) -> Result<()> {
         let reader = ChunkReader::open(&path, role)?;
         if let Some(problem) = reader.problem {
             let (Problem::CutOff { offset } | Problem::Damaged { offset, .. }) = problem;
@@ -205,13 +208,37 @@ impl ChunkFile {
         self.length
     }
 
-    /// Adds a chunk. After a failure the file ends with the last whole chunk and takes no more.
+    /// Adds the end chunk, in place of an earlier one.
+    pub(crate) fn end(&mut self, chunk: SealedChunk) -> Result<()> {
+        self.take_end_back()?;
+        let start = self.length;
+        self.write(chunk)?;
+        self.end = Some(start);
+        Ok(())
+    }
+
+    fn take_end_back(&mut self) -> Result<()> {
+        let Some(start) = self.end.take() else {
+            return Ok(());
+        };
+        let cut = (self.file.set_len(start)).and_then(|()| self.file.seek(SeekFrom::Start(start)));
+        cut.map_err(|source| {
+            self.stopped = true;
+            TraceError::io("write", &self.path)(source)
+        })?;
+        self.length = start;
+        self.next_index -= 1;
+        Ok(())
+    }
+
+    /// Adds a chunk; the file then has to be ended again. After a failure the file ends with the last whole chunk and takes no more.
     pub(crate) fn write(&mut self, mut chunk: SealedChunk) -> Result<()> {
         if chunk.bytes.len() > MAX_CHUNK_BYTES {
             let reason = format!("a chunk of {} bytes is too large", chunk.bytes.len());
             let too_large = std::io::Error::other(reason);
             return Err(TraceError::io("write", &self.path)(too_large));
         }
+        self.take_end_back()?;
         self.append(chunk.number(self.next_index))?;
         self.next_index += 1;
         Ok(())

@@ -2,14 +2,18 @@
 
 use super::{CaptureState, Session, State};
 use crate::{RuntimeError, process};
+use std::sync::atomic::Ordering;
 use superstep_trace::{CaptureWriter, Event, Header, Outcome, TraceError};
 
 impl Session {
     pub(super) fn end_capture(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
         let mut state = self.patient_lock("end the capture")?;
+        state.outcome = None;
         // A program without a single event still leaves a capture, an empty one.
         self.with_capture(&mut state, |_| Ok(()));
-        match std::mem::replace(&mut state.capture, CaptureState::Closed) {
+        state.outcome = Some(outcome.clone());
+        self.has_ended.store(true, Ordering::Release);
+        match &state.capture {
             CaptureState::Open(capture) => Ok(capture.finish(outcome)?),
             _ => Ok(()),
         }
@@ -19,7 +23,8 @@ impl Session {
         self.with_capture(state, |capture| capture.event(event));
     }
 
-    /// Runs `write` on the capture, which is opened first if need be, with all modules in it. A failure closes the capture and becomes a fault.
+    /// Runs `write` on the capture, which is opened first if need be, with all modules in it, and ended again where it was. A failure
+    /// closes the capture and becomes a fault.
     pub(super) fn with_capture<T>(
         &self,
         state: &mut State,
@@ -42,7 +47,12 @@ impl Session {
         for event in state.early.drain(..) {
             result = result.and_then(|()| capture.event(&event));
         }
-        match result.and_then(|()| write(capture)) {
+        let written = result.and_then(|()| write(capture));
+        let ended = match &state.outcome {
+            Some(outcome) => capture.finish(outcome),
+            None => Ok(()),
+        };
+        match written.and_then(|value| ended.map(|()| value)) {
             Ok(value) => Some(value),
             Err(error) => {
                 state.capture = CaptureState::Closed;

@@ -17,14 +17,14 @@ use crate::process::Identity;
 use crate::{Config, Registry, forks, process, registry};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 pub use streams::thread_number;
 use superstep_trace::{
     AllocationId, Backend, CaptureWriter, Chooser, ChunkBuilder, DeviceInfo, Event, Journal,
     KernelResources, KernelTotals, Launch, LaunchCounts, LaunchEnd, LaunchOutcome, LaunchSums,
-    ModuleTable, Parts, Recorded, SiteId, StreamId, StreamWriter, TraceError,
+    ModuleTable, Outcome, Parts, Recorded, SiteId, StreamId, StreamWriter, TraceError,
 };
 
 /// How a kernel is launched.
@@ -83,11 +83,17 @@ pub struct Session {
     messages: Mutex<Messages>,
     records_lost: AtomicU64,
     bad_addresses: AtomicU64,
+    /// Whether the run has ended. Destructors and handlers of `atexit` that come later may still use CUDA.
+    has_ended: AtomicBool,
+    /// Held while the summary is written.
+    writing: Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
     capture: CaptureState,
+    /// How the run ended, once it has.
+    outcome: Option<Outcome>,
     /// What modules allocated before the program did anything.
     early: Vec<Event>,
     chooser: Chooser,
@@ -131,7 +137,7 @@ enum CaptureState {
     #[default]
     Unopened,
     Open(CaptureWriter),
-    /// Not asked for, failed or finished.
+    /// Not asked for, or failed.
     Closed,
 }
 
@@ -175,6 +181,8 @@ impl Session {
             messages: Mutex::default(),
             records_lost: AtomicU64::new(0),
             bad_addresses: AtomicU64::new(0),
+            has_ended: AtomicBool::new(false),
+            writing: Mutex::default(),
         };
         session.new_shadow();
         session
@@ -279,6 +287,8 @@ impl Session {
             outcome,
         };
         self.event(&mut state, &Event::LaunchEnd(end));
+        drop(state);
+        self.end_again();
     }
 
     /// Keeps what a launch did; to be called before [`launch_end`](Self::launch_end).

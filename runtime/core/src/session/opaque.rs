@@ -39,6 +39,8 @@ impl Session {
         state.opaque.of(launch.name()).launches += 1;
         self.note(|journal| journal.opaque_launch(launch.name()));
         self.event(&mut state, &Event::OpaqueLaunch(launch));
+        drop(state);
+        self.end_again();
         sequence
     }
 
@@ -52,5 +54,7 @@ impl Session {
             &mut state,
             &Event::OpaqueEnd(OpaqueEnd { launch, elapsed_ns }),
         );
+        drop(state);
+        self.end_again();
     }
 }

@@ -19,6 +19,10 @@ impl Session {
         say(format_args!("error: {text}"));
         if self.keep(|messages| &mut messages.faults, text.clone()) {
             self.note(|journal| journal.fault(&text));
+            // Where the caller holds the session, it ends the run again itself.
+            if self.state.try_lock().is_some() {
+                self.end_again();
+            }
         }
     }
 
@@ -103,11 +107,16 @@ impl Session {
         }
         self.settle();
         let path = place.of(&self.identity);
+        let busy = RuntimeError::Busy {
+            action: "write the summary",
+        };
+        let _writing = self.writing.try_lock_for(FAULT_PATIENCE).ok_or(busy)?;
         let written = self.summary()?.write(&path);
         written.map_err(|source| RuntimeError::Summary { path, source })
     }
 
-    /// Ends the capture, if there is one, and writes the summary. Later events are dropped. Fit for fault handlers.
+    /// Ends the capture, if there is one, and writes the summary. Fit for fault handlers; may be called again. Later events are written
+    /// and the capture is ended again; later launches and faults get into the summary, too.
     ///
     /// # Errors
     /// A file cannot be written, or the session is not free in time.
@@ -140,6 +149,13 @@ impl Session {
         let outcome = fault.map_or(Outcome::Finished, Outcome::Failed);
         if let Err(error) = self.finish(&outcome) {
             say(format_args!("error: {error}"));
+        }
+    }
+
+    /// Ends a run again that has ended.
+    pub(super) fn end_again(&self) {
+        if self.has_ended.load(Ordering::Acquire) {
+            self.finish_at_exit();
         }
     }
 

@@ -120,7 +120,6 @@ fn a_run_leaves_a_capture_and_a_summary() {
         ..Transport::default()
     });
     session.finish_at_exit();
-    session.gap(Gap::GraphMemoryNode);
 
     let capture = Capture::open(folder.path().join("capture")).unwrap();
     assert!(capture.complete, "{:?}", capture.problems);
@@ -183,6 +182,40 @@ fn a_run_leaves_a_capture_and_a_summary() {
         (summary.counts, summary.faults.len(), summary.records_lost),
         (None, 0, 0)
     );
+}
+
+/// Destructors and handlers of `atexit` may run after ours.
+#[test]
+fn what_comes_after_the_end_is_in_the_capture_and_the_summary() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session(folder.path());
+    session.finish_at_exit();
+    let read = || Capture::open(folder.path().join("capture")).unwrap();
+    assert!(read().complete);
+    for number in 1..3 {
+        session
+            .registry()
+            .register(table(number, Probe::Trace))
+            .unwrap();
+        let launch = begin(&session, 0, "_Zk");
+        session.records_lost(1);
+        session.launch_end(&launch, 0, 10, LaunchOutcome::Completed);
+        let (capture, summary) = (read(), summary(folder.path()));
+        assert!(capture.complete, "{:?}", capture.problems);
+        assert_eq!(capture.modules.len(), number as usize);
+        assert_eq!(capture.launches().count(), number as usize);
+        assert_eq!(
+            (summary.launches, summary.records_lost),
+            (number.into(), number.into())
+        );
+    }
+    session.gap(Gap::GraphMemoryNode);
+    let capture = read();
+    assert!(capture.complete, "{:?}", capture.problems);
+    assert!((capture.replay()).any(|moment| moment.step == Step::Gap(&Gap::GraphMemoryNode)));
+    session.fault("late");
+    assert_eq!(summary(folder.path()).faults, ["late"]);
+    assert_eq!(read().outcome, Some(Outcome::Failed("late".into())));
 }
 
 #[test]

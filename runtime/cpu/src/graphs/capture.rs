@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -39,8 +40,10 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
     static MODE: Cell<c_int> = const { Cell::new(0) };
-    /// What the last question for a capture's tail was answered with: programs read it through a pointer.
-    static TAIL: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// What the last question for a capture's tail was answered with: programs read it through a pointer. Never dropped, so that
+    /// destructors of the program's own variables may ask.
+    static TAIL: RefCell<ManuallyDrop<Vec<usize>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 /// A capture's tail at an event, and the capture's number.
@@ -204,7 +207,7 @@ fn answer(
         return Ok(());
     }
     TAIL.with_borrow_mut(|kept| {
-        *kept = capture.tail;
+        **kept = capture.tail;
         put(tail, kept.as_ptr())
     })
 }

@@ -42,8 +42,8 @@ macro_rules! interposed {
         $(interposed!(@each_of $names $arguments
             [found_by($crate::driver::find) -> $crate::ffi::Error, NOT_INITIALIZED] [$real $(with $($other)+)? $(, $flag)?] $body);)*
     };
-    (nothing: $($names:tt $arguments:tt |$real:ident| $body:block)*) => {
-        $(interposed!(@each_of $names $arguments [new() -> (), ()] [$real] $body);)*
+    (nothing: $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)?| $body:block)*) => {
+        $(interposed!(@each_of $names $arguments [new() -> (), ()] [$real $(with $($other)+)?] $body);)*
     };
     (@each_of [$name:ident $(: $per_thread:literal)? $(, $($rest:tt)+)?] $arguments:tt $kind:tt $closure:tt $body:block) => {
         interposed!(@define $name, (false $(|| $per_thread)?), $arguments, $kind, $closure, $body);

@@ -4,6 +4,7 @@ use super::interposed;
 use crate::modules::Variable;
 use crate::real::{Entry, call};
 use crate::runtime::{hook_exit_early, runtime};
+use parking_lot::Mutex;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -22,6 +23,7 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(
     wrapper: *const FatBinaryWrapper,
 ) -> *mut *mut c_void {
     static ENTRY: Entry = Entry::new(c"__cudaRegisterFatBinary");
+    unregister_unloaded();
     // SAFETY: the caller's promise.
     let image = unsafe { FatBinaryWrapper::image(wrapper) };
     // SAFETY: a fat binary, or the text that Superstep's compiler puts there.
@@ -40,6 +42,41 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(
         runtime().modules.lock().add_binary(binary as usize, table);
     }
     binary
+}
+
+/// Modules of ours that asked to be unregistered.
+static UNLOADED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+static UNREGISTER: Entry = Entry::new(c"__cudaUnregisterFatBinary");
+
+/// Stands before CUDA's `__cudaUnregisterFatBinary`. Clang's modules call it in a handler of `atexit` that comes before destructors of
+/// their own unit, which may launch kernels. So those of a program that ends stay, and those of a closed library go when the next module
+/// comes.
+///
+/// # Safety
+/// As for the function of CUDA.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaUnregisterFatBinary(binary: *mut *mut c_void) {
+    if runtime().modules.lock().is_ours(binary as usize) {
+        UNLOADED.lock().push(binary as usize);
+    } else {
+        call!(UNREGISTER, (binary => *mut *mut c_void) -> (), ());
+    }
+}
+
+fn unregister_unloaded() {
+    if runtime().has_ended() {
+        return;
+    }
+    for binary in std::mem::take(&mut *UNLOADED.lock()) {
+        runtime().modules.lock().remove_binary(binary);
+        call!(UNREGISTER, (binary as *mut *mut c_void => *mut *mut c_void) -> (), ());
+    }
+}
+
+/// Both names of a kernel or a variable, which Clang gives the same text, as a copy that stays when the library that registers it is closed.
+fn kept(device: *mut c_char, name: &str) -> [*mut c_char; 2] {
+    let copy = CString::new(name).map_or(std::ptr::null_mut(), CString::into_raw);
+    [if device.is_null() { device } else { copy }, copy]
 }
 
 /// Exit code of a program of which a module cannot be loaded (`EX_SOFTWARE`).
@@ -102,19 +139,21 @@ interposed! { nothing:
     [__cudaRegisterFunction](
         binary: *mut *mut c_void, host: *const c_char, device: *mut c_char, device_name: *const c_char, thread_limit: c_int,
         thread_index: *mut c_void, block_index: *mut c_void, block_size: *mut c_void, grid_size: *mut c_void, warp_size: *mut c_int,
-    ) |real| {
+    ) |real with device device_name| {
         // SAFETY: the compiler's registration code gives zero-terminated names.
         let name = unsafe { text(device_name) };
+        let [device, device_name] = kept(device, &name);
         runtime().modules.lock().add_kernel(binary as usize, host as usize, name);
-        real()
+        real(device, device_name)
     }
     // A variable of the device and its shadow on the host.
     [__cudaRegisterVar](
         binary: *mut *mut c_void, host: *mut c_char, device: *mut c_char, device_name: *const c_char, external: c_int, bytes: usize,
         constant: c_int, global: c_int,
-    ) |real| {
+    ) |real with device device_name| {
         // SAFETY: as above.
         let name = unsafe { text(device_name) };
+        let [device, device_name] = kept(device, &name);
         let (host, bytes) = (host as usize, bytes as u64);
         let mut modules = runtime().modules.lock();
         modules.add_shadow(name.clone(), host);
@@ -123,7 +162,7 @@ interposed! { nothing:
             modules.add_variable(Variable { host, name, bytes, managed: false });
         }
         drop(modules);
-        real()
+        real(device, device_name)
     }
     // A managed variable and the host's pointer to it.
     [__cudaRegisterManagedVar](

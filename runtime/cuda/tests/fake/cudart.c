@@ -10,7 +10,7 @@
 
 typedef int error_t_;
 typedef struct { unsigned x, y, z; } dim3;
-enum { NO_DEVICE_CODE = 98, NO_DEVICE = 100, NOT_READY = 600 };
+enum { NO_DEVICE_CODE = 98, NO_DEVICE = 100, INVALID_HANDLE = 400, NOT_READY = 600 };
 
 enum kind { KERNEL, HOST, EVENT, WAIT, COPY, FILL };
 struct operation {
@@ -148,6 +148,8 @@ static void drain(struct stream *stream) {
 
 /* Its handle is the image. */
 void **__cudaRegisterFatBinary(void **wrapper) { return wrapper[1]; }
+static int unregistered;
+void __cudaUnregisterFatBinary(void **binary) { unregistered = 1; }
 void __cudaRegisterFunction(void **b, const char *h, char *d, const char *n, int l, void *t, void *bi, void *bs, void *g, int *w) {}
 void __cudaRegisterVar(void **b, char *h, char *d, const char *n, int e, size_t s, int c, int g) {}
 
@@ -234,6 +236,7 @@ int cudaGetSymbolAddress(void **pointer, const void *symbol) { return *pointer =
 int cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, void *stream) {
   if (getenv("FAKE_NO_DEVICE")) return NO_DEVICE;
   if (block.x > 1024) return 9;
+  if (unregistered) return INVALID_HANDLE;
   if (!((const struct fake_kernel *)function)->body) return NO_DEVICE_CODE;
   /* The real one goes to the driver: what it finds there must not be ours. */
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);

@@ -24,6 +24,7 @@ int cudaIpcGetMemHandle(struct ipc *, void *), cudaIpcOpenMemHandle(void **, str
 int cuMemImportFromShareableHandle(unsigned long long *, void *, int), cuMemRelease(unsigned long long);
 int cuMemMap(unsigned long long, size_t, size_t, unsigned long long, unsigned long long), cuMemUnmap(unsigned long long, size_t);
 void **__cudaRegisterFatBinary(void *);
+void __cudaUnregisterFatBinary(void **);
 void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
 void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
 
@@ -106,10 +107,27 @@ static struct fake_kernel kernels[] = {
     {"_Z6absentPf", 1, 0}};
 static float variable[64];
 
+static void **binary;
+static void unregister(void) { __cudaUnregisterFatBinary(binary); }
+
+static int launch(int, float *, uint64_t, unsigned, void *);
+static float *late_memory;
+/* Handlers run last first: this one when the module is unregistered, the other before our library ends the run. */
+static void late(void) {
+  if (!late_memory) return;
+  const int launched = launch(0, late_memory, 2, 32, 0) | launch(3, late_memory, 0, 32, 0);
+  printf("%d ", launched);
+  printf("%d\n", cudaFree(late_memory) | cudaMalloc((void **)&late_memory, 1024));
+}
+__attribute__((constructor(101))) static void first(void) { atexit(late); }
+__attribute__((destructor)) static void last(void) { late(); }
+
 __attribute__((constructor)) static void announce(void) {
   static const struct { unsigned magic, version; const char *data; void *unused; } wrapper = {0x466243b1, 1, "superstep-module 0abc\n"};
   void **handle = __cudaRegisterFatBinary((void *)&wrapper);
   if (getenv("FAKE_SHOW_BINARY")) printf("%s\n", (const char *)handle);
+  binary = handle;
+  atexit(unregister);
   for (unsigned i = 0; i < sizeof kernels / sizeof *kernels; ++i)
     __cudaRegisterFunction(handle, (const char *)&kernels[i], 0, kernels[i].name, -1, 0, 0, 0, 0, 0);
   __cudaRegisterVar(handle, (char *)variable, 0, "variable", 0, sizeof variable, 0, 0);
@@ -175,6 +193,7 @@ int main(int argc, char **argv) {
     result |= launch(0, memory, 50 * i, 32, i % 2 ? stream : 0);
     result |= launch(3, memory, 0, 32, 0);
   }
+  if (!strcmp(mode, "late")) return late_memory = memory, atexit(late), result;
   if (!strcmp(mode, "refused")) printf("%d\n", launch(0, memory, 1, 2000, 0));
   if (!strncmp(mode, "cooperative-", 12)) {
     uint64_t rounds = 1;

@@ -1,0 +1,100 @@
+//! Launches in destructors of libraries: of those that the program has when it ends, which come behind everything that the executable has
+//! registered, and of one that it closes.
+
+mod common;
+
+use common::{run, superstep, tools_are_here};
+use serde_json::Value;
+use std::fs;
+
+const LIBRARY: &str = r#"
+#include <cstdio>
+namespace {
+__global__ void fill(int *numbers) { numbers[threadIdx.x] = VALUE; }
+int *numbers;
+void launch(const char *when) {
+    int got[64] = {}, sum = 0;
+    fill<<<1, 64>>>(numbers);
+    cudaMemcpy(got, numbers, sizeof got, cudaMemcpyDeviceToHost);
+    for (int number : got) sum += number;
+    printf("%s %d: %d %d\n", when, VALUE, sum, cudaGetLastError());
+    fflush(stdout);
+}
+struct Late { const char *when; ~Late() { launch(when); } };
+Late late{"global"};
+thread_local Late of_thread{"thread_local"};
+__attribute__((destructor)) void last() { launch("destructor"); }
+}
+extern "C" void use() { cudaMalloc(&numbers, 256); (void)of_thread.when; }
+"#;
+
+const MAIN: &str = r#"
+#include <dlfcn.h>
+extern "C" void use();
+static void *plugin(const char *name) {
+    void *opened = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    reinterpret_cast<void (*)()>(dlsym(opened, "use"))();
+    return opened;
+}
+int main() {
+    // While a library is closed, the calling thread holds the loader's lock; here its destructors launch the first kernel.
+    dlclose(plugin("./closed.so"));
+    plugin("./plugin.so");
+    use();
+}
+"#;
+
+#[test]
+fn destructors_of_libraries_launch_kernels() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("library.cu"), LIBRARY).unwrap();
+    // A library with thread-local destructors that have not run stays open.
+    let closed = LIBRARY.replace("(void)of_thread.when;", "");
+    fs::write(at("closed.cu"), closed).unwrap();
+    fs::write(at("main.cu"), MAIN).unwrap();
+    let shared = |value, source, library| {
+        format!("nvcc -shared -Xcompiler -fPIC -DVALUE={value} {source} -o {library}")
+    };
+    let lines = [
+        shared(1, "library.cu", "liblinked.so"),
+        shared(2, "closed.cu", "closed.so"),
+        shared(3, "library.cu", "plugin.so"),
+        "nvcc main.cu -o app -L. -llinked -ldl -Xlinker -rpath -Xlinker '$ORIGIN'".to_owned(),
+    ];
+    let words = ["build", "--", "sh", "-c", &lines.join(" && ")];
+    let (code, out, err) = run(superstep(folder.path()).args(words));
+    assert_eq!(code, 0, "{out}\n{err}");
+    let words = ["run", "--backend", "cpu", "app", "--timeout", "60"];
+    let plugins = ["closed.so", "plugin.so"]
+        .map(|file| ["--with", file, "--input", file])
+        .concat();
+    let (code, out, err) = run(superstep(folder.path()).args(words).args(plugins));
+    assert_eq!(code, 0, "{out}\n{err}");
+
+    let latest = at("out/app/latest");
+    let text = fs::read_to_string(latest.join("run.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    let app = &summary["benchmarks"][0];
+    // Three of the linked library and of the plugin, two of the one that is closed.
+    assert_eq!((&app["launches"], &app["ctas"]), (&8.into(), &8.into()));
+    assert_eq!(app["threads"]["stores"], 8 * 64, "{app:#}");
+    let printed = fs::read_to_string(latest.join("benchmarks/app/traced/stdout")).unwrap();
+    let mut lines: Vec<_> = printed.lines().collect();
+    assert_eq!(lines[..2], ["destructor 2: 128 0", "global 2: 128 0"]);
+    lines.sort_unstable();
+    let expected = [
+        "destructor 1: 64 0",
+        "destructor 2: 128 0",
+        "destructor 3: 192 0",
+        "global 1: 64 0",
+        "global 2: 128 0",
+        "global 3: 192 0",
+        "thread_local 1: 64 0",
+        "thread_local 3: 192 0",
+    ];
+    assert_eq!(lines, expected);
+}

@@ -1,0 +1,107 @@
+//! Threads that run until the program ends, and start while another thread holds the dynamic loader's lock.
+//!
+//! A constructor of a library that `dlopen` loads may launch a kernel, and so may a destructor of one that `dlclose` unloads: the launching
+//! thread then holds that lock, and waits for the workers. The C library takes it too, where a thread's first variable with a destructor is
+//! made. Workers never end, so none of their variables needs one.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_int, c_void};
+use std::io::Error;
+use std::mem::{MaybeUninit, transmute};
+use std::ptr::null_mut;
+
+type Destructor = unsafe extern "C" fn(*mut c_void);
+type Register = unsafe extern "C" fn(Destructor, *mut c_void, *mut c_void) -> c_int;
+
+thread_local! {
+    static NEVER_ENDS: Cell<bool> = const { Cell::new(false) };
+}
+
+// Hidden, so that the references in this library lead here, and those of other libraries do not.
+std::arch::global_asm!(
+    ".globl __cxa_thread_atexit_impl",
+    ".hidden __cxa_thread_atexit_impl",
+    ".type __cxa_thread_atexit_impl, @function",
+    "__cxa_thread_atexit_impl:",
+    "jmp {ours}",
+    ours = sym note_destructor,
+);
+
+/// Stands before the C library's `__cxa_thread_atexit_impl`, for the standard library in here: the end of a thread is to destroy a
+/// variable.
+///
+/// # Safety
+/// As for the function of the C library.
+unsafe extern "C" fn note_destructor(
+    destructor: Destructor,
+    variable: *mut c_void,
+    library: *mut c_void,
+) -> c_int {
+    if NEVER_ENDS.get() {
+        return 0;
+    }
+    // SAFETY: the name ends with a zero byte.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"__cxa_thread_atexit_impl".as_ptr()) };
+    if next.is_null() {
+        return 0;
+    }
+    // SAFETY: the C library gives the function this type, and the arguments are the caller's.
+    unsafe { transmute::<*mut c_void, Register>(next)(destructor, variable, library) }
+}
+
+/// Starts a thread that runs `work`, which must not return.
+///
+/// # Errors
+/// The system gives no more threads.
+pub fn start(
+    name: &str,
+    stack_bytes: usize,
+    work: fn(usize),
+    argument: usize,
+) -> std::io::Result<()> {
+    let started = Box::new(Started {
+        name: format!("{name}\0"),
+        work,
+        argument,
+    });
+    let mut attributes = MaybeUninit::uninit();
+    let mut thread = MaybeUninit::uninit();
+    let started = Box::into_raw(started);
+    // SAFETY: the attributes are made before they are used; `run` gets a pointer to what it expects.
+    let error = unsafe {
+        libc::pthread_attr_init(attributes.as_mut_ptr());
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes);
+        let error = libc::pthread_create(
+            thread.as_mut_ptr(),
+            attributes.as_ptr(),
+            run,
+            started.cast(),
+        );
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        error
+    };
+    if error == 0 {
+        return Ok(());
+    }
+    // SAFETY: no thread got it.
+    drop(unsafe { Box::from_raw(started) });
+    Err(Error::from_raw_os_error(error))
+}
+
+struct Started {
+    name: String,
+    work: fn(usize),
+    argument: usize,
+}
+
+extern "C" fn run(started: *mut c_void) -> *mut c_void {
+    NEVER_ENDS.set(true);
+    // SAFETY: `start` made the box for this thread.
+    let started = unsafe { Box::from_raw(started.cast::<Started>()) };
+    if let Ok(name) = CStr::from_bytes_until_nul(started.name.as_bytes()) {
+        // SAFETY: the calling thread, and a text that ends with a zero byte.
+        unsafe { libc::pthread_setname_np(libc::pthread_self(), name.as_ptr()) };
+    }
+    (started.work)(started.argument);
+    null_mut()
+}

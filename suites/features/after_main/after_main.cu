@@ -1,0 +1,59 @@
+// Launches after main: by a thread's and the main thread's thread_local variables, a handler of atexit, and a global variable that was there
+// before the first call of CUDA. Each adds to what the ones before it left, so the sums show that all of them ran, and in which order.
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+constexpr int kThreads = 64;
+
+__global__ void add(int *numbers, int value) { numbers[threadIdx.x] += value; }
+
+static int *numbers;
+static cudaGraphExec_t instance;
+
+static void show(const char *name) {
+    int got[kThreads] = {}, sum = 0;
+    const cudaError_t error = cudaMemcpy(got, numbers, sizeof got, cudaMemcpyDeviceToHost);
+    for (int number : got) sum += number;
+    printf("%s: %d, %s\n", name, sum, cudaGetErrorName(error));
+}
+
+static void launch(const char *name, int value) {
+    add<<<1, kThreads>>>(numbers, value);
+    show(name);
+}
+
+struct Late {
+    const char *name;
+    int value;
+    ~Late() {
+        if (value == 0) return;
+        launch(name, value);
+        if (value != 9) return;
+        cudaGraphLaunch(instance, nullptr);
+        show("graph");
+        printf("free: %s\n", cudaGetErrorName(cudaFree(numbers)));
+    }
+};
+
+static Late global{"global", 9};
+static thread_local Late of_thread{"thread_local", 0};
+
+int main() {
+    cudaMalloc(&numbers, kThreads * sizeof *numbers);
+    cudaMemset(numbers, 0, kThreads * sizeof *numbers);
+    launch("main", 1);
+
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaStreamCreate(&stream);
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    add<<<1, kThreads, 0, stream>>>(numbers, 1);
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(&instance, graph, 0);
+
+    std::thread([] { of_thread.value = 2; }).join();
+    of_thread.value = 3;
+    atexit([] { launch("atexit", 4); });
+    return 0;
+}
