@@ -90,10 +90,10 @@ fn sums_between(cta_blocks: CtaBlocks, folder: &Path, change: impl FnOnce(&mut S
         capture.event(&Event::Sums(sums));
         capture.end_with(launch, accesses, LaunchOutcome::Completed);
     }
-    capture.event(&Event::Parts(Parts {
+    capture.parts(Parts {
         received: vec![sums.received],
         first_read: vec![sums.first_read],
-    }));
+    });
     capture.finish()
 }
 

@@ -1,5 +1,4 @@
-//! Captures of version 1 are read like the same content in the present version. Those in `tests/version_1/` were written by
-//! the last library that wrote version 1.
+//! The order of a replay, events about nothing, and captures that are stored in the repository.
 
 use std::path::Path;
 use superstep_trace::testing::{self, CaptureBuilder};
@@ -9,6 +8,7 @@ const ARRAY: u64 = 0x10_0000;
 
 fn header() -> Header {
     Header {
+        tool_version: "0.1.0".into(),
         program: "step".into(),
         arguments: vec!["--small".into()],
         device: DeviceInfo {
@@ -95,7 +95,7 @@ fn whole(folder: &Path) -> Capture {
     capture.finish()
 }
 
-/// What version 1 said in notes, and a note that only looks like one of them.
+/// What came by the protocol, and what the capture does not hold.
 fn notes(folder: &Path) -> Capture {
     let on_gpu = Header {
         backend: Backend::Cuda,
@@ -111,54 +111,8 @@ fn notes(folder: &Path) -> Capture {
         groups: 3,
         accesses: 96,
     }));
-    let text = "protocol stream: the word bytes is no number";
-    capture.event(&Event::Note(text.into()));
+    capture.event(&Event::Note("a note".into()));
     capture.finish_with(&Outcome::Failed("it was stopped".into()))
-}
-
-/// Launches of which all, a part and nothing is recorded.
-fn partial(folder: &Path) -> Capture {
-    let selection = Selection {
-        kernel: Some("step*".parse().unwrap()),
-        launch_count: Some(3),
-        ctas: vec![CtaRange { first: 0, last: 0 }],
-        sample: Some(Sample {
-            unit: SampleUnit::Launches,
-            rate_per_million: 500_000,
-            seed: 7,
-        }),
-        ..Selection::default()
-    };
-    let partial = Header {
-        selection: Some(selection),
-        ..header()
-    };
-    let mut capture = begin(folder, &partial);
-    for (recorded, accesses) in [
-        (Recorded::SelectedCtas, 64),
-        (Recorded::OutOfScope, 0),
-        (Recorded::NotSampled, 0),
-        (Recorded::All, 64),
-    ] {
-        let launch = capture.begin(launch(0));
-        if recorded != Recorded::All {
-            capture.event(&Event::Selected {
-                stream: launch.stream,
-                launch: launch.launch,
-                recorded,
-            });
-        }
-        if accesses > 0 {
-            chunk(
-                &mut capture,
-                &launch,
-                u16::from(recorded == Recorded::All),
-                ARRAY,
-            );
-        }
-        capture.end(&launch);
-    }
-    capture.finish()
 }
 
 /// The program was killed in its second launch.
@@ -173,60 +127,46 @@ fn killed(folder: &Path) -> Capture {
     capture.kill()
 }
 
-fn version(file: &Path) -> u8 {
-    std::fs::read(file).unwrap()[8]
-}
-
+/// The captures in `tests/captures`, which the tests of the Python module read too. `SUPERSTEP_BLESS=1` writes them anew.
 #[test]
-fn version_1_reads_like_the_present_version() {
-    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/version_1");
+fn stored_captures_are_read_like_new_ones() {
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
     type Content = fn(&Path) -> Capture;
-    let contents = [
+    for (name, write) in [
         ("whole", whole as Content),
         ("notes", notes),
-        ("partial", partial),
         ("killed", killed),
-    ];
-    for (name, write) in contents {
+    ] {
         let folder = tempfile::tempdir().unwrap();
-        let present = write(folder.path());
-        let old = Capture::open(old.join(name)).unwrap();
-        for (capture, of_events, of_streams) in [(&present, 2, FORMAT_VERSION as u8), (&old, 1, 1)]
-        {
-            for file in std::fs::read_dir(capture.folder()).unwrap() {
-                let path = file.unwrap().path();
-                let expected = match path.ends_with("events.sst") {
-                    true => of_events,
-                    false => of_streams,
-                };
-                assert_eq!(version(&path), expected, "{name}");
-            }
+        let new = write(folder.path());
+        let stored = stored.join(name);
+        if std::env::var_os("SUPERSTEP_BLESS").is_some() {
+            write(&stored);
         }
-        assert_eq!(old.header, present.header, "{name}");
-        assert_eq!(old.modules, present.modules, "{name}");
-        assert_eq!(
-            (&old.outcome, old.complete, old.damaged, old.problems.len()),
-            (
-                &present.outcome,
-                present.complete,
-                present.damaged,
-                present.problems.len()
-            ),
-            "{name}: {:?}",
-            old.problems
-        );
-        let (steps, expected): (Vec<_>, Vec<_>) =
-            (old.replay().collect(), present.replay().collect());
-        assert_eq!(steps, expected, "{name}");
+        let stored = Capture::open(stored).unwrap();
+        let facts = |capture: &Capture| {
+            let Capture {
+                header,
+                modules,
+                outcome,
+                complete,
+                damaged,
+                ..
+            } = capture;
+            let problems = capture.verify().unwrap().len();
+            let files = (header.clone(), modules.clone(), outcome.clone());
+            (files, *complete, *damaged, problems)
+        };
+        assert_eq!(facts(&stored), facts(&new), "{name}");
+        assert!(stored.replay().eq(new.replay()), "{name}");
         let groups = |capture: &Capture| {
             let mut all = Vec::new();
-            capture
-                .groups(|record, group| all.push((record.number, *group)))
-                .unwrap();
+            let mut add =
+                |record: &LaunchRecord<'_>, group: &AccessGroup| all.push((record.number, *group));
+            capture.groups(&mut add).unwrap();
             all
         };
-        assert_eq!(groups(&old), groups(&present), "{name}");
-        assert_eq!(old.verify().unwrap().len(), old.problems.len(), "{name}");
+        assert_eq!(groups(&stored), groups(&new), "{name}");
     }
 }
 
