@@ -224,6 +224,53 @@ fn the_preprocessors_flags_are_for_both_halves() {
     assert!(names_variables("-g") && !names_variables(""));
 }
 
+/// What is printed: bits of `macros.h` in host code, device code and a C++ file; the architectures.
+#[test]
+fn macros_are_defined_with_the_flags_that_define_them_in_nvcc() {
+    if !tools_are_here() {
+        return;
+    }
+    let nvcc = Nvcc::of("flags");
+    // __NVCC__ in C++ files only.
+    for (flags, expected) in [
+        ("-arch=sm_90", "0 0 64: 900"),
+        (
+            "--extended-lambda -gencode arch=compute_80,code=sm_86 -gencode arch=compute_75,code=sm_75",
+            "1 1 64: 750 800",
+        ),
+        (
+            "-expt-relaxed-constexpr -expt-extended-lambda -arch sm_90",
+            "3 3 64: 900",
+        ),
+        (
+            "-rdc=true -arch=sm_90 -default-stream per-thread",
+            "36 36 96: 900",
+        ),
+        ("-ewp -G -arch=sm_90", "24 24 64: 900"),
+        (
+            "--extended-lambda -U__CUDACC_EXTENDED_LAMBDA__ -arch=sm_90",
+            "0 0 64: 900",
+        ),
+    ] {
+        let found = nvcc.output("macros.cu macros_host.cpp", flags);
+        assert_eq!(found, expected, "{flags}");
+    }
+    let (_, err) = nvcc.run("-c -arch=sm_90a numbers.cu");
+    assert!(err.contains("superstep ignores -arch=sm_90a: "), "{err}");
+}
+
+#[test]
+fn headers_that_ask_for_macros_compile() {
+    if !tools_are_here() {
+        return;
+    }
+    let nvcc = Nvcc::of("flags");
+    for flags in ["-rdc=true", "-ewp -G"] {
+        let flags = format!("{flags} --extended-lambda -expt-relaxed-constexpr -std=c++17");
+        assert_eq!(nvcc.output("algorithms.cu", &flags), "499500 499564 999");
+    }
+}
+
 #[test]
 fn nvcc_answers_questions_and_says_what_it_ignores() {
     if !tools_are_here() {

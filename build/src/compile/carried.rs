@@ -12,6 +12,7 @@ use super::arithmetic;
 use super::builder::Builder;
 use super::error::BuildError;
 use super::hash::KeyHasher;
+use super::linked;
 use super::record::{self, Head, Record, SECTION};
 use super::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, Subject};
 use super::unit::{DeviceIr, Module, Unit, own_flags, unit_name};
@@ -68,7 +69,9 @@ impl Builder {
     pub(super) fn carrying(&self, carried: &Carried<'_>) -> Result<PathBuf, BuildError> {
         let mut args = self.carry(&carried.record)?;
         // Units that are linked know nothing of the module: it is registered once, for all of them.
-        if !carried.unit.linked {
+        if carried.unit.linked {
+            args = args.and(self.header("unit.h", &linked::mark(&carried.record.symbol()))?);
+        } else {
             args = args
                 .texts(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"])
                 .input(self.image(&carried.record)?);
@@ -86,8 +89,7 @@ impl Builder {
         let mut objects: Vec<PathBuf> = hosts.collect::<Result<_, _>>()?;
         if carried.iter().any(|carried| carried.unit.linked) {
             let records = carried.iter().map(|carried| &carried.record);
-            let linked = Record::linked(String::new(), records);
-            objects.push(self.linked_object(&program.folder, &linked)?);
+            objects.push(self.linked_object(&program.folder, String::new(), records)?);
         }
         objects.extend(self.helpers(program)?);
         Ok(objects)
@@ -166,17 +168,27 @@ impl Builder {
         if records.is_empty() {
             return Ok(None);
         }
-        let linked = Record::linked(text(folder)?, &records);
-        self.linked_object(folder, &linked).map(Some)
+        self.linked_object(folder, text(folder)?, &records)
+            .map(Some)
     }
 
-    /// The object that registers `record`, which is linked, with the kernels and variables of all its units: see `linked.c`.
-    fn linked_object(&self, folder: &Path, record: &Record) -> Result<PathBuf, BuildError> {
+    /// The object that registers `units`, linked, with all their kernels and variables: see `linked.c`. Two with one content are told apart
+    /// by `place`.
+    fn linked_object<'a>(
+        &self,
+        folder: &Path,
+        place: String,
+        units: impl IntoIterator<Item = &'a Record, IntoIter: Clone>,
+    ) -> Result<PathBuf, BuildError> {
+        let units = units.into_iter();
+        let record = &Record::linked(place, units.clone());
+        let symbols = linked::definitions(units.map(Record::symbol));
         let source = include_bytes!("linked.c");
         let source = self.runner.text_file("linked.c", source)?;
         let args = Args::of(["-x", "c", "-std=c23", "-O2", "-fPIC", "-c"])
             .input_in("-DSUPERSTEP_IMAGE=\"", self.image(record)?, "\"")
             .and(self.carry(record)?)
+            .and(self.header("units.h", &symbols)?)
             .input(source);
         self.device_link_step(folder, args)
     }
@@ -205,7 +217,12 @@ impl Builder {
         let header = format!(
             "__asm__(\".pushsection {SECTION},\\\"\\\",@progbits\\n.incbin \\\"{path}\\\"\\n.popsection\");\n"
         );
-        let header = self.runner.text_file("module.h", header.as_bytes())?;
+        self.header("module.h", &header)
+    }
+
+    /// Has the compiler read `text` first.
+    fn header(&self, name: &'static str, text: &str) -> Result<Args, BuildError> {
+        let header = self.runner.text_file(name, text.as_bytes())?;
         Ok(Args::of(["-include"]).input(header))
     }
 

@@ -32,6 +32,7 @@ mod libraries;
 mod link;
 mod linked;
 mod loaded;
+pub(crate) mod macros;
 mod probed;
 mod prune;
 mod ptxas;

@@ -21,6 +21,8 @@ pub struct Toolset {
     pub(super) clang_include: PathBuf,
     pub(super) cuda_root: PathBuf,
     pub(super) cuda_include: PathBuf,
+    /// 12.9.86
+    pub(super) cuda_version: String,
     pub(super) cudart: PathBuf,
     pub(super) ptx_feature: &'static str,
 }
@@ -53,6 +55,7 @@ impl Toolset {
             clang_include: llvm.prefix.join(format!("lib/clang/{LLVM_MAJOR}/include")),
             cuda_root: cuda.root.clone(),
             cuda_include: cuda.include.clone(),
+            cuda_version: cuda.version.to_string(),
             cudart: cuda.cudart.clone(),
             ptx_feature: cuda.ptx_feature(),
         })

@@ -12,6 +12,7 @@ use super::default_stream;
 use super::error::BuildError;
 use super::gpu::Waits;
 use super::linked;
+use super::macros;
 use super::record::Record;
 use super::stage::{Args, BITCODE, LIBRARY, OBJECT, Stage, Subject, Tool};
 use crate::manifest::{Flags, Language, TranslationUnit};
@@ -271,8 +272,8 @@ impl Builder {
         let linked = [
             linked::FLAG,
             "--offload-new-driver",
-            // Without it, CUDA's headers define functions of the device runtime that do nothing but fail.
-            "-D__CUDACC_INTERNAL_NO_STUBS__",
+            // nvcc's macro. Without it, CUDA's headers define functions of the device runtime that do nothing but fail.
+            "-D__CUDACC_RDC__",
         ];
         let is_per_thread = default_stream::is_per_thread(&unit.program.flags);
         Ok(Args::default()
@@ -285,6 +286,7 @@ impl Builder {
                 "-Wno-error=c++11-narrowing",
                 arithmetic::EXACT_ROOTS,
             ])
+            .texts(macros::of_nvcc(&self.tools.cuda_version, &[]))
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
             .text(format!("-cuid=superstep{}", unit.id))
             // Both halves must see one list of architectures: CUB and Thrust name their kernels after it.

@@ -191,7 +191,17 @@ impl Asked {
             Language => self.language = Some(value),
             HostCompiler => self.host_compiler = Some(value.into()),
             Machine if value == "64" => {}
-            Architecture => self.architectures.extend(architectures(&value)),
+            Architecture => {
+                for (number, is_specific) in architectures(&value) {
+                    self.architectures.push(number);
+                    if is_specific {
+                        ignored(
+                            self,
+                            "code is for all GPUs from this one on: suffixes a and f",
+                        );
+                    }
+                }
+            }
             Relocatable => self.relocatable = truth(word, &value)?,
             NoDeviceLink => self.no_device_link = true,
             Cudart => self.no_cudart = value == "none",

@@ -7,6 +7,7 @@ use std::process::Command;
 use super::asked::{Asked, Word};
 use super::flags::Mode;
 use super::{Done, Failure, Nvcc, failed, runtime_libraries};
+use crate::compile::macros::of_nvcc;
 use crate::compile::{Builder, CarryingObject, Program};
 use crate::manifest::{Flags, Language, TranslationUnit};
 
@@ -195,7 +196,7 @@ impl Call<'_> {
     fn program(&self, file: &Path) -> Program {
         let asked = &self.asked;
         // A macro of nvcc's own can be undefined.
-        let mut all = [asked.cuda.as_slice(), &asked.all].concat();
+        let mut all = [self.macros(), asked.cuda.clone(), asked.all.clone()].concat();
         if let Some(closed) = self.closed_headers() {
             all.extend(["-isystem".into(), closed.display().to_string()]);
         }
@@ -204,11 +205,7 @@ impl Call<'_> {
             .file_name()
             .is_some_and(|name| name == "CMakeCUDACompilerId.cu")
         {
-            let parts = ["MAJOR", "MINOR", "BUILD"]
-                .into_iter()
-                .zip(self.nvcc.version.split('.'));
             all.push("-D__NVCC__".into());
-            all.extend(parts.map(|(part, number)| format!("-D__CUDACC_VER_{part}__={number}")));
         }
         Program {
             name: "nvcc".into(),
@@ -246,6 +243,11 @@ impl Call<'_> {
         fs::read_link(self.nvcc.toolkit.join("closed")).ok()
     }
 
+    /// What nvcc defines for each file, whatever its language.
+    fn macros(&self) -> Vec<String> {
+        of_nvcc(&self.nvcc.version, &self.asked.architectures)
+    }
+
     /// The compiler of files that are not CUDA, with the flags of the command line.
     fn host_compiler(&self, source: &Source) -> Command {
         let mut command = Command::new(match (&self.asked.host_compiler, source) {
@@ -270,6 +272,8 @@ impl Call<'_> {
             .iter()
             .map(|folder| format!("-I{}", folder.display()));
         command
+            .arg("-D__NVCC__")
+            .args(self.macros())
             .args(include)
             .args(&self.asked.all)
             .args(&self.asked.host);

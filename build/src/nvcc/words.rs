@@ -65,14 +65,15 @@ pub(super) fn preprocessing(host: &[String]) -> Vec<String> {
 /// The macro that Clang 22 defines for `-fopenmp`.
 const OPENMP: &str = "-D_OPENMP=202011";
 
-/// The numbers of the virtual architectures in the value of `-arch` or `-gencode`.
-pub(super) fn architectures(text: &str) -> impl Iterator<Item = u32> {
+/// The numbers of the virtual architectures in the value of `-arch` or `-gencode`, and whether each is for one kind of GPU only.
+pub(super) fn architectures(text: &str) -> impl Iterator<Item = (u32, bool)> {
     // `arch=compute_80,code=[compute_80,sm_86]`
     let text = text.split("code=").next().unwrap_or_default();
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     words.filter_map(|word| {
         let number = (word.strip_prefix("sm_")).or_else(|| word.strip_prefix("compute_"))?;
-        number.trim_end_matches(['a', 'f']).parse().ok()
+        let plain = number.trim_end_matches(['a', 'f']);
+        Some((plain.parse().ok()?, plain != number))
     })
 }
 
@@ -135,8 +136,8 @@ mod tests {
     #[test]
     fn architectures_are_those_that_code_is_written_for() {
         for (value, expected) in [
-            ("sm_90a", &[90][..]),
-            ("arch=compute_80,code=[compute_80,sm_86]", &[80]),
+            ("sm_90a", &[(90, true)][..]),
+            ("arch=compute_80,code=[compute_80,sm_86]", &[(80, false)]),
             ("native", &[]),
         ] {
             assert_eq!(architectures(value).collect::<Vec<_>>(), expected);

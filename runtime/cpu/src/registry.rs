@@ -84,6 +84,8 @@ static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(RwLock::default);
 
 /// Module index of a host object whose device code was not compiled for this runtime.
 const FOREIGN_MODULE: u32 = u32::MAX;
+/// That of one whose code could not be loaded, which a fault has said.
+const LOST_MODULE: u32 = u32::MAX - 1;
 
 unsafe fn slice<'a, T>(first: *const T, count: u64) -> &'a [T] {
     if first.is_null() {
@@ -240,11 +242,15 @@ pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
         None => {
             let (module, name) = key.clone();
             drop(registry);
-            session().fault(if module == FOREIGN_MODULE {
-                format!("kernel {name} has no device code for the CPU backend; compile its file with superstep")
-            } else {
-                format!("kernel {name} is not in the device code of module {module}; build the program again")
-            });
+            match module {
+                LOST_MODULE => {}
+                FOREIGN_MODULE => session().fault(format_args!(
+                    "kernel {name} has no device code for the CPU backend; compile its file with superstep"
+                )),
+                _ => session().fault(format_args!(
+                    "kernel {name} is not in the device code of module {module}; build the program again"
+                )),
+            }
             Err(CudaError::INVALID_DEVICE_FUNCTION)
         }
     }
@@ -307,7 +313,7 @@ pub fn highest_module() -> u32 {
 unsafe fn module_index(image: *const c_char) -> Option<u32> {
     let refuse = |why: &dyn std::fmt::Display| {
         session().fault(why);
-        None
+        Some(LOST_MODULE)
     };
     // SAFETY: the caller's promise; our texts end with a line feed and a 0.
     let module = match unsafe { loaded_module(image, Backend::Cpu) }? {
