@@ -18,6 +18,9 @@ pub struct Prepare {
     /// What Clang's optimiser would run, in LLVM's notation.
     #[arg(long, default_value = "default<O2>")]
     passes: String,
+    /// Approximate square roots in single precision, as nvcc's `-prec-sqrt=false`.
+    #[arg(long)]
+    inexact_roots: bool,
     /// Bitcode to write.
     #[arg(short, long)]
     output: PathBuf,
@@ -31,6 +34,7 @@ impl Prepare {
         let mut module = ir::Module::read(&self.input)?;
         ir::discard_names();
         assembly::declare(&module);
+        ir::round_roots(!self.inexact_roots);
         constants::place(&mut module);
         let machine = ir::Machine::nvptx(&self.target_cpu)?;
         module.run_passes("reading the input", &self.passes, &machine)?;

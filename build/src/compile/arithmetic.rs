@@ -2,10 +2,14 @@
 
 use crate::manifest::Flags;
 
-/// Square roots in single precision are rounded correctly, as nvcc has it. Clang never tells libdevice so, which then approximates them.
-pub(super) const EXACT_ROOTS: &str = "-mllvm=-nvvm-reflect-add=__CUDA_PREC_SQRT=1";
-/// nvcc's `-prec-sqrt=false`, behind the flag above.
+/// nvcc's `-prec-sqrt=false`, which Clang lacks. Square roots in single precision are rounded correctly otherwise, as nvcc has it: the
+/// optimiser is told so, since libdevice approximates them where nothing is said.
 pub(crate) const INEXACT_ROOTS: &str = "-mllvm=-nvvm-reflect-add=__CUDA_PREC_SQRT=0";
+
+pub(super) fn has_inexact_roots(flags: &Flags) -> bool {
+    let mut flags = flags.all.iter().chain(&flags.device);
+    flags.any(|flag| flag == INEXACT_ROOTS)
+}
 
 /// nvcc's `-prec-div=false`, and the same with `-use_fast_math`. Clang, which has no such flags, notes the value in an attribute of each
 /// function, which the instrumenter reads (`instrument/src/approximate.rs`).

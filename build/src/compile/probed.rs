@@ -72,7 +72,8 @@ impl Builder {
             .texts(["-emit-llvm", "-c"])
             .texts(FRONT_END_ONLY);
         let front_end = self.beside("probe handler", probe, path, args, source, BITCODE)?;
-        self.prepare(subject(probe, path), &front_end, DEVICE_PASSES)
+        let passes = Args::of(["--passes", DEVICE_PASSES]);
+        self.prepare(subject(probe, path), &front_end, passes)
     }
 
     /// The probe's own code on the host: a library that the program loads.

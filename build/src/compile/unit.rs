@@ -117,8 +117,11 @@ impl Builder {
             name: &unit.name,
             folder: &unit.program.folder,
         };
-        let passes = format!("default<O{}>", optimisation(&unit.program.flags));
-        let optimised = self.prepare(subject, &front_end, &passes)?;
+        let flags = &unit.program.flags;
+        let passes = format!("default<O{}>", optimisation(flags));
+        let inexact = arithmetic::has_inexact_roots(flags).then_some("--inexact-roots");
+        let args = Args::of(["--passes", &passes]).texts(inexact);
+        let optimised = self.prepare(subject, &front_end, args)?;
         Ok(DeviceIr {
             front_end,
             optimised,
@@ -130,10 +133,11 @@ impl Builder {
         &self,
         subject: Subject<'_>,
         front_end: &Path,
-        passes: &str,
+        more: Args,
     ) -> Result<PathBuf, BuildError> {
         let gpu = format!("sm_{}", self.options.lowest_arch());
-        let args = Args::of(["prepare", "--target-cpu", &gpu, "--passes", passes])
+        let args = Args::of(["prepare", "--target-cpu", &gpu])
+            .and(more)
             .input(front_end)
             .output("-o", BITCODE);
         let stage = Stage {
@@ -284,7 +288,6 @@ impl Builder {
                 "-Wno-register",
                 // g++, which nvcc calls, warns of it where the value is no constant.
                 "-Wno-error=c++11-narrowing",
-                arithmetic::EXACT_ROOTS,
             ])
             .texts(macros::of_nvcc(&self.tools.cuda_version, &[]))
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.

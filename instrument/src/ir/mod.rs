@@ -64,6 +64,20 @@ pub fn discard_names() {
     unsafe { LLVMContextSetDiscardValueNames(context(), 1) }
 }
 
+/// Says for all modules of this process whether square roots in single precision are rounded correctly: the value that libdevice asks for
+/// by the name `__CUDA_PREC_SQRT`.
+pub fn round_roots(exactly: bool) {
+    let value = match exactly {
+        true => c"-nvvm-reflect-add=__CUDA_PREC_SQRT=1",
+        false => c"-nvvm-reflect-add=__CUDA_PREC_SQRT=0",
+    };
+    let arguments = [c"superstep-instrument".as_ptr(), value.as_ptr()];
+    // SAFETY: both texts end with NUL and live longer than the call, which copies them; LLVM 22 knows the option, so it returns.
+    unsafe {
+        llvm_sys::support::LLVMParseCommandLineOptions(2, arguments.as_ptr(), std::ptr::null());
+    }
+}
+
 /// Text that LLVM lends, as an owned string.
 ///
 /// # Safety
