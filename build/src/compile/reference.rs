@@ -194,9 +194,17 @@ fn of_compiler<'a>(flags: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut result = Vec::new();
     let mut takes_value = false;
     for flag in flags.filter(|flag| !linked::asks(flag)) {
-        let is_common = ["-D", "-I", "-U", "-std=", "-include", "-isystem"]
-            .iter()
-            .any(|start| flag.starts_with(start));
+        let is_common = [
+            "-D",
+            "-I",
+            "-U",
+            "-std=",
+            "-include",
+            "-isystem",
+            "--default-stream",
+        ]
+        .iter()
+        .any(|start| flag.starts_with(start));
         if !takes_value && !is_common {
             result.push("-Xcompiler".to_owned());
         }
