@@ -23,4 +23,4 @@ pub use suite::{
     AnalysisOptions, Case, Execution, Kind, ProgramChoice, Resume, Run, Running, Selection,
     SuiteOptions, SuiteRun, golden_folder,
 };
-pub use verify::{check_manifest, check_runtime, in_situ_equal};
+pub use verify::{Order, check_manifest, check_runtime, in_situ_equal};

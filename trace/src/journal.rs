@@ -18,6 +18,8 @@ enum Note {
     Device(DeviceInfo),
     /// The mangled name of the next kernel; the other notes give its number, from 0.
     Kernel(String),
+    /// A thread of the host launches a kernel for the first time.
+    HostThread,
     Launch {
         kernel: usize,
         ns: u64,
@@ -73,6 +75,11 @@ impl Journal {
 
     pub fn device(&mut self, device: &DeviceInfo) -> Result<()> {
         self.add(&Note::Device(device.clone()))
+    }
+
+    /// A thread of the host launches a kernel for the first time.
+    pub fn host_thread(&mut self) -> Result<()> {
+        self.add(&Note::HostThread)
     }
 
     /// A launch has ended.
@@ -184,6 +191,7 @@ impl Summary {
                 self.launches += 1;
                 self.kernel_ns += ns;
             }
+            Note::HostThread => self.host_threads += 1,
             Note::OpaqueLaunch(kernel) => of(&mut self.opaque, name(kernel)?).launches += 1,
             Note::OpaqueEnd { kernel, ns } => of(&mut self.opaque, name(kernel)?).ns += ns,
             Note::Resources(kernel, resources) => {
@@ -253,6 +261,7 @@ mod tests {
                 ..DeviceInfo::default()
             },
             launches: 3,
+            host_threads: 1,
             kernel_ns: 10,
             kernels: vec![totals("a", 2, 8, Some(resources)), totals("b", 1, 2, None)],
             records_lost: 5,
@@ -265,6 +274,7 @@ mod tests {
         };
         let mut journal = Journal::create(&path, begin.clone()).unwrap();
         journal.device(&expected.device).unwrap();
+        journal.host_thread().unwrap();
         journal.launch("a", 3).unwrap();
         journal.resources("a", resources).unwrap();
         journal.counts(&counts).unwrap();

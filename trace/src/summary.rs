@@ -61,6 +61,9 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
     pub launches: u64,
+    /// Threads of the host that launched kernels. Where they are several, launches come in another order in each run.
+    #[serde(default)]
+    pub host_threads: u32,
     pub kernel_ns: u64,
     /// By kernel, in order of first launch.
     pub kernels: Vec<KernelTotals>,
@@ -87,6 +90,7 @@ impl Summary {
             device: DeviceInfo::default(),
             process: None,
             launches: 0,
+            host_threads: 0,
             kernel_ns: 0,
             kernels: Vec::new(),
             records_lost: 0,

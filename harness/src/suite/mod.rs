@@ -9,6 +9,7 @@ mod analyse;
 mod benchmark;
 mod execute;
 mod joined;
+mod more_runs;
 mod options;
 mod processes;
 mod progress;

@@ -279,6 +279,7 @@ fn added_up(processes: &[ProcessRun]) -> Result<Summary, String> {
     for one in all {
         let summary = one.summary.as_ref().map_err(Clone::clone)?;
         sum.launches += summary.launches;
+        sum.host_threads += summary.host_threads;
         sum.kernel_ns += summary.kernel_ns;
         sum.records_lost += summary.records_lost;
         sum.bad_addresses += summary.bad_addresses;

@@ -24,6 +24,7 @@ mod in_situ;
 #[cfg(test)]
 mod in_situ_tests;
 mod output;
+mod pairing;
 mod runtime;
 mod scan;
 mod selection;
@@ -34,7 +35,7 @@ mod uninitialised;
 
 use superstep_report::run_summary::{Check, NotCompared};
 
-pub use counts::Unsteady;
+pub use counts::{Order, Unsteady};
 pub use expected::expected_counts;
 pub use golden::{Golden, compare_with_golden, golden_is_whole, require_golden};
 pub use in_situ::{check_sums, in_situ_between, in_situ_equal};

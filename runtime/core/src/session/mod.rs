@@ -103,6 +103,8 @@ struct State {
     latest_launch: u64,
     /// Launches that began.
     launches: u32,
+    /// Threads of the host that began them.
+    host_threads: u32,
     next_allocation: u32,
     /// By address.
     live: BTreeMap<u64, Live>,

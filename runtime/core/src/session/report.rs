@@ -79,6 +79,7 @@ impl Session {
             device: self.device(),
             process: Some(self.identity.process()),
             launches: kernels.iter().map(|kernel| kernel.launches).sum(),
+            host_threads: state.host_threads,
             kernel_ns: kernels.iter().map(|kernel| kernel.ns).sum(),
             kernels: kernels.clone(),
             records_lost: self.records_lost.load(Ordering::Relaxed),
