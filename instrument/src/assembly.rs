@@ -19,7 +19,7 @@ pub fn declare(module: &Module) {
         }
         let effect = Effect::of(&template);
         if effect == Effect::None || !Location::is_in_header_of_clang(*call) {
-            call.add_mark(DROPPABLE);
+            call.set_text_attribute(DROPPABLE, "");
         }
         if effect != Effect::None {
             call.keep_assembly();
@@ -31,7 +31,7 @@ pub fn declare(module: &Module) {
 /// Leaves out what nvcc leaves out. No site may stand at what a backend would leave out later.
 pub fn drop_unused(module: &Module) {
     for (call, _) in pieces(module) {
-        if call.is_marked(DROPPABLE) && call.users().is_empty() {
+        if call.text_attribute(DROPPABLE).is_some() && call.users().is_empty() {
             call.erase();
         }
     }

@@ -19,15 +19,14 @@ const INITIAL_VALUE: &str = "__const.";
 /// Puts into global memory what Clang puts into constant memory though it is not `__constant__`: variables of type `const`, whether `__device__`
 /// or of the host, and those that are `static` in functions.
 pub fn place(module: &mut Module) {
-    let declared: HashSet<String> = (module.annotated(DECLARED).into_iter())
-        .map(|variable| variable.name())
+    let declared: HashSet<String> = (module.annotations().into_iter())
+        .filter(|annotation| annotation.text == DECLARED)
+        .map(|annotation| annotation.value.name())
         .collect();
     let is_constant = |v: &Variable| v.ty().address_space() == CONSTANT && !v.is_declaration();
     for name in names(module, |v| is_constant(v) && !declared.contains(&v.name())) {
         module.move_variable(&name, GLOBAL);
     }
-    // Annotations mean nothing to what follows.
-    module.delete_annotations();
 }
 
 /// Keeps out of global memory what a function keeps on its stack: nvcc stores each number there, where Clang loads all of them from a

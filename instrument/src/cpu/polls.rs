@@ -28,7 +28,7 @@ pub fn allow(module: &Module) {
         };
         if polls {
             if let Some(call) = instruction.as_call() {
-                call.add_mark(POLLS);
+                call.set_text_attribute(POLLS, "");
             }
             let others_run = module.declare(YIELD, Type::void().function(&[]));
             Builder::before(instruction).call(others_run, &[]);

@@ -12,6 +12,7 @@ pub(super) const WHOLE: c_uint = c_uint::MAX;
 #[derive(Clone, Copy, Debug)]
 pub enum Attribute {
     AlwaysInline,
+    NoBuiltin,
     NoInline,
     NoUnwind,
 }
@@ -20,10 +21,11 @@ impl Attribute {
     fn create(self) -> LLVMAttributeRef {
         let kind = attribute_kind(match self {
             Attribute::AlwaysInline => "alwaysinline",
+            Attribute::NoBuiltin => "nobuiltin",
             Attribute::NoInline => "noinline",
             Attribute::NoUnwind => "nounwind",
         });
-        // SAFETY: the context is alive; attributes of these three kinds have no value.
+        // SAFETY: the context is alive; attributes of these kinds have no value.
         unsafe { LLVMCreateEnumAttribute(context(), kind, 0) }
     }
 }
@@ -38,7 +40,7 @@ fn attribute_kind(name: &str) -> c_uint {
 
 /// The same methods for functions and calls, each with LLVM's functions for its kind.
 macro_rules! attributed {
-    ($type:ident, $parameters:ident, $count:ident, $fill:ident, $get:ident, $add:ident, $remove:ident) => {
+    ($type:ident, $parameters:ident, $count:ident, $fill:ident, $get:ident, $text:ident, $add:ident, $remove:ident) => {
         impl<'m> $type<'m> {
             /// Where attributes can stand.
             pub(super) fn attribute_indices(self) -> impl Iterator<Item = c_uint> {
@@ -71,6 +73,30 @@ macro_rules! attributed {
                 self.add_attribute_at(WHOLE, attribute.create());
             }
 
+            /// Gives the whole an attribute of free text.
+            pub fn set_text_attribute(self, name: &str, value: &str) {
+                let text = |text: &str| (text.as_ptr().cast(), text.len() as c_uint);
+                let ((name, of_name), (value, of_value)) = (text(name), text(value));
+                // SAFETY: the context is alive; LLVM copies as many bytes as it is told.
+                let attribute =
+                    unsafe { LLVMCreateStringAttribute(context(), name, of_name, value, of_value) };
+                self.add_attribute_at(WHOLE, attribute);
+            }
+
+            /// An attribute of free text of the whole.
+            pub fn text_attribute(self, name: &str) -> Option<String> {
+                let (bytes, mut length) = (name.as_ptr().cast(), name.len() as c_uint);
+                // SAFETY: alive, and of the kind that the function takes, which reads as many bytes as it is told. An absent attribute
+                // is null; one that is there lends its value and says how long it is.
+                unsafe {
+                    let attribute = $text(self.raw(), WHOLE, bytes, length);
+                    (!attribute.is_null()).then(|| {
+                        let value = LLVMGetStringAttributeValue(attribute, &mut length);
+                        super::text(value, length as usize)
+                    })
+                }
+            }
+
             /// Whether the whole has the attribute `name`.
             pub fn has_attribute(self, name: &str) -> bool {
                 self.attribute_at(WHOLE, name).is_some()
@@ -101,6 +127,7 @@ attributed!(
     LLVMGetAttributeCountAtIndex,
     LLVMGetAttributesAtIndex,
     LLVMGetEnumAttributeAtIndex,
+    LLVMGetStringAttributeAtIndex,
     LLVMAddAttributeAtIndex,
     LLVMRemoveEnumAttributeAtIndex
 );
@@ -110,6 +137,7 @@ attributed!(
     LLVMGetCallSiteAttributeCount,
     LLVMGetCallSiteAttributes,
     LLVMGetCallSiteEnumAttribute,
+    LLVMGetCallSiteStringAttribute,
     LLVMAddCallSiteAttribute,
     LLVMRemoveCallSiteEnumAttribute
 );
@@ -172,22 +200,5 @@ impl Function<'_> {
                 }
             }
         }
-    }
-}
-
-impl Call<'_> {
-    /// Says something of the call that means nothing to LLVM.
-    pub fn add_mark(self, name: &str) {
-        let (bytes, length) = (name.as_ptr().cast(), name.len() as c_uint);
-        // SAFETY: the context is alive; LLVM copies as many bytes as it is told, none of the value.
-        let mark = unsafe { LLVMCreateStringAttribute(context(), bytes, length, bytes, 0) };
-        self.add_attribute_at(WHOLE, mark);
-    }
-
-    /// Whether [`add_mark`](Self::add_mark) said `name` of it.
-    pub fn is_marked(self, name: &str) -> bool {
-        let (bytes, length) = (name.as_ptr().cast(), name.len() as c_uint);
-        // SAFETY: a call that is alive; LLVM reads as many bytes as it is told. An absent attribute is null.
-        unsafe { !LLVMGetCallSiteStringAttribute(self.raw(), WHOLE, bytes, length).is_null() }
     }
 }

@@ -1,11 +1,20 @@
-//! What changes variables of a module, and what the source's attributes `annotate` say of them.
+//! What changes variables of a module, and what the source's attributes `annotate` say.
 
-use super::{Module, Opcode, Variable, c_string};
+use super::{Module, Opcode, Value, c_string};
 use llvm_sys::comdat::{LLVMGetComdat, LLVMSetComdat};
 use llvm_sys::core::*;
 
 /// LLVM's list of what is annotated, with what.
 const ANNOTATIONS: &str = "llvm.global.annotations";
+
+/// What an attribute `annotate` says.
+pub struct Annotation<'m> {
+    /// The function or variable.
+    pub value: Value<'m>,
+    pub text: String,
+    /// The numbers behind the text.
+    pub numbers: Vec<u64>,
+}
 
 impl Module {
     /// Puts the variable of that name, if there is one, into another address space.
@@ -36,25 +45,26 @@ impl Module {
         }
     }
 
-    /// The variables that the source annotates with `text`.
-    pub fn annotated(&self, text: &str) -> Vec<Variable<'_>> {
+    /// The annotations of the source.
+    pub fn annotations(&self) -> Vec<Annotation<'_>> {
         let list = self.variable(ANNOTATIONS).and_then(|v| v.initializer());
         let rows = list.map(|list| list.operands()).unwrap_or_default();
-        // A row has what is annotated, the text, file and line.
-        let variables = rows.into_iter().filter_map(|row| {
-            let is_it = row
-                .operand(1)
-                .as_variable()?
-                .initializer()?
-                .constant_text()?
-                == text;
-            let mut annotated = row.operand(0);
-            if annotated.opcode() == Some(Opcode::LLVMAddrSpaceCast) {
-                annotated = annotated.operand(0);
+        // A row has what is annotated, the text, file, line and numbers.
+        let annotations = rows.into_iter().filter_map(|row| {
+            let mut value = row.operand(0);
+            if value.opcode() == Some(Opcode::LLVMAddrSpaceCast) {
+                value = value.operand(0);
             }
-            annotated.as_variable().filter(|_| is_it)
+            let initial = |index| row.operand(index).as_variable()?.initializer();
+            let numbers = initial(4).map(|numbers| numbers.operands());
+            let numbers = numbers.unwrap_or_default().into_iter();
+            Some(Annotation {
+                value,
+                text: initial(1)?.constant_text()?,
+                numbers: numbers.filter_map(Value::constant_integer).collect(),
+            })
         });
-        variables.collect()
+        annotations.collect()
     }
 
     /// Deletes the annotations.

@@ -2,8 +2,8 @@
 //! module index and name. Nothing is bound before it is used.
 
 use crate::abi::{
-    ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_NEEDS_FIBERS,
-    KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
+    ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS,
+    KERNEL_NEEDS_FIBERS, KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
 };
 use crate::errors::CudaError;
 use crate::runtime::session;
@@ -41,6 +41,8 @@ pub struct Kernel {
     pub frame_bytes: u64,
     /// Whether its CTAs wait for each other at the barrier of the grid.
     pub waits_for_grid: bool,
+    /// Whether its CTAs run in clusters of several.
+    pub in_clusters: bool,
     pub parameters: &'static [Parameter],
     /// Index of its module.
     pub module: u32,
@@ -186,6 +188,7 @@ unsafe fn bind_kernel(
         step: kernel.step.filter(|_| !only_fibers()),
         frame_bytes: kernel.frame_bytes,
         waits_for_grid: kernel.flags & KERNEL_WAITS_FOR_GRID != 0,
+        in_clusters: kernel.flags & KERNEL_IN_CLUSTERS != 0,
         // SAFETY: the caller passes a kernel whose list has as many numbers as it has parameters.
         parameters: unsafe { slice(kernel.parameter_list, kernel.parameters.into()) },
         module,

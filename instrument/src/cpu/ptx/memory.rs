@@ -116,7 +116,7 @@ fn load(code: &mut Code, instruction: &Instruction) -> Result<()> {
     if registers.len() != count {
         return code.unknown(instruction);
     }
-    let polls = code.call.is_marked(POLLS);
+    let polls = code.call.text_attribute(POLLS).is_some();
     if crate::ptx::waits(instruction) && !polls {
         // Whoever loads so waits for somebody, most often in a loop: let the other threads of the CTA run.
         code.call_named(YIELD, Type::void(), &[]);

@@ -62,6 +62,16 @@ pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
             };
             code.define(to, number, false)
         }
+        // A cluster is one CTA here.
+        ("mapa", [to, address, _]) => {
+            let kind = *instruction.kinds().last().unwrap_or(&Kind::U64);
+            let same = code.operand(address, kind)?;
+            code.define(to, same, false)
+        }
+        ("getctarank", [to, _]) => {
+            let first = code.number(32, 0);
+            code.define(to, first, false)
+        }
         ("isspacep", [to, address]) => {
             let number = code.operand(address, Kind::U64)?;
             let pointer = code.builder.to_generic(number);
