@@ -33,3 +33,10 @@ define ptx_kernel void @whole(ptr %g, ptr %h, i64 %a) {
 ; holds: load volatile i64
 ; holds: store volatile <2 x i64>
 ; lacks: store volatile i64
+; A vector is two registers with one name.
+define ptx_kernel void @vector(ptr %g) {
+  %sum = call i32 asm sideeffect "{ .reg .v2 .b32 p, q; ld.global.v2.b32 p, [$1]; mov.v2.b32 q, p; mov.b32 q.y, 98765; st.global.v2.b32 [$1], q; add.u32 $0, q.x, q.y; }", "=r,l,~{memory}"(ptr %g)
+  store i32 %sum, ptr %g
+  ret void
+}
+; holds: store i32 98765

@@ -6,6 +6,7 @@ mod headers;
 mod lexer;
 pub mod memory;
 mod parser;
+mod scopes;
 mod types;
 
 pub use effects::Effect;

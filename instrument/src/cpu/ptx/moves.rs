@@ -14,6 +14,13 @@ pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
         _ => return code.unknown(instruction),
     };
     match (instruction.opcode.as_str(), &instruction.operands[..]) {
+        ("mov", [Operand::Vector(to), Operand::Vector(from)]) if to.len() == from.len() => {
+            // All are read before one is written.
+            let values = from.iter().map(|part| code.operand(part, kind));
+            let values = values.collect::<Result<Vec<_>>>()?;
+            let mut parts = to.iter().zip(values);
+            parts.try_for_each(|(part, value)| code.define(part, value, false))
+        }
         ("mov", [Operand::Vector(parts), from]) => {
             let whole = code.operand(from, kind)?;
             let whole = code.bits_of(whole);
