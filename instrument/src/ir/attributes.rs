@@ -75,12 +75,14 @@ macro_rules! attributed {
 
             /// Gives the whole an attribute of free text.
             pub fn set_text_attribute(self, name: &str, value: &str) {
-                let text = |text: &str| (text.as_ptr().cast(), text.len() as c_uint);
-                let ((name, of_name), (value, of_value)) = (text(name), text(value));
+                let [of_name, of_value] = [name, value].map(|text| text.len() as c_uint);
+                let [name, value] = [name, value].map(|text| text.as_ptr().cast());
                 // SAFETY: the context is alive; LLVM copies as many bytes as it is told.
-                let attribute =
-                    unsafe { LLVMCreateStringAttribute(context(), name, of_name, value, of_value) };
-                self.add_attribute_at(WHOLE, attribute);
+                unsafe {
+                    let context = context();
+                    let new = LLVMCreateStringAttribute(context, name, of_name, value, of_value);
+                    self.add_attribute_at(WHOLE, new);
+                }
             }
 
             /// An attribute of free text of the whole.
