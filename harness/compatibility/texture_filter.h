@@ -6,8 +6,9 @@
 
 #include <cuda_runtime.h>
 
-/* Kept out of line: kernels read textures at many places, and each has a path for every format. */
-#define SUPERSTEP_OUT_OF_LINE __device__ __noinline__ inline
+/* Kept out of line: kernels read textures at many places, and each has a path for every format. Internal, so that the compiler infers that
+   calls write no memory, and keeps what the kernel loaded before. */
+#define SUPERSTEP_OUT_OF_LINE static __device__ __noinline__ __attribute__((unused))
 
 /* Where a coordinate lies: without a filter in a texel, with one between two, of which the upper one counts `weight` 256ths. */
 struct superstep_place {
