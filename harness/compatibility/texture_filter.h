@@ -17,7 +17,7 @@ struct superstep_place {
 /* How many bits behind the point of normalized coordinates count: more where a texture is large in some dimension. */
 __device__ inline int superstep_fraction_bits(unsigned int width, unsigned int height, unsigned int depth, bool is_layered) {
     const unsigned int longest = max(width, height);
-    return 21 + (longest > 8192 || (!is_layered && depth > 3072)) + (longest > (is_layered ? 16384 : 65536));
+    return 21 + (longest > 8192 || (!is_layered && depth > 2050)) + (longest > (is_layered ? 16384 : 65536));
 }
 SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigned int extent, cudaTextureAddressMode mode, bool is_normalized,
                                                        bool is_linear, int fraction_bits) {
