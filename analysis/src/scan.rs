@@ -68,9 +68,9 @@ impl CaptureScan<'_> {
         self.launches.iter().any(|launch| launch.sums.is_some())
     }
 
-    /// Whether kernels have barriers of the whole grid, at which CTAs access memory as often as it happens.
-    pub fn has_grid_barriers(&self) -> bool {
-        (self.sites.iter()).any(|site| site.proof == Proof::GridBarrier)
+    /// Whether threads wait for each other with accesses to memory, of which two runs need not make as many.
+    pub fn has_waits(&self) -> bool {
+        self.sites.iter().any(|site| site.waits)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::ir::{Function, Instruction, Module, Opcode::*, Value};
 use crate::operation::memory_operations;
 use crate::reach::reach;
 use crate::space::{Analysis, Fact, Space};
+use crate::waits;
 use anyhow::{Result, bail};
 use superstep_trace::{KernelInfo, Proof, Site, SiteId, display_name};
 
@@ -40,6 +41,7 @@ pub fn find<'m>(
     options: SiteOptions,
 ) -> Result<(Vec<TracedOperation<'m>>, Vec<Site>)> {
     let (mut operations, mut sites) = (Vec::new(), Vec::new());
+    let waiting = waits::find(module, analysis);
     for function in module.defined_functions() {
         let name = function.name();
         for instruction in function.instructions() {
@@ -82,6 +84,7 @@ pub fn find<'m>(
                     op: operation.op,
                     width_bytes: operation.width.known_bytes(),
                     proof,
+                    waits: proof != Proof::GridBarrier && waiting.contains(&instruction),
                 });
             }
         }

@@ -59,6 +59,16 @@ pub struct Site {
     pub width_bytes: u32,
     /// How it is known to access global memory.
     pub proof: Proof,
+    /// Whether it executes as often as threads happen to wait for each other: no two runs need to agree.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
+}
+
+impl Site {
+    /// Whether it executes as often in each run. How often CTAs look whether others are there depends on when these come.
+    pub fn is_steady(&self) -> bool {
+        !self.waits && self.proof != Proof::GridBarrier
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

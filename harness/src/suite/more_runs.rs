@@ -6,7 +6,7 @@ use std::path::Path;
 
 use superstep_analysis::Analysis;
 use superstep_report::run_summary::{Check, Same};
-use superstep_trace::{Capture, LaunchCounts, Proof};
+use superstep_trace::{Capture, LaunchCounts};
 
 use super::analyse;
 use super::benchmark::{One, Runs};
@@ -85,13 +85,17 @@ impl One<'_> {
         let mut number = 0;
         loop {
             number += 1;
-            let check = unsteady.counts_equal(scan, first.as_deref(), same);
-            let Some(first) = first
-                .as_deref()
-                .filter(|_| !check.ok && number <= MORE_RUNS)
-            else {
+            let mut check = unsteady.counts_equal(scan, first.as_deref(), same);
+            let Some(first) = first.as_deref().filter(|_| !check.ok) else {
                 return Ok(check);
             };
+            if number > MORE_RUNS {
+                if unsteady.is_empty() {
+                    let agree = format!("; {MORE_RUNS} more counting runs counted the same");
+                    check.detail.push_str(&agree);
+                }
+                return Ok(check);
+            }
             let again = self.again(Kind::Counted, &self.executables.counted, number, place)?;
             unsteady.add(first, again.counts().as_deref().unwrap_or_default());
         }
@@ -112,8 +116,8 @@ impl One<'_> {
                 self.record.name
             );
         };
-        let waits_for_grid = (capture.sites().iter()).any(|site| site.proof == Proof::GridBarrier);
-        let is_steady = self.record.same() == Same::Digests && !waits_for_grid;
+        let has_waits = capture.sites().iter().any(|site| site.waits);
+        let is_steady = self.record.same() == Same::Digests && !has_waits;
         let (mut results, traced) = self.record_and_analyse(program, &runs.native, place)?;
         let (sites, order) = (capture.sites(), runs.order());
         let equal = is_steady.then(|| verify::in_situ_equal(added_up, &traced, sites, order));

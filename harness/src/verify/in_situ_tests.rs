@@ -402,10 +402,10 @@ fn of_threads(
             several_bytes: 0,
             perhaps_again_bytes: 0,
         });
-        capture.event(&Event::Parts(Parts {
+        capture.parts(Parts {
             received: parts.collect(),
             first_read: first.collect(),
-        }));
+        });
     }
     capture.finish()
 }

@@ -18,6 +18,8 @@
 //! | `golden` | digest and counts with those accepted earlier |
 
 mod counts;
+#[cfg(test)]
+mod counts_tests;
 mod expected;
 mod golden;
 mod in_situ;
@@ -44,7 +46,7 @@ pub use runtime::{capture_complete, check_runtime, opaque_assembly, shared_memor
 pub use scan::checks;
 pub use selection::{check_selection, selection_of};
 pub use superstep_analysis::scan::{CaptureScan, scan};
-pub use totals::{Totals, same_each_launch, totals};
+pub use totals::{Totals, same_each_launch, steady_totals, totals};
 pub use uninitialised::uninitialised;
 
 pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
