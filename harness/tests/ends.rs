@@ -28,8 +28,7 @@ static int use(int launches) {
   for (int i = 0; i < launches; ++i) mark<<<1, 64>>>(d, i + 1);
   if (cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost) != cudaSuccess) return 4;
   for (int x : h) sum += x;
-  std::printf("sum %d\n", sum);
-  std::fflush(stdout);
+  if (launches > 0) std::printf("sum %d\n", sum), std::fflush(stdout);
   return sum == 64 * launches ? 0 : 1;
 }
 static int reaped(pid_t child) {

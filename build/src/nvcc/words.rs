@@ -68,10 +68,12 @@ const OPENMP: &str = "-D_OPENMP=202011";
 /// The numbers of the virtual architectures in the value of `-arch` or `-gencode`, and whether each is for one kind of GPU only.
 pub(super) fn architectures(text: &str) -> impl Iterator<Item = (u32, bool)> {
     // `arch=compute_80,code=[compute_80,sm_86]`
-    let text = text.split("code=").next().unwrap_or_default();
-    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-    words.filter_map(|word| {
-        let number = (word.strip_prefix("sm_")).or_else(|| word.strip_prefix("compute_"))?;
+    let named = text.split_once("arch=").map_or(text, |(_, behind)| behind);
+    let word = named.split(',').next();
+    let word = word.map(|word| word.trim_matches(['"', '\'']));
+    word.into_iter().filter_map(|word| {
+        let (_, number) =
+            (word.split_once('_')).filter(|(kind, _)| ["sm", "compute", "lto"].contains(kind))?;
         let plain = number.trim_end_matches(['a', 'f']);
         Some((plain.parse().ok()?, plain != number))
     })
@@ -138,7 +140,9 @@ mod tests {
         for (value, expected) in [
             ("sm_90a", &[(90, true)][..]),
             ("arch=compute_80,code=[compute_80,sm_86]", &[(80, false)]),
+            ("code=sm_86,arch=compute_86", &[(86, false)]),
             ("native", &[]),
+            ("all-major", &[]),
         ] {
             assert_eq!(architectures(value).collect::<Vec<_>>(), expected);
         }

@@ -9,7 +9,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Launches that are not written completely; one of the protocol `stream` counts twice, for its records and for its end.
+/// Launches that are not written completely; a traced one counts twice, for its records and for its end.
 pub static OPEN_LAUNCHES: AtomicI64 = AtomicI64::new(0);
 /// Changes whenever any stream or the monitor shows that it is alive.
 pub static PROGRESS: AtomicU64 = AtomicU64::new(0);
