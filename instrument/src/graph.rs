@@ -12,8 +12,12 @@ pub struct Flow<'m> {
     predecessors: Vec<Vec<usize>>,
 }
 
-/// The blocks of a loop that is entered in one place.
-pub type Loop = HashSet<usize>;
+/// A loop that is entered in one place.
+pub struct Loop {
+    /// The block in which it is entered.
+    pub head: usize,
+    pub blocks: HashSet<usize>,
+}
 
 impl<'m> Flow<'m> {
     pub fn of(function: Function<'m>) -> Self {
@@ -48,7 +52,7 @@ impl<'m> Flow<'m> {
     /// The natural loops; those with the same first block are one.
     pub fn loops(&self) -> Vec<Loop> {
         let dominators = dominators(&self.successors, &self.predecessors, 0);
-        let mut loops: HashMap<usize, Loop> = HashMap::new();
+        let mut loops: HashMap<usize, HashSet<usize>> = HashMap::new();
         for (from, ways) in self.successors.iter().enumerate() {
             for &head in ways.iter().filter(|&&to| is_above(&dominators, to, from)) {
                 let body = reach([from], |at| match at == head {
@@ -60,13 +64,15 @@ impl<'m> Flow<'m> {
                 all.insert(head);
             }
         }
-        loops.into_values().collect()
+        let loops = loops.into_iter();
+        loops.map(|(head, blocks)| Loop { head, blocks }).collect()
     }
 
     /// The blocks of a loop from which it can be left.
     pub fn exits(&self, of: &Loop) -> Vec<usize> {
-        let leaves = |at: &&usize| self.successors[**at].iter().any(|to| !of.contains(to));
-        of.iter().filter(leaves).copied().collect()
+        let is_outside = |to: &usize| !of.blocks.contains(to);
+        let leaves = |at: &&usize| self.successors[**at].iter().any(is_outside);
+        of.blocks.iter().filter(leaves).copied().collect()
     }
 
     /// The blocks of which the branches at the end of these decide whether they execute, or how often; directly or through others.

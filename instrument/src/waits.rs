@@ -1,7 +1,8 @@
 //! Operations that execute as often as threads happen to wait for each other.
 //!
 //! A loop waits when it does nothing but look at memory until another thread has written there: what it reads may change while it runs (the
-//! load is volatile, atomic or inline PTX, or always of the same address), and decides when the loop ends. How often it looks depends on
+//! load is volatile, atomic or inline PTX, or always of the same address), and decides when the loop ends. A loop that counts up to
+//! what it reads ends by itself, and does not wait. How often it looks depends on
 //! when the other thread comes; and what it finds in the end may, too: the look-back of a scan goes on from tile to tile until it
 //! finds a sum that is complete. So operations count as waiting
 //!
@@ -11,7 +12,7 @@
 //!   work, which it does once, whoever does it, and are held against the counting run like all others.
 
 use crate::graph::{Flow, Loop};
-use crate::ir::{Call, Function, Instruction, Module, Opcode::*, Value};
+use crate::ir::{Block, Call, Function, Instruction, Module, Opcode::*, Type, Value};
 use crate::operation::{MemoryOperation, memory_operations};
 use crate::reach::reach;
 use crate::space::{Analysis, Fact, Space};
@@ -58,11 +59,16 @@ impl<'m> Waits<'m, '_> {
             return;
         }
         let flow = Flow::of(function);
-        let loops = flow.loops();
+        let read: HashSet<Value> = looks.iter().map(|look| look.value()).collect();
+        let loops: Vec<_> = (flow.loops().into_iter())
+            .map(|one| (carried(&flow, &one, &read), one))
+            .collect();
         let mut waited: HashSet<Value> = HashSet::new();
         for look in looks {
             let block = flow.number(look.parent_block());
-            let mut around = loops.iter().filter(|one| one.contains(&block)).peekable();
+            let mut around = (loops.iter())
+                .filter(|(_, one)| one.blocks.contains(&block))
+                .peekable();
             if self.is_call_of(look, &self.waits) {
                 waited.insert(look.value());
             }
@@ -70,25 +76,28 @@ impl<'m> Waits<'m, '_> {
             if around.peek().is_none() && (function.is_kernel() || !may_change) {
                 continue;
             }
-            let known = self.follow([look.value()]);
+            let known = follow([look.value()]);
             if may_change && returns(function, &known) {
                 self.looks.insert(function);
             }
-            for one in around {
+            for (carried, one) in around {
+                if !may_change && !is_same_place(look, &flow, one) {
+                    continue;
+                }
+                let known = decisive(look.value(), carried);
                 let decides = |exit: &usize| branches_on(&flow, *exit, &known);
-                let may_change = may_change || is_same_place(look, &flow, one);
-                if !may_change || !flow.exits(one).iter().any(decides) {
+                if !flow.exits(one).iter().any(decides) {
                     continue;
                 }
                 if self.only_looks(&flow, one) {
                     waited.insert(look.value());
-                    self.mark(one.iter().map(|at| flow.blocks[*at]), |_| true);
+                    self.mark(one.blocks.iter().map(|at| flow.blocks[*at]), |_| true);
                 } else if self.is_lock(look) {
                     self.found.insert(look);
                 }
             }
         }
-        let known = self.follow(waited);
+        let known = follow(waited);
         if returns(function, &known) {
             self.waits.insert(function);
         }
@@ -102,11 +111,7 @@ impl<'m> Waits<'m, '_> {
     }
 
     /// Marks what blocks do to memory, and the functions that they call.
-    fn mark(
-        &mut self,
-        blocks: impl Iterator<Item = crate::ir::Block<'m>>,
-        is_wanted: fn(Op) -> bool,
-    ) {
+    fn mark(&mut self, blocks: impl Iterator<Item = Block<'m>>, is_wanted: fn(Op) -> bool) {
         let instructions: Vec<_> = blocks.flat_map(|block| block.instructions()).collect();
         let calls = instructions
             .iter()
@@ -167,7 +172,7 @@ impl<'m> Waits<'m, '_> {
 
     /// Whether a loop does nothing to memory that others see, but for trying to get a lock.
     fn only_looks(&self, flow: &Flow<'m>, one: &Loop) -> bool {
-        let blocks = one.iter().map(|at| flow.blocks[*at]);
+        let blocks = one.blocks.iter().map(|at| flow.blocks[*at]);
         blocks
             .flat_map(|block| block.instructions())
             .all(|it| self.is_idle(it))
@@ -208,23 +213,69 @@ impl<'m> Waits<'m, '_> {
             }
         }
     }
+}
 
-    /// All that depends on these values: what is computed from them, and chosen by them; not what is loaded from where they point.
-    fn follow(&self, values: impl IntoIterator<Item = Value<'m>>) -> HashSet<Value<'m>> {
-        reach(values, |value| {
+/// All that depends on these values: what is computed from them, and chosen by them; not what is loaded from where they point.
+fn follow<'m>(values: impl IntoIterator<Item = Value<'m>>) -> HashSet<Value<'m>> {
+    reach(values, |value| {
+        let users = value.using_instructions().into_iter();
+        users
+            .flat_map(move |user| depends(user, value))
+            .collect::<Vec<_>>()
+    })
+}
+
+/// The values that a loop computes in each turn from those of the turn before, such as counters, without what it has `read`.
+fn carried<'m>(flow: &Flow<'m>, one: &Loop, read: &HashSet<Value<'m>>) -> HashSet<Value<'m>> {
+    let is_inside = |block| one.blocks.contains(&flow.number(block));
+    let mut all = HashSet::new();
+    let head = flow.blocks.get(one.head).into_iter();
+    let phis = head.flat_map(|block| block.instructions());
+    for phi in phis.take_while(|it| it.operation() == LLVMPHI) {
+        let from_it = reach([phi.value()], |value| {
             let users = value.using_instructions().into_iter();
             users
-                .flat_map(move |user| depends(user, value))
+                .filter(|user| is_inside(user.parent_block()) && !read.contains(&user.value()))
+                .flat_map(|user| depends(user, value))
                 .collect::<Vec<_>>()
-        })
+        });
+        let is_next = |(value, block): &(Value<'m>, Block<'m>)| {
+            is_inside(*block) && *value != phi.value() && from_it.contains(value)
+        };
+        if phi.incoming().iter().any(is_next) {
+            all.extend(from_it);
+        }
     }
+    all
+}
+
+/// What depends on a value that a loop reads, and is not compared or computed with what the loop has `carried`: conditions that
+/// stay as they are until the value changes.
+fn decisive<'m>(read: Value<'m>, carried: &HashSet<Value<'m>>) -> HashSet<Value<'m>> {
+    reach([read], |value| {
+        let users = value.using_instructions().into_iter();
+        let is_decisive = |user: &Instruction<'m>| {
+            let operands = user.operands().into_iter();
+            let mut others = operands.filter(|it| *it != value);
+            user.ty() == Type::int(1)
+                && matches!(
+                    user.operation(),
+                    LLVMAnd | LLVMOr | LLVMXor | LLVMSelect | LLVMPHI
+                )
+                || !others.any(|it| carried.contains(&it))
+        };
+        users
+            .filter(is_decisive)
+            .flat_map(|user| depends(user, value))
+            .collect::<Vec<_>>()
+    })
 }
 
 /// Whether a load reads the same place in each turn of a loop: were it not for others, so would it find the same.
 fn is_same_place<'m>(look: Instruction<'m>, flow: &Flow<'m>, one: &Loop) -> bool {
     look.operation() == LLVMLoad && {
         let address = look.operand(0).as_instruction();
-        address.is_none_or(|it| !one.contains(&flow.number(it.parent_block())))
+        address.is_none_or(|it| !one.blocks.contains(&flow.number(it.parent_block())))
     }
 }
 

@@ -18,6 +18,8 @@ use superstep_build::failure::Failure;
 
 /// Runs that are made to see whether a program differs from itself, where a traced run differs.
 const MORE_RUNS: u32 = 3;
+/// How to fix a difference that is the program's own, and that further runs did not show.
+const HINT: &str = "; for a program whose threads divide work differently in each run, `deterministic` in its manifest (or --nondeterministic) says what is compared";
 
 impl Run {
     /// What a counting run counted, in all its processes.
@@ -94,6 +96,7 @@ impl One<'_> {
                     let agree = format!("; {MORE_RUNS} more counting runs counted the same");
                     check.detail.push_str(&agree);
                 }
+                check.detail.push_str(HINT);
                 return Ok(check);
             }
             let again = self.again(Kind::Counted, &self.executables.counted, number, place)?;

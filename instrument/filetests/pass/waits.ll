@@ -57,6 +57,64 @@ done:
   ret void
 }
 
+; Sums with as many terms as memory says: the loop counts up to that, and ends by itself.
+define ptx_kernel void @count(ptr addrspace(1) %n, ptr addrspace(1) %data, ptr addrspace(1) %out) {
+entry:
+  br label %sum
+sum:
+  %i = phi i32 [ 0, %entry ], [ %j, %sum ]
+  %s = phi i32 [ 0, %entry ], [ %t, %sum ]
+  %p = getelementptr i32, ptr addrspace(1) %data, i32 %i
+  %v = load i32, ptr addrspace(1) %p
+  %t = add i32 %s, %v
+  %j = add i32 %i, 1
+  fence seq_cst
+  %m = load volatile i32, ptr addrspace(1) %n
+  %more = icmp slt i32 %j, %m
+  br i1 %more, label %sum, label %done
+done:
+  store i32 %t, ptr addrspace(1) %out
+  ret void
+}
+
+; A wait that gives up after some attempts.
+define ptx_kernel void @attempts(ptr addrspace(1) %flag, ptr addrspace(1) %out) {
+entry:
+  br label %look
+look:
+  %i = phi i32 [ 0, %entry ], [ %j, %look ]
+  %j = add i32 %i, 1
+  %v = load atomic i32, ptr addrspace(1) %flag acquire, align 4
+  %is = icmp eq i32 %v, 0
+  %more = icmp slt i32 %j, 1000
+  %again = select i1 %is, i1 %more, i1 false
+  br i1 %again, label %look, label %done
+done:
+  store i32 %v, ptr addrspace(1) %out
+  ret void
+}
+
+; A state in two words, which the compiler puts together; the loop goes back while it waits for a sum.
+define ptx_kernel void @two_words(ptr addrspace(1) %states, i64 %tile, ptr addrspace(1) %out) {
+entry:
+  br label %look
+look:
+  %t = phi i64 [ %tile, %entry ], [ %before, %look ]
+  %before = add i64 %t, -1
+  %place = getelementptr i64, ptr addrspace(1) %states, i64 %before
+  %pair = call { i32, i32 } asm sideeffect "ld.relaxed.gpu.global.v2.u32 {$0, $1}, [$2];", "=r,=r,l,~{memory}"(ptr addrspace(1) %place)
+  %low = extractvalue { i32, i32 } %pair, 0
+  %high = extractvalue { i32, i32 } %pair, 1
+  %one = insertelement <2 x i32> poison, i32 %low, i64 0
+  %both = insertelement <2 x i32> %one, i32 %high, i64 1
+  %word = bitcast <2 x i32> %both to i64
+  %is = icmp ult i64 %word, 2
+  br i1 %is, label %look, label %done
+done:
+  store i64 %word, ptr addrspace(1) %out
+  ret void
+}
+
 ; Decoupled look-back: from tile to tile until one is complete, waiting for each; of a part, another array has the sum.
 define ptx_kernel void @look_back(ptr addrspace(1) %states, ptr addrspace(1) %parts, ptr addrspace(1) %sums, i64 %tile, ptr addrspace(1) %out) {
 entry:
@@ -206,6 +264,13 @@ end:
 ; expect: list load 8 proven
 ; expect: list load 4 proven
 ; expect: list store 4 proven
+; expect: count load 4 proven
+; expect: count load 4 proven
+; expect: count store 4 proven
+; expect: attempts load 4 proven waits
+; expect: attempts store 4 proven
+; expect: two_words load 8 proven waits
+; expect: two_words store 8 proven
 ; expect: look_back load 4 proven waits
 ; expect: look_back load 4 proven waits
 ; expect: look_back load 4 proven waits
