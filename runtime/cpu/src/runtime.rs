@@ -1,6 +1,8 @@
 //! The runtime as a whole: its session, its end, and how it says that something is not supported.
 
+use crate::errors::{CudaError, CudaResult};
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use superstep_runtime_core::Session;
 use superstep_trace::{Backend, DeviceInfo};
 
@@ -31,6 +33,27 @@ pub fn session() -> &'static Session {
 
 extern "C" fn at_exit() {
     session().finish_at_exit();
+}
+
+/// Whether CUDA is gone, since the process ends.
+static IS_UNLOADED: AtomicBool = AtomicBool::new(false);
+
+/// What each call of CUDA begins with. As on a GPU, the first one arranges for CUDA to be unloaded when the process ends: objects and
+/// handlers that were there before that are destroyed and called later, and find it gone.
+pub fn begin_call() -> CudaResult {
+    static FIRST: Once = Once::new();
+    FIRST.call_once(|| {
+        // SAFETY: `unload` is a plain function of this library, which is never unloaded before the process ends.
+        unsafe { libc::atexit(unload) };
+    });
+    match IS_UNLOADED.load(Ordering::Acquire) {
+        true => Err(CudaError::CUDART_UNLOADING),
+        false => Ok(()),
+    }
+}
+
+extern "C" fn unload() {
+    IS_UNLOADED.store(true, Ordering::Release);
 }
 
 /// Stops the program because it needs `what`.
