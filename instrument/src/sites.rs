@@ -33,7 +33,7 @@ pub struct SiteOptions {
     pub allow_opaque_assembly: bool,
 }
 
-/// Every operation that touches global memory or may do so, in block layout order (the order that the CPU backend's
+/// Every operation that touches global memory or may do so, but for the barrier of a cooperative kernel's grid, in block layout order (the order that the CPU backend's
 /// reconvergence model relies on).
 pub fn find<'m>(
     module: &'m Module,
@@ -50,7 +50,8 @@ pub fn find<'m>(
                 let proof = match operation.fact(analysis) {
                     Fact::Is(Space::Global) => Proof::Proven,
                     Fact::Is(_) => continue,
-                    _ if is_grid_barrier(operation.pointer) => Proof::GridBarrier,
+                    // The driver's own words, which lie in none of the program's allocations.
+                    _ if is_grid_barrier(operation.pointer) => continue,
                     Fact::Unknown | Fact::Mixed => Proof::Tested,
                 };
                 let tested = proof == Proof::Tested;
@@ -84,7 +85,7 @@ pub fn find<'m>(
                     op: operation.op,
                     width_bytes: operation.width.known_bytes(),
                     proof,
-                    waits: proof != Proof::GridBarrier && waiting.contains(&instruction),
+                    waits: waiting.contains(&instruction),
                 });
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Each thread access is hashed to two 64-bit words from (stream, launch, CTA, thread, site, operation, allocation key, offset,
 //! width); the digest is the two sums, modulo 2^64. Addresses count as allocation and offset, so that the digests of two runs and of two backends
-//! are equal when the program does the same. An address outside every allocation counts as itself. The barrier of a grid and other waits
+//! are equal when the program does the same. An address outside every allocation counts as itself. Sites at which threads wait
 //! are left out ([`Site::is_steady`](crate::Site::is_steady)).
 //! `docs/trace-format.md` gives the formula.
 

@@ -38,8 +38,6 @@ pub enum Proof {
     Proven,
     /// The program tests each address while it runs.
     Tested,
-    /// It is the barrier of a cooperative kernel's grid, whose words the driver sets aside: they lie in none of the program's allocations.
-    GridBarrier,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,9 +63,9 @@ pub struct Site {
 }
 
 impl Site {
-    /// Whether it executes as often in each run. How often CTAs look whether others are there depends on when these come.
+    /// Whether it executes as often in each run.
     pub fn is_steady(&self) -> bool {
-        !self.waits && self.proof != Proof::GridBarrier
+        !self.waits
     }
 }
 

@@ -43,21 +43,6 @@ fn the_counting_run_decides() {
 }
 
 #[test]
-fn the_barrier_of_the_grid_is_asked_as_often_as_it_happens() {
-    let folder = tempfile::tempdir().unwrap();
-    let fault = Fault {
-        site: 1,
-        ..Fault::default()
-    };
-    let capture = capture(folder.path(), fault);
-    let scan = scan(&capture).unwrap();
-    let mut counts = counted(64);
-    counts[1].sites = vec![(0, 64), (2, 5)];
-    let check = counts_equal(&scan, Some(&counts), Same::Digests);
-    assert!(check.ok, "{check:?}");
-}
-
-#[test]
 fn what_differs_between_counting_runs_is_not_compared_and_all_else_is() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use superstep_report::run_summary::{ByteCounts, KernelSummary, ThreadCounts};
-use superstep_trace::{Op, Proof, Site};
+use superstep_trace::{Op, Site};
 
 use superstep_analysis::scan::{CaptureScan, SiteCount};
 
@@ -56,9 +56,9 @@ fn add_bytes(sum: &mut ByteCounts, more: &ByteCounts) {
     sum.atomic += more.atomic;
 }
 
-/// Sums up a scan. An atomic is counted as atomic, neither as load nor as store; the barrier of a grid is left out.
+/// Sums up a scan. An atomic is counted as atomic, neither as load nor as store.
 pub fn totals(scan: &CaptureScan) -> Totals {
-    totals_of(scan, |site| site.proof != Proof::GridBarrier)
+    totals_of(scan, |_| true)
 }
 
 /// The same of sites that execute as often in each run: what runs are compared by.
