@@ -86,7 +86,7 @@ impl Builder {
     /// A linker's flags, with what stands in for the libraries of the driver: no driver need be where a program is built.
     pub(super) fn with_drivers(&self, flags: &[String]) -> Result<Args, BuildError> {
         flags.iter().try_fold(Args::default(), |args, flag| {
-            let named = |driver: &&Driver| flag.strip_prefix("-l") == Some(driver.link);
+            let named = |driver: &&Driver| *flag == format!("-l{}", driver.link);
             let library = match DRIVERS.iter().find(named) {
                 Some(driver) => self.driver(driver)?,
                 None => None,
