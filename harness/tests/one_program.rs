@@ -308,3 +308,42 @@ fn a_kernel_that_needs_clusters_is_named_when_it_is_launched() {
     let reason = "the kernel pair runs in clusters of CTAs, which the CPU backend does not support";
     assert!(err.contains(reason), "{err}");
 }
+
+/// NVTX 3 is headers only; without a profiler its calls do nothing.
+const NVTX: &str = r#"
+#include <cstdio>
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvtx3.hpp>
+__global__ void fill(int *numbers) { numbers[threadIdx.x] = threadIdx.x; }
+struct phases { static constexpr char const *name = "phases"; };
+int main() {
+  NVTX3_FUNC_RANGE();
+  nvtx3::scoped_range_in<phases> range{"fill", nvtx3::rgb{1, 2, 3}};
+  nvtxRangePushA("fill");
+  int *numbers;
+  cudaMalloc(&numbers, 256);
+  fill<<<1, 64>>>(numbers);
+  nvtxRangePop();
+  nvtxMarkA("filled");
+  std::printf("%d\n", cudaDeviceSynchronize());
+}
+"#;
+
+#[test]
+fn ranges_of_nvtx_compile_and_do_nothing() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("nvtx.cu"), NVTX).unwrap();
+    let words = ["build", "--", "nvcc", "nvtx.cu", "-o", "app"];
+    let (code, out, err) = run(superstep(folder.path()).args(words));
+    assert_eq!(code, 0, "{out}\n{err}");
+    for (program, name) in [("nvtx.cu", "nvtx"), ("app", "app")] {
+        let words = ["run", program, "--backend", "cpu"];
+        let (code, out, err) = run(superstep(folder.path()).args(words));
+        assert_eq!(code, 0, "{out}\n{err}");
+        let benchmark = result(&folder.path().join("out").join(name).join("latest"));
+        assert_eq!(benchmark["threads"]["stores"], 64, "{benchmark:#}");
+    }
+}

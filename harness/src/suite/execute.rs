@@ -177,7 +177,7 @@ impl Case<'_> {
             let _ = fs::remove_file(work.join(&input.name));
         }
         let is_over = matches!(outcome.end, End::Exited(_));
-        let left = processes::collect(&place, capture, is_over)?;
+        let left = processes::collect(&place, capture, self.execution.backend, is_over)?;
         Ok(Run {
             files: RunFiles {
                 any_order: !left.processes.is_empty(),
