@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
   scale<<<(count + 31) / 32, 32>>>(device, count);
   cudaMemcpy(host, device, count * sizeof(int), cudaMemcpyDeviceToHost);
   for (int i = 0; i < count; ++i) sum += host[i];
-  printf("sum %d of %d, %s\n", sum, count, argv[1]);
+  printf("%s: sum %d of %d, %s\n", argv[0], sum, count, argv[1]);
   printf("time %lld\n", (long long)std::chrono::steady_clock::now().time_since_epoch().count());
   return 7;
 }
@@ -82,7 +82,7 @@ fn a_program_with_files_flags_and_an_exit_code_runs_and_travels() {
         .join("out/scale/latest/benchmarks/scale/traced/stdout");
     let printed = fs::read_to_string(printed).unwrap();
     assert!(
-        printed.starts_with("sum 15150 of 100, an argument\n"),
+        printed.starts_with("scale: sum 15150 of 100, an argument\n"),
         "{printed}"
     );
 
