@@ -28,9 +28,7 @@ pub use cuda::{Cuda, CudaOrigin};
 pub use install::InstallError;
 pub use llvm::{LLVM_MAJOR, LLVM_PREFIX_VARIABLE, Llvm};
 pub use missing::{Missing, MissingTool};
-pub use packages::{
-    PackageError, all_to_run as all_packages_to_run, install_line as package_install_line,
-};
+pub use packages::{PackageError, all_to_run as all_packages_to_run, install as install_packages};
 pub use search::{Purpose, Search};
 pub use version::Version;
 pub use wheels::{PINS, Wheel, WheelError};
