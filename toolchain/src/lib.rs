@@ -13,6 +13,7 @@ pub mod gpu;
 
 mod cache;
 mod cuda;
+mod hash;
 mod install;
 mod llvm;
 mod merge;
@@ -23,8 +24,9 @@ mod toolkit;
 mod version;
 mod wheels;
 
-pub use cache::{OpenCache, cache_dir, check_private};
+pub use cache::{CacheLock, OpenCache, cache_dir, check_private, replace_file};
 pub use cuda::{Cuda, CudaOrigin};
+pub use hash::{KeyHasher, Sha256, hash_bytes, hash_file};
 pub use install::InstallError;
 pub use llvm::{LLVM_MAJOR, LLVM_PREFIX_VARIABLE, Llvm};
 pub use missing::{Missing, MissingTool};
