@@ -9,8 +9,8 @@ use superstep_toolchain::{CudaOrigin, Purpose, Survey, Toolchain};
 
 use crate::context::Context;
 
-/// The profile of all builds but releases, of Cargo.toml.
-pub const PROFILE: &str = "release";
+/// The profile of Cargo.toml for all builds but releases.
+pub const PROFILE: &str = "quick";
 
 /// All that is built.
 pub const ALL: &[&str] = &[

@@ -125,7 +125,13 @@ pub fn sanitize(context: &Context, sanitizers: &[Sanitizer]) -> Result<()> {
         let target = context.target_dir()?.join(format!("sanitize-{name}"));
         // The standard library with the sanitizer too: without, what it does between threads is not seen.
         nightly(context, &["rust-src"])?
-            .args(["test", "--release", "--lib", "--no-fail-fast"])
+            .args([
+                "test",
+                "--profile",
+                build::PROFILE,
+                "--lib",
+                "--no-fail-fast",
+            ])
             .args(["-Zbuild-std", "--target", TARGET])
             .args(["--package", "superstep-runtime-core"])
             .args(["--package", "superstep-cudart-cpu"])

@@ -24,9 +24,6 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The oldest glibc that releases run with: Zig links with its functions only.
 const GLIBC: &str = "2.28";
 
-/// The profile of Cargo.toml that releases are built with.
-const PROFILE: &str = "dist";
-
 /// The command: builds everything into a folder of its own, and prints the files with their sums.
 pub fn run(context: &Context) -> Result<()> {
     let toolchain = build::toolchain()?;
@@ -50,7 +47,7 @@ pub fn run(context: &Context) -> Result<()> {
     debian::package(context, &tree, &place)?;
     let compatibility = format!("manylinux_{}", GLIBC.replace('.', "_"));
     let wheel = wheel::build_with(context, |maturin| {
-        let maturin = maturin.args(["--profile", PROFILE, "--zig", "--target", TARGET]);
+        let maturin = maturin.args(["--release", "--zig", "--target", TARGET]);
         with_zig(
             context,
             &packages,
@@ -73,12 +70,12 @@ fn binaries(context: &Context, toolchain: &Toolchain, zig: &Path) -> Result<Path
     let (name, prefix) = toolchain.llvm_build_variable();
     let cargo = cmd!(
         context.shell,
-        "{zigbuild} zigbuild --locked --profile {PROFILE} --target {target}"
+        "{zigbuild} zigbuild --locked --release --target {target}"
     );
     with_zig(context, zig, cargo.args(packages).env(name, prefix))
         .run()
         .context("failed to build Superstep with Zig; the compiler's message is above")?;
-    Ok(context.target_dir()?.join(TARGET).join(PROFILE))
+    Ok(context.target_dir()?.join(TARGET).join("release"))
 }
 
 /// `command`, which calls Cargo, with the Zig in the folder `zig`, and with flags that keep this machine's folders out of messages.
@@ -90,6 +87,7 @@ fn with_zig<'a>(context: &Context, zig: &Path, command: Cmd<'a>) -> Cmd<'a> {
     flags.extend(home.map(|home| remap(&home.join("registry/src"), "crates")));
     command
         .env("CARGO_ZIGBUILD_ZIG_PATH", zig.join("ziglang/zig"))
+        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
 }
 
