@@ -50,7 +50,7 @@ template <> struct superstep_bits<1> { using type = unsigned char; };
 template <> struct superstep_bits<2> { using type = unsigned short; };
 template <> struct superstep_bits<4> { using type = unsigned int; };
 template <> struct superstep_bits<8> { using type = unsigned long long; };
-template <> struct superstep_bits<16> { using type = unsigned int __attribute__((ext_vector_type(4))); };
+template <> struct superstep_bits<16> { using type = unsigned __int128; };
 
 /* The bits of a component, and what is made of texels component by component. */
 template <class T> __device__ inline unsigned int superstep_component_bits(const T &texel, int i) {
@@ -88,12 +88,17 @@ __device__ inline bool superstep_address(int &index, int count, cudaTextureAddre
     return true;
 }
 
-/* Loads a texel as a whole, as texture hardware does: `volatile` keeps the compiler from leaving out components that are not used. */
+/* Loads a texel as a whole, as texture hardware does: as one number, of which the compiler cannot leave out components that are not used. */
 template <class T> __device__ inline T superstep_load(const void *place) {
-    using Bits = typename superstep_bits<sizeof(T)>::type;
-    if constexpr (superstep_texel<T>::count == 1) return *static_cast<const T *>(place);
-    const Bits bits = *static_cast<const volatile Bits *>(place);
-    return __builtin_bit_cast(T, bits);
+    using Part = typename superstep_bits<sizeof(typename superstep_texel<T>::component)>::type;
+    const auto bits = *static_cast<const typename superstep_bits<sizeof(T)>::type *>(place);
+    T texel;
+#pragma unroll
+    for (int i = 0; i < superstep_texel<T>::count; i++) {
+        const Part part = (Part)(bits >> (8 * sizeof(Part) * i));
+        __builtin_memcpy(reinterpret_cast<Part *>(&texel) + i, &part, sizeof(part));
+    }
+    return texel;
 }
 
 /* The texel of an index in each dimension. */

@@ -6,8 +6,9 @@
 
 #include <cuda_runtime.h>
 
-/* Kept out of line: kernels read textures at many places, and each has a path for every format. */
-#define SUPERSTEP_OUT_OF_LINE __device__ __noinline__ inline
+/* Kept out of line: kernels read textures at many places, and each has a path for every format. Internal, so that the compiler infers that
+   calls write no memory, and keeps what the kernel loaded before. */
+#define SUPERSTEP_OUT_OF_LINE static __device__ __noinline__ __attribute__((unused))
 
 /* Where a coordinate lies: without a filter in a texel, with one between two, of which the upper one counts `weight` 256ths. */
 struct superstep_place {
@@ -16,7 +17,7 @@ struct superstep_place {
 /* How many bits behind the point of normalized coordinates count: more where a texture is large in some dimension. */
 __device__ inline int superstep_fraction_bits(unsigned int width, unsigned int height, unsigned int depth, bool is_layered) {
     const unsigned int longest = max(width, height);
-    return 21 + (longest > 8192 || (!is_layered && depth > 3072)) + (longest > (is_layered ? 16384 : 65536));
+    return 21 + (longest > 8192 || (!is_layered && depth > 2050)) + (longest > (is_layered ? 16384 : 65536));
 }
 SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigned int extent, cudaTextureAddressMode mode, bool is_normalized,
                                                        bool is_linear, int fraction_bits) {
