@@ -68,9 +68,6 @@ impl Toolkit {
         key.text(&script)
             .text(LAYOUT)
             .text(&closed.root.to_string_lossy());
-        for (headers, start, name, loaded) in DRIVER {
-            key.list(headers).list([start, name, loaded]);
-        }
         key.text(&hash::of_file(&front).map_err(BuildError::io("read", &front))?);
         let openmp = toolchain.llvm.prefix.join("lib/libomp.so");
         let openmp = openmp.is_file().then_some(openmp);
