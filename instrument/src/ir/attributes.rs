@@ -13,6 +13,7 @@ pub(super) const WHOLE: c_uint = c_uint::MAX;
 pub enum Attribute {
     AlwaysInline,
     NoInline,
+    NoReturn,
     NoUnwind,
 }
 
@@ -21,9 +22,10 @@ impl Attribute {
         let kind = attribute_kind(match self {
             Attribute::AlwaysInline => "alwaysinline",
             Attribute::NoInline => "noinline",
+            Attribute::NoReturn => "noreturn",
             Attribute::NoUnwind => "nounwind",
         });
-        // SAFETY: the context is alive; attributes of these three kinds have no value.
+        // SAFETY: the context is alive; attributes of these kinds have no value.
         unsafe { LLVMCreateEnumAttribute(context(), kind, 0) }
     }
 }
@@ -86,6 +88,13 @@ macro_rules! attributed {
                 // SAFETY: an attribute of this kind holds a type.
                 Some(unsafe { Type::new(LLVMGetTypeAttributeValue(attribute)) })
             }
+
+            /// Alignment of what parameter `index` points to, where that is promised.
+            pub fn promised_alignment_bytes(self, index: u32) -> Option<u64> {
+                let attribute = self.attribute_at(index + 1, "align")?;
+                // SAFETY: an attribute of this kind holds a number.
+                Some(unsafe { LLVMGetEnumAttributeValue(attribute) })
+            }
         }
     };
 }
@@ -115,11 +124,19 @@ impl Function<'_> {
         self.attribute_at(WHOLE, name).is_some()
     }
 
-    /// Alignment of what parameter `index` points to, where that is promised.
-    pub fn promised_alignment_bytes(self, index: u32) -> Option<u64> {
-        let attribute = self.attribute_at(index + 1, "align")?;
-        // SAFETY: an attribute of this kind holds a number.
-        Some(unsafe { LLVMGetEnumAttributeValue(attribute) })
+    /// The string attribute `name` of the function itself.
+    pub fn string_attribute(self, name: &str) -> Option<String> {
+        let (bytes, mut length) = (name.as_ptr().cast(), 0);
+        // SAFETY: a function that is alive; LLVM reads as many bytes of the name as it is told, an absent attribute is null, and one that
+        // is there lends its value, which is copied.
+        unsafe {
+            let found =
+                LLVMGetStringAttributeAtIndex(self.raw(), WHOLE, bytes, name.len() as c_uint);
+            (!found.is_null()).then(|| {
+                let value = LLVMGetStringAttributeValue(found, &mut length);
+                super::text(value, length as usize)
+            })
+        }
     }
 
     /// Whether parameter `index` is passed by value behind a pointer.

@@ -346,6 +346,13 @@ impl Module {
         unsafe { LLVMABISizeOfType(LLVMGetModuleDataLayout(self.raw), ty.sized().raw()) }
     }
 
+    /// Where member `index` of a structure begins.
+    pub fn member_offset_bytes(&self, ty: Type, index: u32) -> u64 {
+        assert!((index as usize) < ty.members().len());
+        // SAFETY: the module's own data layout, and a member of a structure (asserted).
+        unsafe { LLVMOffsetOfElement(LLVMGetModuleDataLayout(self.raw), ty.raw(), index) }
+    }
+
     /// Alignment of a value of `ty` in memory.
     pub fn alignment_bytes(&self, ty: Type) -> u64 {
         // SAFETY: the module's own data layout, and a type that can be in memory (asserted).

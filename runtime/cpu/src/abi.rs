@@ -80,6 +80,8 @@ pub struct CpuKernel {
     pub parameter_list: *const Parameter,
     /// The kernel itself: what launches from the device name it by.
     pub function: *const c_void,
+    /// Most threads of a CTA; 0: as many as the device allows.
+    pub most_threads: u64,
 }
 
 /// A parameter of a kernel.
@@ -102,10 +104,15 @@ pub type Step = unsafe extern "C" fn(
     last: u32,
 ) -> u32;
 
+/// The region for which a [`Step`] only returns bits of the arguments that must not be set: where any is, the kernel's threads have to run by
+/// themselves, as its loops take pointers among them for aligned.
+pub const ASK: u32 = u32::MAX;
 /// What a [`Step`] returns when its threads have ended.
 pub const EXIT: u32 = u32::MAX;
 /// What a [`Step`] returns when its threads go on with different regions: the frame begins with each thread's.
 pub const DIVERGED: u32 = u32::MAX - 1;
+/// What a [`Step`] returns when an address was misaligned.
+pub const MISALIGNED: u32 = u32::MAX - 2;
 /// A frame has room for a multiple of this many threads.
 pub const FRAME_THREADS_UNIT: u32 = 64;
 
@@ -145,7 +152,7 @@ pub struct CpuModule {
 }
 
 /// Version of [`CpuModule`] that this runtime understands.
-pub const ABI_VERSION: u32 = 5;
+pub const ABI_VERSION: u32 = 6;
 
 #[cfg(test)]
 mod tests {
@@ -177,7 +184,8 @@ mod tests {
         assert_eq!(offset_of!(CpuKernel, step), 32);
         assert_eq!(offset_of!(CpuKernel, frame_bytes), 40);
         assert_eq!(offset_of!(CpuKernel, parameter_list), 48);
-        assert_eq!(size_of::<CpuKernel>(), 64);
+        assert_eq!(offset_of!(CpuKernel, most_threads), 64);
+        assert_eq!(size_of::<CpuKernel>(), 72);
         assert_eq!(offset_of!(CpuGlobal, bytes), 16);
         assert_eq!(offset_of!(CpuGlobal, space), 24);
         assert_eq!(size_of::<CpuGlobal>(), 32);

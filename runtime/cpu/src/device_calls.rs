@@ -9,6 +9,7 @@ use crate::matrix::{self, Lane};
 use crate::worker::{self, Mode, Place, Worker};
 use corosensei::trap::CoroutineTrapHandler;
 use std::ffi::{c_char, c_int, c_void};
+use superstep_runtime_core::cuda::text;
 use superstep_trace::matrix::REGISTERS;
 
 /// Runs `body` as part of the runtime: a signal in it is not the kernel's.
@@ -23,7 +24,7 @@ fn enter<T>(what: &str, body: impl FnOnce(&'static Worker) -> T) -> T {
 }
 
 /// Ends the launch with a failure; the calling fiber is never resumed.
-fn fail(worker: &Worker, error: CudaError, what: impl std::fmt::Display) -> ! {
+pub fn fail(worker: &Worker, error: CudaError, what: impl std::fmt::Display) -> ! {
     let failure = worker.describe(error, what);
     *worker.failure.borrow_mut() = Some(failure);
     leave(worker, Pause::Failed)
@@ -57,6 +58,31 @@ pub extern "C" fn __superstep_log_full() {
         Some(log) => worker.set_log(log),
         None => worker.suspend(Pause::LogFull),
     });
+}
+
+/// A thread used `address`, in which bits of `mask` are set that must not be.
+///
+/// # Safety
+/// `file` must end with 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_misaligned(
+    address: u64,
+    mask: u64,
+    file: *const c_char,
+    line: u32,
+) -> ! {
+    enter("a misaligned access", |worker| {
+        let place = match line {
+            0 => String::new(),
+            // SAFETY: the caller's promise.
+            line => format!(" ({}:{line})", unsafe { text(file) }),
+        };
+        let bytes = mask + 1;
+        let text = format_args!(
+            "misaligned access: it used address {address:#x}{place}, which is not a multiple of {bytes}"
+        );
+        fail(worker, CudaError::MISALIGNED_ADDRESS, text)
+    })
 }
 
 fn barrier(id: u32, threads: u32, predicate: bool, wait: bool) -> u64 {

@@ -2,19 +2,22 @@
 //! module index and name. Nothing is bound before it is used.
 
 use crate::abi::{
-    ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_NEEDS_FIBERS,
+    ABI_VERSION, ASK, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_NEEDS_FIBERS,
     KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
 };
 use crate::errors::CudaError;
+use crate::job::Arguments;
 use crate::runtime::session;
 use crate::worker::Mode;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
+use std::ptr::null_mut;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
+use superstep_runtime_core::limits::MOST_THREADS;
 use superstep_runtime_core::{AllocatedBy, loaded_module};
 use superstep_trace::probe::NATIVE_SUFFIX;
 use superstep_trace::{AllocationKind, Backend, Probe, SiteId};
@@ -48,6 +51,8 @@ pub struct Kernel {
     pub forgets_threads: bool,
     /// Shared memory that the kernel declares.
     pub static_shared_bytes: u64,
+    /// Most threads of a CTA.
+    pub most_threads: u32,
     /// Most dynamic shared memory that a launch may ask for.
     pub most_dynamic_shared_bytes: AtomicU64,
     /// What was inserted into its module.
@@ -189,6 +194,10 @@ unsafe fn bind_kernel(
         module,
         forgets_threads: kernel.flags & KERNEL_FORGETS_THREADS != 0,
         static_shared_bytes: kernel.static_shared_bytes,
+        most_threads: match kernel.most_threads {
+            0 => MOST_THREADS,
+            most => most.min(MOST_THREADS.into()) as u32,
+        },
         most_dynamic_shared_bytes: AtomicU64::new(
             DEFAULT_SHARED_BYTES.saturating_sub(kernel.static_shared_bytes),
         ),
@@ -198,12 +207,14 @@ unsafe fn bind_kernel(
 }
 
 impl Kernel {
-    /// How the threads of a CTA run, of which there are so many.
-    pub fn mode(&self, threads: u32) -> Mode {
+    /// How the threads of a CTA run.
+    pub fn mode(&self, threads: u32, arguments: Arguments) -> Mode {
+        // SAFETY: the arguments are those that the program passed for this kernel; nothing else is used.
+        let bits = |step: Step| unsafe { step(arguments.0, null_mut(), ASK, 0, 0) };
         match self.step {
-            Some(step) => Mode::Loops(step),
-            None if self.needs_fibers && threads > 1 => Mode::Fibers,
-            None => Mode::Plain,
+            Some(step) if bits(step) == 0 => Mode::Loops(step),
+            _ if self.needs_fibers && threads > 1 => Mode::Fibers,
+            _ => Mode::Plain,
         }
     }
 }

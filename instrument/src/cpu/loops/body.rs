@@ -1,5 +1,7 @@
 //! A kernel's code as a function of everything that tells one thread from another.
 
+use super::BODY;
+use crate::cpu::alignment::{self, ALIGNED, Uniform};
 use crate::cpu::intrinsics::Register;
 use crate::cpu::kernels::CpuKernel;
 use crate::ir::{Attribute, Builder, Call, Function, Instruction, Module, Opcode::*, Type, Value};
@@ -13,6 +15,10 @@ pub struct Body {
     pub needs_thread_block: bool,
     /// Whether it only computes, loads and stores: such a CTA can be run again without harm, to find the thread that faulted.
     pub is_repeatable: bool,
+    /// Whether it collects the bits of misaligned addresses, in place of ending the launch at one.
+    pub collects: bool,
+    /// Pointers that it takes for aligned.
+    pub aligned: Vec<Uniform>,
 }
 
 /// What a body gets besides the kernel's parameters.
@@ -25,20 +31,25 @@ pub struct Ids<'m> {
     pub ntid: [Value<'m>; 3],
     pub ctaid: [Value<'m>; 3],
     pub nctaid: [Value<'m>; 3],
+    /// Where the bits of misaligned addresses are collected, if they are.
+    pub misaligned: Option<Value<'m>>,
 }
 
 impl<'m> Ids<'m> {
     const COUNT: usize = 14;
 
-    fn types() -> Vec<Type> {
+    fn types(collects: bool) -> Vec<Type> {
         let mut types = vec![Type::int(32); Self::COUNT];
         types[0] = Type::pointer(0);
+        types.extend(collects.then(|| Type::pointer(0)));
         types
     }
 
     /// All of them, in the order of the parameters.
     pub fn values(&self) -> Vec<Value<'m>> {
-        [&[self.frame, self.thread], self.groups().as_flattened()].concat()
+        let mut values = [&[self.frame, self.thread], self.groups().as_flattened()].concat();
+        values.extend(self.misaligned);
+        values
     }
 
     /// The coordinates, in the order of [`Register::Coordinate`].
@@ -49,7 +60,9 @@ impl<'m> Ids<'m> {
     /// The last parameters of a body, or of a region of it.
     pub fn of(function: Function<'m>) -> Self {
         let parameters = function.parameters();
-        let own = &parameters[parameters.len() - Self::COUNT..];
+        let misaligned = (parameters.last().copied()).filter(|last| last.ty().is_pointer());
+        let end = parameters.len() - misaligned.iter().count();
+        let own = &parameters[end - Self::COUNT..end];
         let three = |first: usize| [own[first], own[first + 1], own[first + 2]];
         Ids {
             frame: own[0],
@@ -58,16 +71,20 @@ impl<'m> Ids<'m> {
             ntid: three(5),
             ctaid: three(8),
             nctaid: three(11),
+            misaligned,
         }
     }
 }
 
-pub fn make<'m>(module: &'m Module, described: &CpuKernel) -> (Body, Function<'m>) {
+pub fn make<'m>(module: &'m Module, described: &CpuKernel, traced: bool) -> (Body, Function<'m>) {
     let kernel = described.function(module);
+    let is_repeatable = kernel.instructions().into_iter().all(is_repeatable);
+    // Of a trace, the log has each access up to the one that is misaligned.
+    let collects = is_repeatable && !traced;
     let signature = Type::void()
         .function(&kernel.signature().parameters())
-        .with_parameters(&Ids::types());
-    let name = format!("superstep.body.{}", described.name);
+        .with_parameters(&Ids::types(collects));
+    let name = format!("{BODY}{}", described.name);
     let function = module.add_function(&name, signature);
     function.make_internal();
     function.add_attribute(Attribute::NoUnwind);
@@ -75,11 +92,14 @@ pub fn make<'m>(module: &'m Module, described: &CpuKernel) -> (Body, Function<'m
     let mut values: HashMap<Value, Value> = parameters.zip(function.parameters()).collect();
     function.append_copies(&kernel.blocks(), &mut values, &|_| false);
     copy_written_parameters(module, kernel, function);
+    let aligned = alignment::take_uniform(module, kernel, function);
     replace_special_registers(function);
     let body = Body {
         name,
         needs_thread_block: function.calls().any(needs_thread_block),
-        is_repeatable: function.instructions().into_iter().all(is_repeatable),
+        is_repeatable,
+        collects,
+        aligned,
     };
     (body, function)
 }
@@ -161,7 +181,7 @@ fn is_repeatable(instruction: Instruction) -> bool {
             let tells = [".atomic.", ".membar", ".fence", "trap"];
             let is_quiet =
                 name.starts_with("llvm.") && !tells.iter().any(|part| name.contains(part));
-            is_quiet || is_plain_ptx(call)
+            is_quiet || name == ALIGNED || is_plain_ptx(call)
         }),
     }
 }

@@ -2,7 +2,8 @@
 //! serves a worker for the whole launch, so that a fault can be caught.
 
 use super::{Outcome, Scheduler};
-use crate::abi::{DIVERGED, EXIT, Step, WARP_LANES};
+use crate::abi::{DIVERGED, EXIT, MISALIGNED, Step, WARP_LANES};
+use crate::device_calls::fail;
 use crate::errors::CudaError;
 use crate::fiber::{Fiber, FiberYielder, Pause};
 use crate::job::{Failure, Job};
@@ -48,7 +49,8 @@ impl Scheduler {
                 CoroutineResult::Yield(Pause::Yielded) => return Ok(()),
                 CoroutineResult::Yield(Pause::Failed) => {
                     self.merge_warp(job);
-                    return Err(self.take_failure());
+                    let failure = self.take_failure();
+                    return Err(self.name_thread(job, failure));
                 }
                 CoroutineResult::Yield(Pause::Waiting | Pause::Exit) => {
                     let text = "it waits or ends in a way that its module does not declare; build the program again, and report this";
@@ -198,6 +200,10 @@ impl CtaLoop<'_> {
         // enough for the CTA.
         let next = unsafe { (self.step)(self.job.arguments.0, self.frame, region, first, last) };
         self.worker.place.set(Place::Runtime);
+        if next == MISALIGNED {
+            let text = "an address that is not a multiple of what the access needs";
+            fail(self.worker, CudaError::MISALIGNED_ADDRESS, text);
+        }
         next
     }
 
