@@ -180,7 +180,7 @@ pub fn write_tables(
     write(folder, &tables(analysis, sites, settings)?)
 }
 
-/// Writes the tables of several processes as one each, in which the first two columns say which process it is.
+/// Writes the tables of several processes as one each, in which the first columns say which process it is.
 ///
 /// # Errors
 /// A table cannot be written.
@@ -193,6 +193,12 @@ pub fn write_joined(folder: &Path, parts: &[(Process, Vec<Table>)]) -> Result<()
             let table = tables.iter().find(|table| table.name() == name)?;
             let rank = vec![process.rank.map(u64::from); table.rows()];
             let pid = vec![process.pid; table.rows()];
+            let earlier = vec![process.earlier; table.rows()];
+            let table = table.after(
+                "earlier",
+                "programs that had this number before and replaced themselves",
+                &earlier,
+            );
             let table = table.after("pid", "number of the process", &pid);
             Some(table.after(
                 "rank",

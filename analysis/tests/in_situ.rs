@@ -68,10 +68,10 @@ fn first_read(source_launch: u32, receiver_launch: u32, stored_bytes: u64) -> Fi
 }
 
 fn parts(capture: &mut CaptureBuilder, received: Vec<Received>, first_read: Vec<FirstRead>) {
-    capture.event(&Event::Parts(Parts {
+    capture.parts(Parts {
         received,
         first_read,
-    }));
+    });
 }
 
 /// The example that docs/metrics.md goes on with. The table of parts was full once, so that a pair has two of them.

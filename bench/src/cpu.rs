@@ -303,7 +303,7 @@ impl<'a> Bench<'a> {
         let executables = built.executables.as_ref().map_err(Clone::clone)?;
         let program = match kind {
             // Nothing here is probed.
-            Kind::Native | Kind::Plain | Kind::Unfused | Kind::Probed => &executables.native,
+            Kind::Native | Kind::Nvcc | Kind::Unfused | Kind::Probed => &executables.native,
             Kind::Traced | Kind::Recorded => &executables.traced,
             Kind::Counted => &executables.counted,
         };

@@ -2,14 +2,10 @@
 
 mod analysis;
 mod capture;
-mod codec;
-mod compile;
 mod cpu;
-mod fuzz;
 mod in_situ;
 mod links;
 mod output;
-mod slowdown;
 mod soak;
 mod stress;
 
@@ -47,14 +43,6 @@ enum Command {
     Links(links::Args),
     /// Measures the analysis on synthetic accesses.
     Analysis(analysis::Args),
-    /// Measures the time of each step of compiling programs, without and with a probe.
-    Compile(Box<compile::Args>),
-    /// Shows what tracing cost the kernels of finished runs, with registers and occupancy.
-    Slowdown(slowdown::Args),
-    /// Measures codecs on real captures.
-    Codec(codec::Args),
-    /// Writes a suite of random kernels, to compare what two backends compute.
-    Fuzz(fuzz::Args),
 }
 
 fn main() -> ExitCode {
@@ -70,9 +58,5 @@ fn main() -> ExitCode {
         Command::InSitu(args) => in_situ::run(&args),
         Command::Links(args) => links::run(&args),
         Command::Analysis(args) => analysis::run(&args),
-        Command::Compile(args) => compile::run(&args),
-        Command::Slowdown(args) => slowdown::run(&args),
-        Command::Codec(args) => codec::run(&args),
-        Command::Fuzz(args) => fuzz::run(&args),
     })
 }

@@ -42,13 +42,10 @@ fn the_model_says_what_traces_and_the_program_count() {
     assert_eq!(row("managed"), [model, 0, 0, 0, model]);
 }
 
-/// docs/results/2026-11-25-h100x2: what NVLink's counters say of two H100s is what traces say of copies and peer accesses.
+/// `superstep-bench links` on two H100s: NVLink's counters agree with the traces' copies and peer accesses.
 #[test]
 fn a_link_carried_the_copies_and_sectors_of_the_trace() {
-    let file = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../docs/results/2026-11-25-h100x2/links.json"
-    );
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/links-h100x2.json");
     let results: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let rows = results["rows"].as_array().unwrap();

@@ -51,10 +51,10 @@ fn base() -> (File, File) {
     };
     let received = (0..9).map(part).collect();
     let first_read = Vec::new();
-    capture.event(&Event::Parts(Parts {
+    capture.parts(Parts {
         received,
         first_read,
-    }));
+    });
     capture.event(&Event::Note("a note".into()));
     capture.free(id);
     assert!(capture.finish().complete);

@@ -3,7 +3,8 @@
 #ifndef SUPERSTEP_OLD_CUDA_H
 #define SUPERSTEP_OLD_CUDA_H
 
-/* nvcc's own headers bring these in. */
+/* nvcc's own headers bring these in. Clang's `new` has the operators of device code. */
+#include <new>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,5 +48,18 @@ static inline __device__ float nanf(const char *tag) { return __nv_nanf((const s
 /* Clang only warns that it ignores the word, and gives host and device a variable each. */
 #undef __managed__
 #define __managed__ _Pragma("GCC error \"Clang has no managed variables for CUDA; use cudaMallocManaged\"")
+
+/* Has cooperative groups define clusters, for which Clang has all intrinsics. */
+#define _CG_CLUSTER_INTRINSICS_AVAILABLE
+
+/* Two attributes of which Clang's IR does not show whether they were there: the instrumenter looks for these annotations. Clang puts what is
+   `const` into constant memory too, nvcc only what says `__constant__` (instrument/src/constants.rs). Clang reads the dimensions of clusters
+   and forgets them (instrument/src/prepare.rs). */
+#ifdef __CUDA_ARCH__
+#undef __constant__
+#define __constant__ __attribute__((constant, annotate("superstep-constant")))
+#undef __cluster_dims__
+#define __cluster_dims__(...) __attribute__((cluster_dims(__VA_ARGS__), annotate("superstep-cluster", __VA_ARGS__)))
+#endif
 
 #endif

@@ -1,9 +1,9 @@
-/* How a texture is read: texel types, addressing modes and filters after the CUDA C++ Programming Guide, appendix "Texture fetching",
-   with plain loads from global memory. Texture memory is linear here, arrays too, so that every read is an access like any other. */
+/* How a texture is read: texel types and addressing modes after the CUDA C++ Programming Guide, appendix "Texture fetching", with plain
+   loads from global memory. Texture memory is linear here, arrays too, so that every read is an access like any other. */
 #ifndef SUPERSTEP_TEXELS_H
 #define SUPERSTEP_TEXELS_H
 
-#include <cuda_runtime.h>
+#include "texture_filter.h"
 
 /* What a texture is bound to. Lies in constant memory. */
 struct superstep_texture_view {
@@ -14,6 +14,10 @@ struct superstep_texture_view {
     cudaTextureAddressMode address_mode[3];
     cudaTextureFilterMode filter_mode;
     bool is_normalized;
+
+    __device__ superstep_place locate(float coordinate, int dimension, unsigned int extent) const {
+        return superstep_locate(coordinate, extent, address_mode[dimension], is_normalized, filter_mode == cudaFilterModeLinear);
+    }
 };
 
 /* A texel type: its component's type, the number of components, and the type of the same shape with components of type float. */
@@ -40,44 +44,30 @@ SUPERSTEP_TEXELS(float, float)
 #undef SUPERSTEP_TEXELS
 #undef SUPERSTEP_TEXEL
 
-/* What a read gives: the texel itself, or the same with components from 0 to 1 (-1 to 1 for signed ones). */
-template <class T, cudaTextureReadMode mode> struct superstep_read { using type = T; };
-template <class T> struct superstep_read<T, cudaReadModeNormalizedFloat> { using type = typename superstep_texel<T>::real; };
-template <class T, cudaTextureReadMode mode> using superstep_read_t = typename superstep_read<T, mode>::type;
+/* Unsigned numbers as large as a texel. */
+template <int bytes> struct superstep_bits;
+template <> struct superstep_bits<1> { using type = unsigned char; };
+template <> struct superstep_bits<2> { using type = unsigned short; };
+template <> struct superstep_bits<4> { using type = unsigned int; };
+template <> struct superstep_bits<8> { using type = unsigned long long; };
+template <> struct superstep_bits<16> { using type = unsigned int __attribute__((ext_vector_type(4))); };
 
-/* One component as a number. */
-template <cudaTextureReadMode mode, class C> __device__ inline float superstep_component(C value) {
-    if constexpr (mode == cudaReadModeElementType || sizeof(C) > 2) return (float)value;
-    constexpr bool is_signed = (C)-1 < (C)0;
-    constexpr float largest = (float)((1u << (8 * sizeof(C) - (is_signed ? 1 : 0))) - 1);
-    const float ratio = (float)value / largest;
-    return ratio < -1.0f ? -1.0f : ratio;
+/* The bits of a component, and what is made of texels component by component. */
+template <class T> __device__ inline unsigned int superstep_component_bits(const T &texel, int i) {
+    using Bits = typename superstep_bits<sizeof(typename superstep_texel<T>::component)>::type;
+    return reinterpret_cast<const Bits *>(&texel)[i];
 }
-
-/* All components as numbers; those that a texel lacks are 0. */
-template <cudaTextureReadMode mode, class T> __device__ inline float4 superstep_numbers(const T &texel) {
-    using C = typename superstep_texel<T>::component;
-    const C *component = reinterpret_cast<const C *>(&texel);
-    float4 numbers = {superstep_component<mode>(component[0]), 0, 0, 0};
-    if constexpr (superstep_texel<T>::count >= 2) numbers.y = superstep_component<mode>(component[1]);
-    if constexpr (superstep_texel<T>::count == 4) {
-        numbers.z = superstep_component<mode>(component[2]);
-        numbers.w = superstep_component<mode>(component[3]);
-    }
-    return numbers;
-}
-
-/* The reverse of the above, for what is made of floats. */
-template <class R> __device__ inline R superstep_from_numbers(float4 numbers) {
+template <class R, class Number> __device__ inline R superstep_by_component(Number number) {
     R result;
-    float *component = reinterpret_cast<float *>(&result);
-    component[0] = numbers.x;
-    if constexpr (superstep_texel<R>::count >= 2) component[1] = numbers.y;
-    if constexpr (superstep_texel<R>::count == 4) {
-        component[2] = numbers.z;
-        component[3] = numbers.w;
-    }
+#pragma unroll
+    for (int i = 0; i < superstep_texel<R>::count; i++) reinterpret_cast<float *>(&result)[i] = number(i);
     return result;
+}
+
+/* What a read without a filter gives for a texel. */
+template <class R, class T> __device__ inline R superstep_converted(const T &texel, superstep_components components) {
+    if constexpr (__is_same(R, T)) return texel;
+    else return superstep_by_component<R>([&](int i) { return superstep_number(superstep_component_bits(texel, i), components); });
 }
 
 /* Brings an index into 0 … count - 1 as the addressing mode says; false where a texel of zeroes stands instead. */
@@ -97,14 +87,6 @@ __device__ inline bool superstep_address(int &index, int count, cudaTextureAddre
     }
     return true;
 }
-
-/* Unsigned numbers as large as a texel. */
-template <int bytes> struct superstep_bits;
-template <> struct superstep_bits<1> { using type = unsigned char; };
-template <> struct superstep_bits<2> { using type = unsigned short; };
-template <> struct superstep_bits<4> { using type = unsigned int; };
-template <> struct superstep_bits<8> { using type = unsigned long long; };
-template <> struct superstep_bits<16> { using type = unsigned int __attribute__((ext_vector_type(4))); };
 
 /* Loads a texel as a whole, as texture hardware does: `volatile` keeps the compiler from leaving out components that are not used. */
 template <class T> __device__ inline T superstep_load(const void *place) {
@@ -126,62 +108,58 @@ template <int dimensions, class T> __device__ inline T superstep_texel_at(const 
     return superstep_load<T>(static_cast<const char *>(view.data) + offset);
 }
 
-/* Where a linear filter reads: the lower texel, and the upper one's weight with 8 bits, as the hardware holds it. */
-struct superstep_between {
-    int lower;
-    float weight;
-    __device__ explicit superstep_between(float coordinate) {
-        const float shifted = coordinate - 0.5f;
-        lower = (int)floorf(shifted);
-        weight = rintf((shifted - floorf(shifted)) * 256.0f) / 256.0f;
+/* Where a read at a coordinate finds its texels. */
+template <int dimensions> struct superstep_places {
+    superstep_place x, y, z;
+    int layer;
+    __device__ superstep_places(const superstep_texture_view &view, float at_x, float at_y, float at_z, int at_layer)
+        : x(view.locate(at_x, 0, view.width)), y(view.locate(at_y, 1, view.height)),
+          z(dimensions == 3 ? view.locate(at_z, 2, view.depth) : superstep_place{0, 0}), layer(at_layer) {
+        /* A layer below 0 is a large number to the hardware. */
+        if ((unsigned int)layer >= view.depth) layer = view.depth > 0 ? (int)view.depth - 1 : 0;
     }
 };
 
-__device__ inline float4 superstep_mix(float4 a, float4 b, float weight) {
-    const float rest = 1.0f - weight;
-    return {rest * a.x + weight * b.x, rest * a.y + weight * b.y, rest * a.z + weight * b.z, rest * a.w + weight * b.w};
-}
-
-/* Reads a texture at a coordinate. */
-template <int dimensions, class T, cudaTextureReadMode mode>
-__device__ inline superstep_read_t<T, mode> superstep_sample(const superstep_texture_view &view, float x, float y, float z, int layer) {
-    using R = superstep_read_t<T, mode>;
-    constexpr bool gives_floats = mode == cudaReadModeNormalizedFloat || __is_same(typename superstep_texel<T>::component, float);
-    if (view.is_normalized) {
-        x *= (float)view.width;
-        y *= (float)view.height;
-        z *= (float)view.depth;
-    }
-    const int last_layer = (int)view.depth - 1;
-    layer = layer < 0 || last_layer < 0 ? 0 : layer > last_layer ? last_layer : layer;
-    if constexpr (gives_floats) {
+/* Reads texels of type T, and gives one or what is made of it or of several. */
+template <class R, class T, int dimensions>
+__device__ inline R superstep_read(const superstep_texture_view &view, superstep_components components, const superstep_places<dimensions> &at) {
+    const auto texel = [&](int up_x, int up_y, int up_z) {
+        return superstep_texel_at<dimensions, T>(view, at.x.lower + up_x, at.y.lower + up_y, at.z.lower + up_z, at.layer);
+    };
+    if constexpr (__is_same(typename superstep_texel<R>::component, float)) {
         if (view.filter_mode == cudaFilterModeLinear) {
-            const superstep_between in_x(x), in_y(y), in_z(z);
-            const auto number = [&](int up_x, int up_y, int up_z) {
-                return superstep_numbers<mode>(
-                    superstep_texel_at<dimensions, T>(view, in_x.lower + up_x, in_y.lower + up_y, in_z.lower + up_z, layer));
-            };
-            const auto row = [&](int up_y, int up_z) { return superstep_mix(number(0, up_y, up_z), number(1, up_y, up_z), in_x.weight); };
-            const auto plane = [&](int up_z) {
-                if constexpr (dimensions == 1) return row(0, up_z);
-                else return superstep_mix(row(0, up_z), row(1, up_z), in_y.weight);
-            };
-            if constexpr (dimensions < 3) return superstep_from_numbers<R>(plane(0));
-            else return superstep_from_numbers<R>(superstep_mix(plane(0), plane(1), in_z.weight));
+            constexpr int planes = dimensions == 3 ? 2 : 1;
+            T texels[planes][4];
+#pragma unroll
+            for (int plane = 0; plane < planes; plane++) {
+                texels[plane][0] = texel(0, 0, plane);
+                texels[plane][1] = texel(1, 0, plane);
+                texels[plane][2] = dimensions == 1 ? texels[plane][0] : texel(0, 1, plane);
+                texels[plane][3] = dimensions == 1 ? texels[plane][1] : texel(1, 1, plane);
+            }
+            /* The only row of a line has y = 0, so that half of what the filter reads lies below it. There is at most a border. */
+            if (dimensions == 1 && view.address_mode[1] == cudaAddressModeBorder) texels[0][0] = texels[0][1] = T{};
+            return superstep_by_component<R>([&](int i) {
+                superstep_sum sums[2]{};
+#pragma unroll
+                for (int plane = 0; plane < planes; plane++) {
+                    const int part = plane ? at.z.weight : 256 - at.z.weight;
+                    const unsigned int reached = part == 0 ? 0 : (at.x.weight > 0 ? 3 : 1) * (at.y.weight > 0 ? 5 : 1);
+                    const auto bits = [&](int corner) { return superstep_component_bits(texels[plane][corner], i); };
+                    sums[plane] = superstep_add({bits(0), bits(1), bits(2), bits(3)}, superstep_weigh(part, at.x.weight, at.y.weight), reached, components);
+                }
+                return superstep_mean(sums[0], sums[1], components);
+            });
         }
     }
-    const T texel = superstep_texel_at<dimensions, T>(view, (int)floorf(x), (int)floorf(y), (int)floorf(z), layer);
-    if constexpr (mode == cudaReadModeNormalizedFloat) return superstep_from_numbers<R>(superstep_numbers<mode>(texel));
-    else return texel;
+    return superstep_converted<R>(texel(0, 0, 0), components);
 }
 
 /* Reads linear memory at an index: no addressing mode, no filter, zeroes outside. */
-template <class T, cudaTextureReadMode mode>
-__device__ inline superstep_read_t<T, mode> superstep_fetch(const superstep_texture_view &view, int x) {
+template <class R, class T> __device__ inline R superstep_read(const superstep_texture_view &view, superstep_components components, int index) {
     T texel{};
-    if (x >= 0 && (unsigned)x < view.width) texel = superstep_load<T>(static_cast<const T *>(view.data) + x);
-    if constexpr (mode == cudaReadModeNormalizedFloat) return superstep_from_numbers<superstep_read_t<T, mode>>(superstep_numbers<mode>(texel));
-    else return texel;
+    if (index >= 0 && (unsigned)index < view.width) texel = superstep_load<T>(static_cast<const T *>(view.data) + index);
+    return superstep_converted<R>(texel, components);
 }
 
 #endif

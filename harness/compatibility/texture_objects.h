@@ -9,9 +9,8 @@
 
 struct superstep_texture_object {
     superstep_texture_view view;
-    /* Bits of a component where reads give numbers from 0 to 1 (signed: -1 to 1), else 0. */
-    int normalized_bits;
-    bool is_signed;
+    superstep_components components;
+    int component_bytes;
     /* Of a surface: bytes of a row that elements take. */
     unsigned int row_used_bytes;
 };
@@ -100,7 +99,7 @@ static inline cudaError_t superstep_place_object(const superstep_texture_object 
 static inline cudaError_t superstep_create_texture_object(cudaTextureObject_t *place, const cudaResourceDesc *resource, const cudaTextureDesc *texture,
                                                           const cudaResourceViewDesc *other_view = nullptr) {
     if (place == nullptr || resource == nullptr || texture == nullptr) return cudaErrorInvalidValue;
-    /* Views in another format, colours of the border, sRGB and 16-bit floats need texture hardware. */
+    /* Views in another format, colours of the border and sRGB need texture hardware. */
     if (other_view != nullptr || texture->sRGB) return cudaErrorNotSupported;
     for (int i = 0; i < 4; i++)
         if (texture->borderColor[i] != 0) return cudaErrorNotSupported;
@@ -108,16 +107,21 @@ static inline cudaError_t superstep_create_texture_object(cudaTextureObject_t *p
     cudaChannelFormatDesc format{};
     const cudaError_t known = superstep_view_of(*resource, object.view, format);
     if (known != cudaSuccess) return known;
-    if (format.f != cudaChannelFormatKindSigned && format.f != cudaChannelFormatKindUnsigned && (format.f != cudaChannelFormatKindFloat || format.x != 32))
+    const bool is_signed = format.f == cudaChannelFormatKindSigned;
+    object.component_bytes = format.x / 8;
+    if (format.f == cudaChannelFormatKindFloat) {
+        if (format.x != 16 && format.x != 32) return cudaErrorNotSupported;
+        object.components = format.x == 16 ? SUPERSTEP_HALVES : SUPERSTEP_FLOATS;
+    } else if (!is_signed && format.f != cudaChannelFormatKindUnsigned) {
         return cudaErrorNotSupported;
+    } else if (texture->readMode == cudaReadModeNormalizedFloat) {
+        if (format.x != 8 && format.x != 16) return cudaErrorInvalidNormSetting;
+        if (format.x == 8) object.components = is_signed ? SUPERSTEP_CHARS : SUPERSTEP_UNSIGNED_CHARS;
+        else object.components = is_signed ? SUPERSTEP_SHORTS : SUPERSTEP_UNSIGNED_SHORTS;
+    }
     for (int i = 0; i < 3; i++) object.view.address_mode[i] = texture->addressMode[i];
     object.view.filter_mode = texture->filterMode;
     object.view.is_normalized = texture->normalizedCoords != 0;
-    object.is_signed = format.f == cudaChannelFormatKindSigned;
-    if (texture->readMode == cudaReadModeNormalizedFloat && format.f != cudaChannelFormatKindFloat) {
-        if (format.x != 8 && format.x != 16) return cudaErrorInvalidNormSetting;
-        object.normalized_bits = format.x;
-    }
     return superstep_place_object(object, *resource, *texture, place);
 }
 
@@ -145,63 +149,47 @@ static inline cudaError_t superstep_texture_object_texture(cudaTextureDesc *text
     *texture = slot->texture;
     return cudaSuccess;
 }
-/* Texels of `count` components of one type. */
-template <class C, int count> struct superstep_texel_of { using type = C; };
-#define SUPERSTEP_TEXEL_OF(COMPONENT, PREFIX) \
-    template <> struct superstep_texel_of<COMPONENT, 2> { using type = PREFIX##2; }; \
-    template <> struct superstep_texel_of<COMPONENT, 4> { using type = PREFIX##4; };
-SUPERSTEP_TEXEL_OF(signed char, char)
-SUPERSTEP_TEXEL_OF(unsigned char, uchar)
-SUPERSTEP_TEXEL_OF(short, short)
-SUPERSTEP_TEXEL_OF(unsigned short, ushort)
-#undef SUPERSTEP_TEXEL_OF
+/* Unsigned texels of components of some bytes, of which reads make floats. */
+template <int bytes, int count> struct superstep_stored;
+#define SUPERSTEP_STORED(BYTES, SCALAR, PREFIX) \
+    template <> struct superstep_stored<BYTES, 1> { using type = SCALAR; }; \
+    template <> struct superstep_stored<BYTES, 2> { using type = PREFIX##2; }; \
+    template <> struct superstep_stored<BYTES, 4> { using type = PREFIX##4; };
+SUPERSTEP_STORED(1, unsigned char, uchar)
+SUPERSTEP_STORED(2, unsigned short, ushort)
+#undef SUPERSTEP_STORED
 
-/* Reads an object as `read` says, a function of the texel's type and the read mode, both as empty arguments. */
-template <class T> struct superstep_as { using type = T; };
-template <cudaTextureReadMode mode> struct superstep_mode { static constexpr cudaTextureReadMode value = mode; };
-template <class T, class Read> __device__ inline T superstep_read_object(cudaTextureObject_t handle, Read read) {
-    const superstep_texture_object &object = superstep_texture_objects[handle - 1];
-    if constexpr (__is_same(typename superstep_texel<T>::component, float)) {
-        constexpr int count = superstep_texel<T>::count;
-        const superstep_mode<cudaReadModeNormalizedFloat> normalized;
-        if (object.normalized_bits == 8) {
-            const auto texel = object.is_signed ? read(object.view, superstep_as<typename superstep_texel_of<signed char, count>::type>(), normalized)
-                                                : read(object.view, superstep_as<typename superstep_texel_of<unsigned char, count>::type>(), normalized);
-            return __builtin_bit_cast(T, texel);
-        }
-        if (object.normalized_bits == 16) {
-            const auto texel = object.is_signed ? read(object.view, superstep_as<typename superstep_texel_of<short, count>::type>(), normalized)
-                                                : read(object.view, superstep_as<typename superstep_texel_of<unsigned short, count>::type>(), normalized);
-            return __builtin_bit_cast(T, texel);
-        }
+template <class R, class Place> __device__ inline R superstep_read_object(const superstep_texture_object &object, const Place &place) {
+    if constexpr (__is_same(typename superstep_texel<R>::component, float)) {
+        constexpr int count = superstep_texel<R>::count;
+        if (object.component_bytes == 1) return superstep_read<R, typename superstep_stored<1, count>::type>(object.view, object.components, place);
+        if (object.component_bytes == 2) return superstep_read<R, typename superstep_stored<2, count>::type>(object.view, object.components, place);
     }
-    return read(object.view, superstep_as<T>(), superstep_mode<cudaReadModeElementType>());
+    return superstep_read<R, R>(object.view, SUPERSTEP_FLOATS, place);
 }
 
 /* Device code. Each function gives the texel, or writes it where its first argument points. */
 #define SUPERSTEP_UNPACK(...) __VA_ARGS__
-#define SUPERSTEP_OBJECT_FUNCTION(NAME, PARAMETERS, ARGUMENTS, READ) \
-    template <class T> __device__ inline T superstep_##NAME(cudaTextureObject_t object, SUPERSTEP_UNPACK PARAMETERS) { \
-        return superstep_read_object<T>(object, [&](const superstep_texture_view &view, auto texel, auto mode) { \
-            using Texel = typename decltype(texel)::type; \
-            return SUPERSTEP_UNPACK READ; \
-        }); \
+#define SUPERSTEP_OBJECT_FUNCTION(NAME, PARAMETERS, ARGUMENTS, PLACE) \
+    template <class T> __device__ inline T superstep_##NAME(cudaTextureObject_t handle, SUPERSTEP_UNPACK PARAMETERS) { \
+        const superstep_texture_object &object = superstep_texture_objects[handle - 1]; \
+        return superstep_read_object<T>(object, SUPERSTEP_UNPACK PLACE); \
     } \
-    template <class T> __device__ inline void superstep_##NAME(T *result, cudaTextureObject_t object, SUPERSTEP_UNPACK PARAMETERS) { \
-        *result = superstep_##NAME<T>(object, SUPERSTEP_UNPACK ARGUMENTS); \
+    template <class T> __device__ inline void superstep_##NAME(T *result, cudaTextureObject_t handle, SUPERSTEP_UNPACK PARAMETERS) { \
+        *result = superstep_##NAME<T>(handle, SUPERSTEP_UNPACK ARGUMENTS); \
     }
-#define SUPERSTEP_SAMPLE(DIMENSIONS, X, Y, Z, LAYER) (superstep_sample<DIMENSIONS, Texel, decltype(mode)::value>(view, X, Y, Z, LAYER))
-SUPERSTEP_OBJECT_FUNCTION(tex1Dfetch, (int x), (x), (superstep_fetch<Texel, decltype(mode)::value>(view, x)))
-SUPERSTEP_OBJECT_FUNCTION(tex1D, (float x), (x), SUPERSTEP_SAMPLE(1, x, 0, 0, 0))
-SUPERSTEP_OBJECT_FUNCTION(tex2D, (float x, float y), (x, y), SUPERSTEP_SAMPLE(2, x, y, 0, 0))
-SUPERSTEP_OBJECT_FUNCTION(tex3D, (float x, float y, float z), (x, y, z), SUPERSTEP_SAMPLE(3, x, y, z, 0))
-SUPERSTEP_OBJECT_FUNCTION(tex1DLayered, (float x, int layer), (x, layer), SUPERSTEP_SAMPLE(1, x, 0, 0, layer))
-SUPERSTEP_OBJECT_FUNCTION(tex2DLayered, (float x, float y, int layer), (x, y, layer), SUPERSTEP_SAMPLE(2, x, y, 0, layer))
+#define SUPERSTEP_PLACES(DIMENSIONS, X, Y, Z, LAYER) (superstep_places<DIMENSIONS>(object.view, X, Y, Z, LAYER))
+SUPERSTEP_OBJECT_FUNCTION(tex1Dfetch, (int x), (x), (x))
+SUPERSTEP_OBJECT_FUNCTION(tex1D, (float x), (x), SUPERSTEP_PLACES(1, x, 0, 0, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex2D, (float x, float y), (x, y), SUPERSTEP_PLACES(2, x, y, 0, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex3D, (float x, float y, float z), (x, y, z), SUPERSTEP_PLACES(3, x, y, z, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex1DLayered, (float x, int layer), (x, layer), SUPERSTEP_PLACES(1, x, 0, 0, layer))
+SUPERSTEP_OBJECT_FUNCTION(tex2DLayered, (float x, float y, int layer), (x, y, layer), SUPERSTEP_PLACES(2, x, y, 0, layer))
 /* Without mipmaps there is one level. */
-SUPERSTEP_OBJECT_FUNCTION(tex1DLod, (float x, float level), (x, level), SUPERSTEP_SAMPLE(1, x, 0, 0, 0))
-SUPERSTEP_OBJECT_FUNCTION(tex2DLod, (float x, float y, float level), (x, y, level), SUPERSTEP_SAMPLE(2, x, y, 0, 0))
-SUPERSTEP_OBJECT_FUNCTION(tex3DLod, (float x, float y, float z, float level), (x, y, z, level), SUPERSTEP_SAMPLE(3, x, y, z, 0))
-#undef SUPERSTEP_SAMPLE
+SUPERSTEP_OBJECT_FUNCTION(tex1DLod, (float x, float level), (x, level), SUPERSTEP_PLACES(1, x, 0, 0, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex2DLod, (float x, float y, float level), (x, y, level), SUPERSTEP_PLACES(2, x, y, 0, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex3DLod, (float x, float y, float z, float level), (x, y, z, level), SUPERSTEP_PLACES(3, x, y, z, 0))
+#undef SUPERSTEP_PLACES
 #undef SUPERSTEP_OBJECT_FUNCTION
 #undef SUPERSTEP_UNPACK
 

@@ -170,26 +170,39 @@ SUPERSTEP_TEXTURE static inline cudaError_t cudaGetTextureAlignmentOffset(size_t
     return cudaGetTextureAlignmentOffset(offset, &reference);
 }
 
+/* What reads give: texels, or floats that are made of their components. */
+template <class T, cudaTextureReadMode mode> struct superstep_reads {
+    using type = T;
+    static constexpr superstep_components components = SUPERSTEP_FLOATS;
+};
+template <class T> struct superstep_reads<T, cudaReadModeNormalizedFloat> {
+    using type = typename superstep_texel<T>::real;
+    using C = typename superstep_texel<T>::component;
+    static_assert(__is_same(C, float) || sizeof(C) <= 2, "textures of 32-bit integers cannot be read as normalised floats");
+    static constexpr bool is_signed = (C)-1 < (C)0;
+    static constexpr superstep_components components = __is_same(C, float) ? SUPERSTEP_FLOATS
+        : sizeof(C) == 1 ? is_signed ? SUPERSTEP_CHARS : SUPERSTEP_UNSIGNED_CHARS : is_signed ? SUPERSTEP_SHORTS : SUPERSTEP_UNSIGNED_SHORTS;
+};
+
 /* Device code: one function for each kind of texture. */
-#define SUPERSTEP_FETCH template <class T, cudaTextureReadMode mode> __device__ inline superstep_read_t<T, mode>
-#define SUPERSTEP_OF(KIND) const texture<T, KIND, mode> &reference
-SUPERSTEP_FETCH tex1Dfetch(SUPERSTEP_OF(cudaTextureType1D), int x) { return superstep_fetch<T, mode>(reference.superstep_view, x); }
-SUPERSTEP_FETCH tex1D(SUPERSTEP_OF(cudaTextureType1D), float x) { return superstep_sample<1, T, mode>(reference.superstep_view, x, 0, 0, 0); }
-SUPERSTEP_FETCH tex2D(SUPERSTEP_OF(cudaTextureType2D), float x, float y) {
-    return superstep_sample<2, T, mode>(reference.superstep_view, x, y, 0, 0);
-}
-SUPERSTEP_FETCH tex3D(SUPERSTEP_OF(cudaTextureType3D), float x, float y, float z) {
-    return superstep_sample<3, T, mode>(reference.superstep_view, x, y, z, 0);
-}
-SUPERSTEP_FETCH tex1DLayered(SUPERSTEP_OF(cudaTextureType1DLayered), float x, int layer) {
-    return superstep_sample<1, T, mode>(reference.superstep_view, x, 0, 0, layer);
-}
-SUPERSTEP_FETCH tex2DLayered(SUPERSTEP_OF(cudaTextureType2DLayered), float x, float y, int layer) {
-    return superstep_sample<2, T, mode>(reference.superstep_view, x, y, 0, layer);
-}
+#define SUPERSTEP_FETCH(NAME, KIND, PARAMETERS, PLACE) \
+    template <class T, cudaTextureReadMode mode> \
+    __device__ inline typename superstep_reads<T, mode>::type NAME(const texture<T, KIND, mode> &reference, SUPERSTEP_UNPACK PARAMETERS) { \
+        const superstep_texture_view &view = reference.superstep_view; \
+        return superstep_read<typename superstep_reads<T, mode>::type, T>(view, superstep_reads<T, mode>::components, SUPERSTEP_UNPACK PLACE); \
+    }
+#define SUPERSTEP_UNPACK(...) __VA_ARGS__
+#define SUPERSTEP_PLACES(DIMENSIONS, X, Y, Z, LAYER) (superstep_places<DIMENSIONS>(view, X, Y, Z, LAYER))
+SUPERSTEP_FETCH(tex1Dfetch, cudaTextureType1D, (int x), (x))
+SUPERSTEP_FETCH(tex1D, cudaTextureType1D, (float x), SUPERSTEP_PLACES(1, x, 0, 0, 0))
+SUPERSTEP_FETCH(tex2D, cudaTextureType2D, (float x, float y), SUPERSTEP_PLACES(2, x, y, 0, 0))
+SUPERSTEP_FETCH(tex3D, cudaTextureType3D, (float x, float y, float z), SUPERSTEP_PLACES(3, x, y, z, 0))
+SUPERSTEP_FETCH(tex1DLayered, cudaTextureType1DLayered, (float x, int layer), SUPERSTEP_PLACES(1, x, 0, 0, layer))
+SUPERSTEP_FETCH(tex2DLayered, cudaTextureType2DLayered, (float x, float y, int layer), SUPERSTEP_PLACES(2, x, y, 0, layer))
+#undef SUPERSTEP_PLACES
+#undef SUPERSTEP_UNPACK
 #undef SUPERSTEP_TEXTURE
 #undef SUPERSTEP_REFERENCE
 #undef SUPERSTEP_FETCH
-#undef SUPERSTEP_OF
 
 #endif

@@ -37,12 +37,14 @@ fn kind(error: &TraceError) -> FailureKind {
     match error {
         TraceError::NotACapture { .. }
         | TraceError::Damaged { .. }
+        | TraceError::FormatVersion { .. }
         | TraceError::Table { .. }
         | TraceError::UnknownSite { .. }
         | TraceError::Unreadable { .. } => FailureKind::Capture,
         TraceError::Export { .. } | TraceError::SeveralCaptures { .. } => FailureKind::Usage,
         TraceError::Interrupted => FailureKind::Interrupted,
         TraceError::Io { .. }
+        | TraceError::Encode { .. }
         | TraceError::DiskFull { .. }
         | TraceError::WriterStopped { .. }
         | TraceError::InUse { .. }

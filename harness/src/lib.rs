@@ -15,13 +15,12 @@ mod verify;
 
 pub use bundle::Bundle;
 pub use capture::failure as capture_failure;
-pub use commands::{FetchArgs, ProgramArgs, exit, main, print, start_workers};
-pub use probe::{as_text, write_found, write_page};
-pub use results::{MessageFormat, RunFolder, host, slowdown_table, slowdowns, write_json};
+pub use commands::{FetchArgs, exit, main, print};
+pub use results::{MessageFormat, RunFolder, host, write_json};
 pub use session::{Fetched, Prepared, Session};
 pub use sizes::ByteSize;
 pub use suite::{
     AnalysisOptions, Case, Execution, Kind, ProgramChoice, Resume, Run, Running, Selection,
-    SuiteOptions, SuiteRun, redraw,
+    SuiteOptions, SuiteRun, golden_folder,
 };
-pub use verify::{check_manifest, check_runtime, in_situ_equal};
+pub use verify::{Order, check_manifest, check_runtime, in_situ_equal};

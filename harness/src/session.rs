@@ -4,7 +4,6 @@
 //! which.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
@@ -134,20 +133,6 @@ impl Session {
             Some(bundle) => Probe::load(&bundle.probe(name).to_string_lossy(), &self.installation),
             None => Probe::load(name, &self.installation),
         }
-    }
-
-    /// Where a suite's golden results are: in the bundle, or beside the folder of all suites.
-    pub fn golden_folder(&self, suite: &Suite) -> Option<PathBuf> {
-        if let Some(bundle) = &self.bundle {
-            return Some(bundle.golden());
-        }
-        let folder = suite.folder.canonicalize().ok()?;
-        let suites = folder.parent()?;
-        suites.file_name().filter(|name| *name == "suites")?;
-        let beside = suites.parent()?.join("golden");
-        let root = self.installation.root.as_ref();
-        let known = Some(beside).filter(|folder| folder.is_dir());
-        known.or(root.map(|root| root.join("golden")))
     }
 
     /// The tools, found or reported missing.
@@ -318,7 +303,7 @@ impl Session {
     ) -> Result<Executables, Failure> {
         let recording = BuildOptions {
             protocol: Protocol::default(),
-            plain: false,
+            reference: false,
             ..self.build.clone()
         };
         let builder = self.new_builder(self.toolchain()?, recording)?;

@@ -110,7 +110,7 @@ fn the_report_opens_without_a_complaint_and_shows_every_figure() {
     let folder = tempfile::tempdir().unwrap();
     let suite = write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
     let (code, _, err) = run(superstep(folder.path())
-        .args(["suite", "--backend", "cpu", "--out", "out"])
+        .args(["suite", "--backend", "cpu", "--out", "out", "--bless"])
         .args(["--probe", "branches,memory-divergence"])
         .arg(&suite));
     assert_eq!(code, 0, "{err}");

@@ -307,7 +307,7 @@ fn in_situ_takes_nothing_that_needs_a_trace() {
         (&["--protocol", "in-situ"], "in-situ"),
         (&["--verify-in-situ"], "--in-situ"),
         (&["--in-situ", "--match", "exact-address"], "--match"),
-        (&["--in-situ", "--bless"], "no place for golden results"),
+        (&["--in-situ", "--bless"], "in situ as golden"),
     ] {
         let (code, out, err) = run(superstep(folder.path()).args(suite).args(options));
         assert_eq!((code, out.as_str()), (2, ""), "{options:?}: {err}");

@@ -231,3 +231,80 @@ fn what_nvcc_alone_declares_compiles_and_keeps_its_width() {
         (&128.into(), &256.into())
     );
 }
+
+/// As a C program has it: nothing is included that declares `new`. 4 stores a thread, and no load of what it stored itself.
+const DEVICE_HEAP: &str = r#"
+#include <stdio.h>
+struct Point { int x, y; __device__ Point(int a) : x(a), y(2 * a) {} };
+__global__ void use(int *out) {
+  Point *p = new Point(threadIdx.x);
+  int *a = new int[4];
+  a[threadIdx.x % 4] = p->y;
+  out[threadIdx.x] = p->x + a[threadIdx.x % 4];
+  delete[] a;
+  delete p;
+}
+int main() {
+  int *d, h[32], bad = 0;
+  cudaMalloc(&d, sizeof h);
+  use<<<1, 32>>>(d);
+  cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+  for (int i = 0; i < 32; ++i) bad += h[i] != 3 * i;
+  printf("bad %d\n", bad);
+  return bad;
+}
+"#;
+
+#[test]
+fn operators_of_the_device_heap_need_no_header() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("heap.cu"), DEVICE_HEAP).unwrap();
+    let words = ["run", "heap.cu", "--backend", "cpu"];
+    let (code, out, err) = run(superstep(folder.path()).args(words));
+    assert_eq!(code, 0, "{out}\n{err}");
+    let threads = &result(&folder.path().join("out/heap/latest"))["threads"];
+    assert_eq!(threads["stores"], 128);
+}
+
+/// A cluster of one CTA is nothing special; one of two needs a GPU.
+const CLUSTERS: &str = r#"
+#include <cooperative_groups.h>
+#include <cstdio>
+namespace cg = cooperative_groups;
+__device__ int ask(int *shared) {
+  auto cluster = cg::this_cluster();
+  if (threadIdx.x == 0) *shared = blockIdx.x + 5;
+  cluster.sync();
+  int value = *cluster.map_shared_rank(shared, 0) + 100 * cluster.num_blocks() + 1000 * cluster.query_shared_rank(shared);
+  cluster.sync();
+  return value;
+}
+__global__ void alone(int *out) { __shared__ int own; out[blockIdx.x] = ask(&own); }
+__global__ void __cluster_dims__(2, 1, 1) pair(int *out) { __shared__ int own; out[blockIdx.x] = ask(&own); }
+int main(int arguments, char **) {
+  int *d, h[2];
+  cudaMalloc(&d, sizeof h);
+  if (arguments > 1) pair<<<2, 32>>>(d); else alone<<<2, 32>>>(d);
+  cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+  return !(h[0] == 105 && h[1] == 106);
+}
+"#;
+
+#[test]
+fn a_kernel_that_needs_clusters_is_named_when_it_is_launched() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("clusters.cu"), CLUSTERS).unwrap();
+    let words = ["run", "clusters.cu", "--backend", "cpu"];
+    let (code, out, err) = run(superstep(folder.path()).args(words));
+    assert_eq!(code, 0, "{out}\n{err}");
+    let (code, _, err) = run(superstep(folder.path()).args(words).args(["--", "pair"]));
+    assert_eq!(code, 10, "{err}");
+    let reason = "the kernel pair runs in clusters of CTAs, which the CPU backend does not support";
+    assert!(err.contains(reason), "{err}");
+}

@@ -285,6 +285,92 @@ fn a_bundle_takes_shared_libraries_along_and_names_those_it_lacks() {
     run_elsewhere(&bundle, away.path(), "user");
 }
 
+/// A copy of a project.
+fn copy_of(project: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(root().join("harness/tests/projects").join(project)).unwrap() {
+        let from = entry.unwrap().path();
+        fs::copy(&from, folder.path().join(from.file_name().unwrap())).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn static_libraries_with_linked_device_code_are_registered() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = copy_of("resolved");
+    build(folder.path(), folder.path(), &["make"]);
+    let (code, out, err) = run(&mut command(folder.path(), folder.path(), "./app"));
+    assert_eq!((code, out.as_str()), (0, "132 164\n"), "{err}");
+    let mut traced = superstep(folder.path());
+    let (code, out, err) = run(traced.args(["run", "--backend", "cpu", "app"]));
+    assert_eq!(code, 0, "{out}\n{err}");
+    let summary = fs::read_to_string(folder.path().join("out/app/latest/run.json")).unwrap();
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    let app = &summary["benchmarks"][0];
+    // In each library 32 threads load a factor and store, and 32 add.
+    assert_eq!(app["launches"], 4);
+    assert_eq!(
+        (&app["threads"]["loads"], &app["threads"]["stores"]),
+        (&128.into(), &128.into())
+    );
+    let mut unlinked = superstep(folder.path());
+    let (code, out, err) = run(unlinked.args(["build", "--", "make", "unlinked"]));
+    assert_ne!(code, 0, "{out}");
+    assert!(err.contains("superstep_device_link_of_device_cu_"), "{err}");
+}
+
+const PLUGIN: &str = r#"
+__global__ void set(int *p) { p[threadIdx.x] = 1; }
+extern "C" int work() {
+  int *p;
+  cudaMalloc(&p, 128);
+  set<<<1, 32>>>(p);
+  return cudaGetLastError() || cudaDeviceSynchronize();
+}
+"#;
+const LOADER: &str = r#"
+#include <dlfcn.h>
+int main(int, char **arguments) {
+  void *plugin = dlopen(arguments[1], RTLD_NOW);
+  return plugin ? ((int (*)())dlsym(plugin, "work"))() : 2;
+}
+"#;
+
+#[test]
+fn a_plugin_that_was_not_named_is_named_with_the_remedy() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("plugin.cu"), PLUGIN).unwrap();
+    fs::write(folder.path().join("loader.cu"), LOADER).unwrap();
+    let line =
+        "nvcc -shared -Xcompiler -fPIC plugin.cu -o libplugin.so && nvcc loader.cu -o loader -ldl";
+    build(folder.path(), folder.path(), &["sh", "-c", line]);
+    let plugin = folder.path().join("libplugin.so").canonicalize().unwrap();
+    let plugin = plugin.to_str().unwrap();
+    let traced = |more: &[&str]| {
+        let words = [
+            &["run", "--backend", "cpu", "loader"],
+            more,
+            &["--", plugin],
+        ]
+        .concat();
+        run(superstep(folder.path()).args(words))
+    };
+    let (code, _, err) = traced(&[]);
+    let expected = format!(
+        "failed to load the device code of {plugin}: the file was not named when the program was started; name it with --with libplugin.so"
+    );
+    assert!(code != 0 && err.contains(&expected), "{err}");
+    assert!(!err.contains("has no device code"), "{err}");
+    let (code, out, err) = traced(&["--with", "libplugin.so"]);
+    assert_eq!(code, 0, "{out}\n{err}");
+}
+
 /// Every version of CMake that `cargo xtask test` installed, with each generator.
 #[test]
 fn cmake_builds_it() {

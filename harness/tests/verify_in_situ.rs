@@ -165,3 +165,71 @@ fn what_several_ctas_wrote_has_bounds_that_the_trace_keeps() {
     // 1024 bytes are stored in all.
     assert!(out.contains("12.5 %–50.0 %"), "{out}");
 }
+
+/// Four host threads begin at once. Each makes a stream of its own, in which it adds to as many numbers as it has CTAs; two of them launch in
+/// the default stream, too.
+const THREADS: &str = r#"
+#include <atomic>
+#include <cstdio>
+#include <thread>
+#include <vector>
+#include <cuda_runtime.h>
+__global__ void step(int *data, int add) { data[blockIdx.x * blockDim.x + threadIdx.x] += add; }
+__global__ void turn(const int *data, int *out) { out[threadIdx.x] = data[(gridDim.x - 1 - blockIdx.x) * blockDim.x + threadIdx.x]; }
+std::atomic<int> gate{0}, wrong{0};
+void work(int number) {
+  ++gate;
+  while (gate.load() < 4) {}
+  cudaStream_t stream;
+  int *data, *out, host[32];
+  const int ctas = number + 1;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  cudaMalloc(&data, ctas * 128);
+  cudaMalloc(&out, 128);
+  cudaMemsetAsync(data, 0, ctas * 128, stream);
+  for (int i = 0; i < 5; ++i) {
+    step<<<ctas, 32, 0, stream>>>(data, number + 1);
+    if (number < 2) cudaStreamSynchronize(stream), turn<<<1, 32>>>(data, out);
+    else turn<<<1, 32, 0, stream>>>(data, out);
+  }
+  cudaDeviceSynchronize();
+  cudaMemcpy(host, out, 128, cudaMemcpyDeviceToHost);
+  for (int v : host) wrong += v != 5 * (number + 1);
+}
+int main() {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(work, i);
+  for (auto &thread : threads) thread.join();
+  std::printf("wrong %d\n", wrong.load());
+  return wrong.load();
+}
+"#;
+
+#[test]
+fn launches_of_host_threads_are_found_whatever_their_order() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("threads.cu"), THREADS).unwrap();
+    for options in [&["--in-situ", "--verify-in-situ"][..], &[]] {
+        for _ in 0..3 {
+            let command = ["run", "threads.cu", "--backend", "cpu"];
+            let (code, out, err) = run(superstep(folder.path()).args(command).args(options));
+            assert_eq!(code, 0, "{out}\n{err}");
+            let latest = folder.path().join("out/threads/latest");
+            let benchmarks = benchmarks(&latest);
+            // 5 steps of 1 to 4 CTAs, and 20 turns of one.
+            let threads = &benchmarks[0]["threads"];
+            let expected = 32 * (5 * (1 + 2 + 3 + 4) + 20);
+            assert_eq!(
+                (&threads["loads"], &threads["stores"]),
+                (&expected.into(), &expected.into())
+            );
+            assert_eq!(
+                check(&benchmarks[0], "counts-equal")["warning"],
+                Value::Null
+            );
+        }
+    }
+}

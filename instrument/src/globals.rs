@@ -5,7 +5,7 @@
 
 use crate::children;
 use crate::context::leading_to;
-use crate::ir::{Function, Linkage, Module, Type, Value, Variable};
+use crate::ir::{Function, Linkage, Module, Type, Variable};
 
 /// Name of the table: for each variable its address and its bytes.
 pub const TABLE: &str = "__superstep_globals";
@@ -14,43 +14,6 @@ pub const NAMES: &str = "__superstep_global_names";
 
 /// What the row of a kernel that may call `malloc` is named with, before the kernel's name. It has neither address nor bytes.
 pub const DEVICE_HEAP_OF: &str = "device malloc heap of ";
-
-/// Constant memory of a module, in bytes.
-const CONSTANT_BYTES: u64 = 64 << 10;
-
-/// Clang puts each constant of the host whose value it knows into constant memory as well, should device code name it. Where they do
-/// not fit, those that device code does not name go.
-pub fn drop_host_tables(module: &Module) {
-    let constants = || {
-        let variables = device_variables(module).into_iter();
-        variables.filter(|variable| variable.ty().address_space() == 4)
-    };
-    let bytes = |variable: Variable| module.allocated_size_bytes(variable.value_type());
-    if constants().map(bytes).sum::<u64>() <= CONSTANT_BYTES {
-        return;
-    }
-    let Some(kept) = module.variable("llvm.compiler.used") else {
-        return;
-    };
-    for (index, table) in constants().enumerate() {
-        if table.is_never_written() && only_kept(table.value(), kept.value()) {
-            // The list of what is kept needs something in its place.
-            let name = format!("__superstep_host_table_{index}");
-            let nothing = module.add_variable_in(&name, Type::int(8), 4);
-            nothing.set_initializer(Type::int(8).constant(0));
-            module.supersede(*table, *nothing);
-        }
-    }
-}
-
-/// Whether nothing uses a value but the list `kept`.
-fn only_kept(value: Value, kept: Value) -> bool {
-    let mut users = value.users().into_iter();
-    users.all(|user| {
-        // Another variable whose value names it is no expression.
-        user == kept || user.is_compound_constant() && only_kept(user, kept)
-    })
-}
 
 /// The variables of the user's module that lie in global or constant memory.
 pub fn device_variables(module: &Module) -> Vec<Variable<'_>> {

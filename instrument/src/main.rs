@@ -1,6 +1,9 @@
 //! `superstep-instrument`: device LLVM IR in, traced (or plain) IR for the GPU or the CPU backend out.
 
+mod approximate;
+mod assembly;
 mod children;
+mod constants;
 mod context;
 mod contraction;
 mod cpu;
@@ -10,6 +13,7 @@ mod globals;
 mod ir;
 mod matrix;
 mod operation;
+mod prepare;
 mod probe;
 mod ptx;
 mod reach;
@@ -19,7 +23,7 @@ mod specialise;
 mod units;
 
 use anyhow::{Context as _, Result};
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,7 +31,24 @@ use superstep_trace::{Backend, ModuleTable, Probe, TABLE_SCHEMA_VERSION};
 
 /// Inserts probes into the device code of a CUDA program.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    arguments: Option<Arguments>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Prepare(prepare::Prepare),
+}
+
+#[derive(Debug, clap::Args)]
 struct Arguments {
     /// Device IR of the translation units, which are linked first.
     #[arg(required = true)]
@@ -95,7 +116,13 @@ enum Position {
 const MARK: &str = "superstep.instrumented";
 
 fn main() -> ExitCode {
-    match instrument(&Arguments::parse()) {
+    let line = CommandLine::parse();
+    let outcome = match (&line.command, &line.arguments) {
+        (Some(Command::Prepare(prepare)), _) => prepare.run(),
+        (None, Some(arguments)) => instrument(arguments),
+        (None, None) => unreachable!("clap requires the inputs"),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -128,8 +155,8 @@ fn instrument(arguments: &Arguments) -> Result<()> {
             // `sm_90a` is one of them.
             .and_then(|arch| arch.trim_end_matches(char::is_alphabetic).parse().ok());
         units::refuse_removed(&module, arch.unwrap_or(0))?;
-        globals::drop_host_tables(&module);
     }
+    constants::place_initial_values(&mut module);
     if arguments.at == Position::Late {
         // Code generation would infer spaces and merge neighbouring loads after we had counted them.
         // Literals first go where NVPTX puts them, as there: LLVM 22's inference breaks the module on generic ones.
@@ -139,6 +166,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
         module.run_passes("inferring address spaces", vectorize, &machine)?;
     }
     contraction::fuse(&module);
+    approximate::lower(&module, cuda);
     let mut table = probe_module(&mut module, arguments, &machine)?;
     module.mark(MARK);
     let mut handler = (arguments.handler.as_deref()).filter(|_| arguments.probe != Probe::None);

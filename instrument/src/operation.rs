@@ -123,6 +123,7 @@ const HARMLESS: &[&str] = &[
     "llvm.launder.",
     "llvm.lifetime.",
     "llvm.nvvm.cp.async.bulk.prefetch.L2",
+    "llvm.nvvm.getctarank",
     "llvm.nvvm.isspacep.",
     "llvm.nvvm.ldmatrix.",
     "llvm.nvvm.mapa",

@@ -1,5 +1,6 @@
 //! The units of a program: read, linked into one module, and refused when something is missing.
 
+use crate::assembly;
 use crate::ir::{Builder, Instruction, Module, ModuleError, Type, Value, Variable};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -10,14 +11,21 @@ use thiserror::Error;
 pub fn link(inputs: &[PathBuf]) -> Result<(Module, Vec<String>), ModuleError> {
     let mut module = Module::read(&inputs[0])?;
     let mut sources = vec![module.source()];
-    join_static_variables(&module);
+    prepare(&module);
     for path in &inputs[1..] {
         module.link("reading the input", path, |other| {
             sources.push(other.source());
-            join_static_variables(other);
+            prepare(other);
         })?;
     }
     Ok((module, sources))
+}
+
+/// What each unit needs, also one whose IR nothing has prepared.
+fn prepare(module: &Module) {
+    assembly::declare(module);
+    assembly::drop_unused(module);
+    join_static_variables(module);
 }
 
 /// Clang gives a static variable that the host names too a name of its own in the whole program. Where device code named it

@@ -1,6 +1,6 @@
 //! File tests: each `filetests/pass/*.ll` lists the sites that must be found (`; expect:`) and text that the output must
 //! hold or lack (`; holds:`, `; lacks:`); each `filetests/fail/*.ll` the error, `filetests/fail-cpu/*.ll` that of the CPU
-//! backend; `filetests/cpu/*.ll` what the CPU backend makes.
+//! backend; `filetests/cpu/*.ll` what the CPU backend makes, `filetests/prepare/*.ll` what device IR of Clang's front end becomes.
 //!
 //! Input, options and expectation stand in one file; `SUPERSTEP_BLESS=1 cargo test -p superstep-instrument` writes the
 //! expectations anew, for a reader of the diff to judge.
@@ -38,13 +38,7 @@ fn instrument(input: &Path, backend: &str) -> Result<(ModuleTable, String), Stri
         false => &["--probe", "trace"],
     };
     let run = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
-        .args([
-            "--backend",
-            backend,
-            "--module-index",
-            "2",
-            "--print",
-        ])
+        .args(["--backend", backend, "--module-index", "2", "--print"])
         .args(probe)
         .args(options.split_whitespace())
         .arg(input)
@@ -117,6 +111,22 @@ fn the_cpu_backend_makes_the_expected_code() {
         let (_, ir) = instrument(&input, "cpu")
             .unwrap_or_else(|error| panic!("{}: {error}", input.display()));
         check_text(&input, &ir);
+    }
+}
+
+#[test]
+fn what_clang_says_wrongly_is_corrected_before_it_is_optimised() {
+    for input in files("prepare") {
+        let folder = tempfile::tempdir().unwrap();
+        let run = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
+            .args(["prepare", "--target-cpu", "sm_90", "--print"])
+            .arg(&input)
+            .args(["-o".as_ref(), folder.path().join("out.bc").as_os_str()])
+            .output()
+            .unwrap();
+        let message = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.success(), "{}: {message}", input.display());
+        check_text(&input, &String::from_utf8(run.stdout).unwrap());
     }
 }
 

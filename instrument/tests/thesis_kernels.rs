@@ -25,18 +25,26 @@ fn instrumented(tools: &Toolchain, name: &str) -> String {
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suites/thesis");
     let compiled = Command::new(&tools.llvm.clangxx)
         .args(
-            "-x cuda --cuda-device-only --cuda-gpu-arch=sm_90 -std=c++17 -O2 -g1 -c -emit-llvm"
-                .split(' '),
+            "-x cuda --cuda-device-only --cuda-gpu-arch=sm_90 -std=c++17 -O2 -g1 -c -emit-llvm \
+             -Xclang -disable-llvm-passes"
+                .split_whitespace(),
         )
         .arg("-Wno-unknown-cuda-version")
         .arg(format!("--cuda-path={}", tools.cuda.root.display()))
         .arg(suite.join(name).join(format!("{name}.cu")))
         .arg("-o")
-        .arg(at("device.bc"))
+        .arg(at("front_end.bc"))
         .stderr(Stdio::inherit())
         .status()
         .unwrap();
     assert!(compiled.success(), "{name} does not compile");
+    let prepared = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
+        .args(["prepare", "--target-cpu", "sm_90", "-o"])
+        .args([at("device.bc"), at("front_end.bc")])
+        .stderr(Stdio::inherit())
+        .status()
+        .unwrap();
+    assert!(prepared.success(), "{name} is not prepared");
     let output = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
         .args(["--backend", "cuda", "--probe", "trace", "--print", "-o"])
         .args([

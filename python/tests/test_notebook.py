@@ -34,7 +34,7 @@ class Notebook(unittest.TestCase):
 
     def test_it_runs(self):
         run = self.folder / "out" / "thesis" / "latest" / "benchmarks" / "hs2d"
-        shutil.copytree(ROOT / "trace" / "tests" / "version_1" / "whole", run / "capture")
+        shutil.copytree(ROOT / "trace" / "tests" / "captures" / "whole", run / "capture")
         resources = {"metadata": {"path": str(self.folder)}}
         # Sockets in a folder, not ports that others can reach.
         config = Config(KernelManager={"transport": "ipc", "ip": str(self.folder / "kernel")})

@@ -19,7 +19,7 @@ else:
     from superstep import spark
 
 ROOT = Path(__file__).resolve().parents[2]
-CAPTURES = [ROOT / "trace" / "tests" / "version_1" / name for name in ("whole", "killed")]
+CAPTURES = [ROOT / "trace" / "tests" / "captures" / name for name in ("whole", "killed")]
 SMALL = {"spark.driver.memory": "512m", "spark.executor.memory": "512m", "spark.ui.enabled": "false"}
 
 # One session analyses one capture after the other.

@@ -11,7 +11,7 @@ import pyarrow
 import superstep
 
 ROOT = Path(__file__).resolve().parents[2]
-CAPTURES = ROOT / "trace" / "tests" / "version_1"
+CAPTURES = ROOT / "trace" / "tests" / "captures"
 
 
 def stream(accesses):

@@ -52,6 +52,18 @@ pub enum TraceError {
         /// Names of their folders.
         processes: Vec<String>,
     },
+    #[error("failed to encode a part of the capture: {source}")]
+    Encode { source: serde_json::Error },
+    #[error(
+        "failed to read {}: its format version is {version}, and this version of Superstep reads only {}; \
+         read it with the version that wrote it, or trace the program again",
+        path.display(), crate::FORMAT_VERSION
+    )]
+    FormatVersion {
+        path: PathBuf,
+        /// Version that the file's header gives.
+        version: u32,
+    },
     #[error("failed to read {} at byte {offset}: {reason}", path.display())]
     Damaged {
         path: PathBuf,

@@ -1,7 +1,6 @@
 //! What the host side of a traced program did, in order.
 
-use crate::container::{IN_SITU_VERSION, OPAQUE_VERSION, PROCESSES_VERSION};
-use crate::{AllocationId, LaunchId, LaunchSums, Parts, Recorded, StreamId};
+use crate::{AllocationId, LaunchId, LaunchSums, Recorded, StreamId};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +85,6 @@ pub struct SourcePlace {
     /// Line, from 1.
     pub line: u32,
     /// Column, from 1; 0 where it is not known.
-    #[serde(default)]
     pub column: u32,
 }
 
@@ -325,9 +323,6 @@ pub enum Event {
     Transport(Transport),
     /// What a launch did, added up while it ran; its accesses are not recorded.
     Sums(LaunchSums),
-    /// Parts of what launches received; they may be written long after those ended. Stored as an event by version 4 only, as
-    /// [`crate::CaptureWriter::parts`] says.
-    Parts(Parts),
     /// Anything worth reading, in words; no program decides anything by it.
     Note(String),
 }
@@ -348,22 +343,7 @@ impl Event {
             | Event::Gap(_)
             | Event::Transport(_)
             | Event::Sums(_)
-            | Event::Parts(_)
             | Event::Note(_) => None,
-        }
-    }
-
-    /// The first version of the format whose readers understand the event, where that is not the oldest.
-    pub(crate) fn needed_version(&self) -> Option<u32> {
-        match self {
-            Event::OpaqueLaunch(_) | Event::OpaqueEnd(_) => Some(OPAQUE_VERSION),
-            Event::Sums(_) => Some(IN_SITU_VERSION),
-            Event::Gap(Gap::SharedMemory)
-            | Event::Allocate {
-                kind: AllocationKind::Imported,
-                ..
-            } => Some(PROCESSES_VERSION),
-            _ => None,
         }
     }
 }

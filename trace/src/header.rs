@@ -26,11 +26,10 @@ pub struct Header {
     pub device: DeviceInfo,
     /// Start of the program, nanoseconds since 1970-01-01 UTC.
     pub start_unix_ns: u64,
-    /// Which process it is; absent in captures from before there were several.
+    /// Which process it is; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
     /// SHA-256 (hexadecimal) of each source file, where the builder gave them.
-    #[serde(default)]
     pub sources: BTreeMap<String, String>,
     /// What was asked to be recorded; absent when that is everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]

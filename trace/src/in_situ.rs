@@ -158,7 +158,7 @@ impl std::ops::AddAssign<&LaunchSums> for LaunchSums {
 
 /// A part of what one CTA received from another; parts of the same pair add up. Launches are numbered as
 /// [`crate::LaunchRecord::number`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Received {
     pub source_launch: u32,
     pub source_cta: u32,
@@ -172,7 +172,7 @@ pub struct Received {
 
 /// What the launches before it learned from one launch about their own stores, and what it could not tell apart. Parts of the
 /// same pair add up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FirstRead {
     pub source_launch: u32,
     pub receiver_launch: u32,
@@ -186,11 +186,9 @@ pub struct FirstRead {
 }
 
 /// Parts of tables that are too large to be kept until the end.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub received: Vec<Received>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_read: Vec<FirstRead>,
 }
 

@@ -53,6 +53,7 @@ mod failure;
 mod header;
 mod ids;
 mod in_situ;
+mod journal;
 pub mod matrix;
 pub mod memtrace_v1;
 mod named;
@@ -91,6 +92,7 @@ pub use failure::{Failure, FailureKind};
 pub use header::{DeviceInfo, Header, Outcome};
 pub use ids::{AllocationId, LaunchId, SiteId, StreamId};
 pub use in_situ::{Bounds, FirstRead, LaunchSums, LoadedBytes, Parts, Received, Tally};
+pub use journal::Journal;
 pub use names::display_name;
 pub use op::Op;
 pub use parts::SealedParts;
@@ -107,4 +109,4 @@ pub use table::{
     Backend, KernelInfo, ModuleTable, Probe, Proof, Site, SiteTable, TABLE_SCHEMA_VERSION,
 };
 pub use watch::Watch;
-pub use writer::{CaptureWriter, EVENTS_FILE, StreamWriter, stream_file_name};
+pub use writer::{CaptureWriter, EVENTS_FILE, StreamWriter, end_capture, stream_file_name};

@@ -12,6 +12,13 @@ pub struct Process {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
     pub pid: u32,
+    /// Programs that had the same number before this one: those that replaced themselves by it (`exec`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub earlier: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Process {
@@ -19,13 +26,17 @@ impl Process {
     pub const PLACE: &str = "{process}";
 }
 
-/// Name of its folder: `rank-2-pid-4711`, or `pid-4711`.
+/// Name of its folder: `rank-2-pid-4711`, or `pid-4711`; `pid-4711-2` of the second program with this number.
 impl std::fmt::Display for Process {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let Some(rank) = self.rank {
             write!(f, "rank-{rank}-")?;
         }
-        write!(f, "pid-{}", self.pid)
+        write!(f, "pid-{}", self.pid)?;
+        match self.earlier {
+            0 => Ok(()),
+            earlier => write!(f, "-{}", u64::from(earlier) + 1),
+        }
     }
 }
 
@@ -72,7 +83,11 @@ mod tests {
             path
         };
         assert!(captures_in(folder.path()).unwrap().is_empty());
-        let process = |rank, pid| Process { rank, pid };
+        let process = |rank, pid| Process {
+            rank,
+            pid,
+            earlier: 0,
+        };
         let last = write(process(Some(10), 3));
         let only = Capture::open(folder.path()).unwrap();
         assert_eq!(only.header.process, Some(process(Some(10), 3)));
@@ -85,5 +100,10 @@ mod tests {
         );
         assert!(error.to_string().contains("rank-9-pid-40, rank-10-pid-3"));
         assert_eq!(process(None, 7).to_string(), "pid-7");
+        let second = Process {
+            earlier: 1,
+            ..process(None, 7)
+        };
+        assert_eq!(second.to_string(), "pid-7-2");
     }
 }

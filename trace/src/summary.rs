@@ -61,6 +61,9 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
     pub launches: u64,
+    /// Threads of the host that launched kernels. Where they are several, launches come in another order in each run.
+    #[serde(default)]
+    pub host_threads: u32,
     pub kernel_ns: u64,
     /// By kernel, in order of first launch.
     pub kernels: Vec<KernelTotals>,
@@ -79,6 +82,26 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// The summary of a run in which nothing has happened.
+    pub fn new(backend: Backend) -> Self {
+        Summary {
+            schema_version: SUMMARY_SCHEMA_VERSION,
+            backend,
+            device: DeviceInfo::default(),
+            process: None,
+            launches: 0,
+            host_threads: 0,
+            kernel_ns: 0,
+            kernels: Vec::new(),
+            records_lost: 0,
+            faults: Vec::new(),
+            warnings: Vec::new(),
+            counts: None,
+            bad_addresses: 0,
+            opaque: Vec::new(),
+        }
+    }
+
     /// Writes the summary, at once: a reader sees the old file or the new one.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use crate::{
     AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder,
     CopyDirection, Event, Header, HostCopy, HostMemset, KernelInfo, KnownCall, Launch, LaunchEnd,
     LaunchId, LaunchOutcome, ModuleTable, Op, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Outcome,
-    Probe, Proof, Site, SiteId, SourcePlace, StreamId, TABLE_SCHEMA_VERSION, TraceError,
+    Parts, Probe, Proof, Site, SiteId, SourcePlace, StreamId, TABLE_SCHEMA_VERSION, TraceError,
 };
 use std::collections::HashMap;
 use std::path::Path;
@@ -123,6 +123,10 @@ impl CaptureBuilder {
 
     pub fn event(&mut self, event: &Event) {
         written(self.writer.event(event));
+    }
+
+    pub fn parts(&mut self, parts: Parts) {
+        written(self.writer.parts(parts.seal()));
     }
 
     pub fn allocate(&mut self, address: u64, bytes: u64, kind: AllocationKind) -> AllocationId {

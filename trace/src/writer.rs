@@ -1,7 +1,8 @@
 //! Writes a capture folder, from several threads at once.
 
 use crate::builder::ChunkBuilder;
-use crate::container::{COLUMNS_VERSION, CTA_BLOCKS_VERSION, ChunkFile, Kind, Role, SealedChunk};
+use crate::capture::stream_files;
+use crate::container::{ChunkFile, Kind, Role, SealedChunk};
 use crate::error::{Result, TraceError};
 use crate::event::TimedEvent;
 use crate::parts::SealedParts;
@@ -49,11 +50,8 @@ impl CaptureWriter {
         }
         remove_older(&folder)?;
         let path = folder.join(EVENTS_FILE);
-        let first = json_chunk(Kind::HEADER, header);
-        let mut events = ChunkFile::create(path, Role::Events, 0, Some(first))?;
-        if !header.cta_blocks.are_ctas() {
-            events.raise_version(CTA_BLOCKS_VERSION)?;
-        }
+        let first = json_chunk(Kind::HEADER, header)?;
+        let events = ChunkFile::create(path, Role::Events, 0, Some(first))?;
         Ok(CaptureWriter {
             folder,
             _lock: lock,
@@ -79,7 +77,8 @@ impl CaptureWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn module(&self, module: &ModuleTable) -> Result<()> {
-        self.events.lock().write(json_chunk(Kind::MODULE, module))
+        let chunk = json_chunk(Kind::MODULE, module)?;
+        self.events.lock().write(chunk)
     }
 
     /// Adds an event.
@@ -87,16 +86,10 @@ impl CaptureWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn event(&self, event: &Event) -> Result<()> {
-        if let Event::Parts(parts) = event {
-            return self.parts(parts.clone().seal());
-        }
         let mut events = self.events.lock();
         let since_start = self.start.map(|start| start.elapsed().as_nanos());
-        if let Some(version) = event.needed_version() {
-            events.raise_version(version)?;
-        }
         let at_ns = since_start.map(|ns| u64::try_from(ns).unwrap_or(u64::MAX));
-        events.write(json_chunk(Kind::EVENT, &TimedEvent { at_ns, event }))
+        events.write(json_chunk(Kind::EVENT, &TimedEvent { at_ns, event })?)
     }
 
     /// Adds parts of tables, as a chunk of their own.
@@ -104,9 +97,7 @@ impl CaptureWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn parts(&self, parts: SealedParts) -> Result<()> {
-        let mut events = self.events.lock();
-        events.raise_version(COLUMNS_VERSION)?;
-        events.write(parts.0)
+        self.events.lock().write(parts.0)
     }
 
     /// The writer of a stream's accesses; its file is created the first time.
@@ -145,7 +136,8 @@ impl CaptureWriter {
         for stream in streams.iter().flat_map(|streams| streams.values()) {
             result = result.and(end(&stream.file, SealedChunk::new(Kind::END, 0, 0, &[])));
         }
-        result.and(end(&self.events, json_chunk(Kind::END, outcome)))
+        let chunk = json_chunk(Kind::END, outcome);
+        result.and(chunk.and_then(|chunk| end(&self.events, chunk)))
     }
 }
 
@@ -155,6 +147,29 @@ fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
         Some(mut file) => file.end(chunk),
         None => Err(TraceError::Busy),
     }
+}
+
+/// Ends the files of the capture in `folder` in place of its program, which ended without doing so. A file that has its end is left alone.
+///
+/// # Errors
+/// [`TraceError::InUse`]: the program still runs. A file is damaged or cannot be written.
+pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
+    let lock = std::fs::File::open(folder).map_err(TraceError::io("open", folder))?;
+    let begun = Instant::now();
+    // A process that was killed holds the lock until the system has taken it apart.
+    while let Err(TryLockError::WouldBlock) = lock.try_lock() {
+        if begun.elapsed() > FINISH_PATIENCE {
+            let path = folder.to_owned();
+            return Err(TraceError::InUse { path });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for stream in stream_files(folder)? {
+        let path = folder.join(stream_file_name(stream));
+        ChunkFile::end_unended(path, Role::Stream, SealedChunk::new(Kind::END, 0, 0, &[]))?;
+    }
+    let end = json_chunk(Kind::END, outcome);
+    ChunkFile::end_unended(folder.join(EVENTS_FILE), Role::Events, end?)
 }
 
 /// Writes the accesses of one stream; clones write to the same file.
@@ -190,10 +205,9 @@ impl StreamWriter {
     }
 }
 
-fn json_chunk(kind: Kind, value: &impl serde::Serialize) -> SealedChunk {
-    // Serialising these types cannot fail: their maps have string keys and they write to memory.
-    let json = serde_json::to_vec(value).unwrap_or_default();
-    SealedChunk::new(kind, 0, 0, &json)
+fn json_chunk(kind: Kind, value: &impl serde::Serialize) -> Result<SealedChunk> {
+    let json = serde_json::to_vec(value).map_err(|source| TraceError::Encode { source })?;
+    Ok(SealedChunk::new(kind, 0, 0, &json))
 }
 
 fn remove_older(folder: &Path) -> Result<()> {
@@ -211,44 +225,7 @@ fn remove_older(folder: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::container::{EVENTS_VERSION, IN_SITU_VERSION};
-    use crate::{
-        Backend, Capture, CtaBlocks, LaunchEnd, LaunchId, LaunchOutcome, Parts, Received, testing,
-    };
-
-    #[test]
-    fn parts_of_version_4_are_events() {
-        let received = Received {
-            source_launch: 0,
-            source_cta: 3,
-            receiver_launch: 1,
-            receiver_cta: 4,
-            bytes: 8,
-            count: 2,
-        };
-        let folder = tempfile::tempdir().unwrap();
-        let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
-        for number in 0..2 {
-            let mut launch = testing::launch("_Zk", 8, 32);
-            (launch.sequence, launch.launch.0) = (number, number as u32);
-            capture.event(&Event::Launch(launch)).unwrap();
-        }
-        let event = Event::Parts(Parts {
-            received: vec![received],
-            first_read: Vec::new(),
-        });
-        let mut events = capture.events.lock();
-        events.raise_version(IN_SITU_VERSION).unwrap();
-        let (at_ns, event) = (Some(5), &event);
-        let chunk = json_chunk(Kind::EVENT, &TimedEvent { at_ns, event });
-        events.write(chunk).unwrap();
-        drop(events);
-        capture.finish(&Outcome::Finished).unwrap();
-        let capture = Capture::open(folder.path()).unwrap();
-        assert!(capture.problems.is_empty(), "{:?}", capture.problems);
-        let read = capture.launches().nth(1).unwrap();
-        assert_eq!(read.received, [received]);
-    }
+    use crate::{Backend, Capture, LaunchEnd, LaunchId, LaunchOutcome, testing};
 
     /// Somebody who looks all the time sees every state that a killed program can leave.
     #[test]
@@ -335,32 +312,34 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_ctas_need_a_reader_that_knows_them() {
-        for (ctas, version) in [(None, EVENTS_VERSION), (Some(64), CTA_BLOCKS_VERSION)] {
-            let folder = tempfile::tempdir().unwrap();
-            let cta_blocks =
-                ctas.map_or(CtaBlocks::default(), |ctas: u32| ctas.try_into().unwrap());
-            let header = Header {
-                cta_blocks,
-                ..Header::new(Backend::Cpu)
-            };
-            let capture = CaptureWriter::create(folder.path(), &header).unwrap();
-            capture.finish(&Outcome::Finished).unwrap();
-            let file = std::fs::read(folder.path().join(EVENTS_FILE)).unwrap();
-            assert_eq!(u32::from(file[8]), version);
-            let read = Capture::open(folder.path()).unwrap();
-            assert_eq!((&read.header, read.complete), (&header, true));
-        }
-    }
-
-    #[test]
-    fn a_version_is_never_lowered() {
+    fn a_capture_is_ended_for_a_program_that_did_not() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(EVENTS_FILE);
-        let mut file = ChunkFile::create(path.clone(), Role::Events, 0, None).unwrap();
-        for version in [COLUMNS_VERSION, IN_SITU_VERSION] {
-            file.raise_version(version).unwrap();
+        let (events, stream) = (EVENTS_FILE.to_owned(), stream_file_name(StreamId(0)));
+        let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
+        let launch = testing::launch("_Zk", 1, 32);
+        capture.event(&Event::Launch(launch.clone())).unwrap();
+        let mut chunk = ChunkBuilder::new(launch.launch);
+        chunk.push(&crate::AccessGroup {
+            mask: 3,
+            ..crate::AccessGroup::EMPTY
+        });
+        capture.stream(StreamId(0)).unwrap().write(chunk).unwrap();
+        let end = || end_capture(folder.path(), &Outcome::Finished);
+        assert!(matches!(end(), Err(TraceError::InUse { .. })));
+        drop(capture);
+        for name in [&events, &stream] {
+            let whole = std::fs::read(folder.path().join(name)).unwrap();
+            std::fs::write(folder.path().join(name), &whole[..whole.len() - 1]).unwrap();
+            assert!(matches!(end(), Err(TraceError::Damaged { .. })));
+            std::fs::write(folder.path().join(name), whole).unwrap();
         }
-        assert_eq!(u32::from(std::fs::read(path).unwrap()[8]), COLUMNS_VERSION);
+        for _ in 0..2 {
+            end().unwrap();
+            let read = Capture::open(folder.path()).unwrap();
+            assert!(read.complete, "{:?}", read.problems);
+            assert_eq!(read.outcome, Some(Outcome::Finished));
+            let launches: Vec<_> = read.launches().map(|it| it.chunks.len()).collect();
+            assert_eq!(launches, [1]);
+        }
     }
 }

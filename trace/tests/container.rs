@@ -300,20 +300,39 @@ fn what_is_not_a_capture_is_said_so() {
 }
 
 #[test]
-fn a_later_version_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), BASE, &small());
-    let path = folder.path().join("events.sst");
-    let mut bytes = std::fs::read(&path).unwrap();
-    bytes[8] = 10;
-    let checksum = xxhash_rust::xxh3::xxh3_64(&bytes[..24]);
-    bytes[24..32].copy_from_slice(&checksum.to_le_bytes());
-    std::fs::write(&path, bytes).unwrap();
-    let error = Capture::open(folder.path()).unwrap_err().to_string();
-    assert!(
-        error.contains("format version 10, this tool reads 1 to 9"),
-        "{error}"
-    );
+fn other_versions_are_refused() {
+    for other in [0, FORMAT_VERSION + 1, u32::MAX] {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), BASE, &small());
+        let change = |file| {
+            let path = folder.path().join(file);
+            let mut bytes = std::fs::read(&path).unwrap();
+            assert_eq!(bytes[8..12], FORMAT_VERSION.to_le_bytes());
+            bytes[8..12].copy_from_slice(&other.to_le_bytes());
+            let checksum = xxhash_rust::xxh3::xxh3_64(&bytes[..24]);
+            bytes[24..32].copy_from_slice(&checksum.to_le_bytes());
+            std::fs::write(path, bytes).unwrap();
+        };
+        change("stream-0.sst");
+        let capture = Capture::open(folder.path()).unwrap();
+        assert!(capture.damaged && !capture.complete);
+        change("events.sst");
+        let error = Capture::open(folder.path()).unwrap_err();
+        assert!(
+            matches!(error, TraceError::FormatVersion { version, .. } if version == other),
+            "{error}"
+        );
+        for part in [
+            &*format!("is {other}"),
+            "reads only 1;",
+            "trace the program again",
+        ] {
+            assert!(error.to_string().contains(part), "{part}: {error}");
+        }
+        assert!(
+            capture.problems[0].contains(&format!("stream-0.sst: its format version is {other}"))
+        );
+    }
 }
 
 /// The largest file a process may write stands in for a full disk; /dev/full is one.

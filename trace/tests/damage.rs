@@ -95,10 +95,10 @@ fn with_parts(folder: &std::path::Path) {
         bytes: 4,
         count: 1,
     };
-    capture.event(&Event::Parts(Parts {
+    capture.parts(Parts {
         received: (0..12).map(received).collect(),
         first_read: Vec::new(),
-    }));
+    });
     assert!(capture.finish().complete);
 }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: feeds what Superstep reads with changed files, one target after the other (docs/fuzzing.md).
+//! `cargo xtask fuzz`: feeds what Superstep reads with changed files, one target after the other (docs/testing.md).
 
 use std::fs;
 
@@ -95,7 +95,7 @@ pub fn run(context: &Context, arguments: &[String]) -> Result<()> {
     }
     anyhow::ensure!(
         failed.is_empty(),
-        "failed: findings of {}, see above; each becomes a test (docs/fuzzing.md)",
+        "failed: findings of {}, see above; each becomes a test (docs/testing.md)",
         failed.join(", ")
     );
     Ok(())

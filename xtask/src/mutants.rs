@@ -1,4 +1,4 @@
-//! `cargo xtask mutants`: changes the code in small ways, one at a time, and runs the tests on each (docs/mutants.md).
+//! `cargo xtask mutants`: changes the code in small ways, one at a time, and runs the tests on each (docs/testing.md).
 
 use anyhow::{Context as _, Result};
 use xshell::cmd;
@@ -38,5 +38,5 @@ pub fn run(context: &Context, arguments: &[String]) -> Result<()> {
         .env("CARGO_TARGET_DIR", target)
         .envs(FEWER_PROGRAMS)
         .run()
-        .context("failed: the tests miss a mutant, see target/mutants.out and docs/mutants.md")
+        .context("failed: the tests miss a mutant, see target/mutants.out and docs/testing.md")
 }

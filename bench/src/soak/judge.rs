@@ -10,7 +10,7 @@ use superstep_analysis::scan::{
 };
 use superstep_analysis::{Analysis, AnalysisError, analyse};
 use superstep_build::failure::Failure;
-use superstep_harness::{capture_failure, in_situ_equal};
+use superstep_harness::{Order, capture_failure, in_situ_equal};
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
     Capture, Chooser, GroupBuffer, LaunchDigest, LaunchId, LaunchOutcome, LaunchRecord, LaunchSums,
@@ -203,7 +203,7 @@ impl Reference {
         if capture.is_in_situ() && is_whole && self.has_one_result() {
             let added_up = communication(capture).map_err(capture_failure)?;
             let traced = self.analysis().map_err(capture_failure)?;
-            let check = in_situ_equal(&added_up, traced, capture.sites());
+            let check = in_situ_equal(&added_up, traced, capture.sites(), Order::Fixed);
             problems.extend((!check.ok).then_some(check.detail));
         }
         Ok(Verdict {

@@ -14,7 +14,7 @@ use superstep_build::manifest::{Benchmark, Size, Suite};
 use superstep_harness::{
     AnalysisOptions, Bundle, Case, Execution, Fetched, Kind, MessageFormat, Prepared,
     ProgramChoice, Resume, Run, RunFolder, Running, Selection, Session, SuiteOptions, SuiteRun,
-    capture_failure, check_manifest, check_runtime,
+    capture_failure, check_manifest, check_runtime, golden_folder,
 };
 use superstep_report::RunSummary;
 use superstep_report::run_summary::{BenchmarkSummary, Check};
@@ -147,7 +147,7 @@ impl Source {
                 require_golden: false,
             },
             out: out.to_owned(),
-            golden: self.session.golden_folder(&self.suite),
+            golden: Some(golden_folder(&self.suite)),
             bless: false,
             verify_in_situ: false,
         };

@@ -10,9 +10,9 @@ use super::cache::StepCache;
 use super::carried::Carried;
 use super::error::BuildError;
 use super::libraries::asks_for_residency;
-use super::plain::Plain;
 use super::prune::{PruneLimits, Pruned};
 use super::record::Record;
+use super::reference::Reference;
 use super::stage::Runner;
 use super::toolset::Toolset;
 use super::unit::{Inserted, Module, units};
@@ -48,8 +48,8 @@ pub struct BuildOptions {
     pub strict: bool,
     /// Let inline PTX pass whose accesses cannot be read from its text; what it accesses is not traced.
     pub allow_opaque_asm: bool,
-    /// Build the program with stock Clang too, as the reference for the native build (CUDA backend).
-    pub plain: bool,
+    /// Write down how nvcc builds the program, as the reference for the native build (CUDA backend).
+    pub reference: bool,
     pub position: Position,
     pub protocol: Protocol,
     /// Index of the first module.
@@ -66,7 +66,7 @@ impl BuildOptions {
             gpu_archs: vec![DEFAULT_ARCH],
             strict: false,
             allow_opaque_asm: false,
-            plain: false,
+            reference: false,
             position: Position::default(),
             protocol: Protocol::default(),
             first_module: 0,
@@ -108,7 +108,7 @@ pub struct Executables {
     pub recording: Option<PathBuf>,
     /// Counts the accesses of each site.
     pub counted: PathBuf,
-    pub plain: Plain,
+    pub reference: Reference,
     /// Folder of the sources, where they are on this machine.
     pub sources: Option<PathBuf>,
 }
@@ -173,10 +173,6 @@ impl Builder {
         &self.options
     }
 
-    pub fn tools(&self) -> &Toolset {
-        &self.tools
-    }
-
     pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
         let parts = self.parts(program)?;
         let nothing = self.nothing()?;
@@ -201,16 +197,16 @@ impl Builder {
                 rayon::join(|| list(Probe::None, as_resident), probed)
             })?;
         let closed = self.find_closed_here(&executable)?;
-        let plain = match self.options.plain && self.options.backend == Backend::Cuda {
-            true => self.plain_build(program)?,
-            false => Plain::NotBuilt,
+        let reference = match self.options.reference && self.options.backend == Backend::Cuda {
+            true => self.reference(program)?,
+            false => Reference::NotBuilt,
         };
         Ok(Executables {
             native: self.start(&executable, &closed, &native?)?,
             traced: self.start(&executable, &closed, &traced?)?,
             recording: None,
             counted: self.start(&executable, &closed, &counted?)?,
-            plain,
+            reference,
             sources: Some(program.folder.to_owned()),
         })
     }
@@ -258,7 +254,7 @@ impl Builder {
             .map(|unit| self.carried(unit, String::new()))
             .collect::<Result<_, _>>()?;
         let first = self.options.first_module;
-        let ir = carried.iter().map(|carried| carried.ir.clone());
+        let ir = carried.iter().map(|carried| carried.ir.optimised.clone());
         let records = carried.iter().map(|carried| &carried.record);
         let modules = if carried.iter().any(|carried| carried.unit.linked) {
             let linked = Record::linked(String::new(), records);

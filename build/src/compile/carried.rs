@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+use super::arithmetic;
 use super::builder::Builder;
 use super::error::BuildError;
 use super::hash::KeyHasher;
+use super::linked;
 use super::record::{self, Head, Record, SECTION};
 use super::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, Subject};
-use super::unit::{Instrumented, Module, Unit, own_flags, unit_name};
+use super::unit::{DeviceIr, Module, Unit, own_flags, unit_name};
 use super::{Program, depfile};
 use crate::manifest::Language;
 
@@ -31,7 +33,7 @@ pub struct CarryingObject {
 /// A CUDA file and its device code.
 pub(super) struct Carried<'a> {
     pub(super) unit: Unit<'a>,
-    pub(super) ir: PathBuf,
+    pub(super) ir: DeviceIr,
     pub(super) record: Record,
 }
 
@@ -45,7 +47,10 @@ impl Builder {
         let ir = self.device_ir(&unit)?;
         let bitcode = match self.runner.dry_run {
             Some(_) => Vec::new(),
-            None => fs::read(&ir).map_err(BuildError::io("read", &ir))?,
+            None => {
+                let file = &ir.optimised;
+                fs::read(file).map_err(BuildError::io("read", file))?
+            }
         };
         let head = Head {
             name: unit.unit.file.display().to_string(),
@@ -64,7 +69,9 @@ impl Builder {
     pub(super) fn carrying(&self, carried: &Carried<'_>) -> Result<PathBuf, BuildError> {
         let mut args = self.carry(&carried.record)?;
         // Units that are linked know nothing of the module: it is registered once, for all of them.
-        if !carried.unit.linked {
+        if carried.unit.linked {
+            args = args.and(self.header("unit.h", &linked::mark(&carried.record.symbol()))?);
+        } else {
             args = args
                 .texts(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"])
                 .input(self.image(&carried.record)?);
@@ -82,8 +89,7 @@ impl Builder {
         let mut objects: Vec<PathBuf> = hosts.collect::<Result<_, _>>()?;
         if carried.iter().any(|carried| carried.unit.linked) {
             let records = carried.iter().map(|carried| &carried.record);
-            let linked = Record::linked(String::new(), records);
-            objects.push(self.linked_object(&program.folder, &linked)?);
+            objects.push(self.linked_object(&program.folder, String::new(), records)?);
         }
         objects.extend(self.helpers(program)?);
         Ok(objects)
@@ -111,7 +117,7 @@ impl Builder {
             fs::read_to_string(path).unwrap_or_default()
         };
         let mut dependencies = depfile::parse(&beside(&object, DEPENDENCIES));
-        dependencies.extend(depfile::parse(&beside(&carried.ir, DEPENDENCIES)));
+        dependencies.extend(depfile::parse(&beside(&carried.ir.front_end, DEPENDENCIES)));
         // What the cache holds may vanish from it.
         dependencies.retain(|path| !path.starts_with(self.runner.cache.root()));
         let mut seen = std::collections::HashSet::new();
@@ -135,18 +141,12 @@ impl Builder {
     /// The device code of the only unit of `program`, without probes, as `kind`: ptx, cubin or fatbin.
     pub fn device_code_as(&self, program: &Program, kind: &str) -> Result<PathBuf, BuildError> {
         let carried = self.carried(only_unit(program, false), String::new())?;
-        let ir = carried.ir;
+        let ir = carried.ir.optimised;
         let module = Module::new(program, 0, &carried.record, vec![ir.clone()]);
+        let ptx = self.ptx_with(&module, &ir, arithmetic::division_flag(&program.flags))?;
         if kind == "fatbin" {
-            let code = Instrumented {
-                probe: None,
-                as_resident: false,
-                table: ir.clone(),
-                bitcode: ir,
-            };
-            return self.fatbin(&module, &code);
+            return self.packed(&module, self.cubins(&module, &ptx)?, ptx);
         }
-        let ptx = self.ptx(&module, &ir)?;
         if kind == "ptx" {
             return Ok(ptx);
         }
@@ -168,17 +168,27 @@ impl Builder {
         if records.is_empty() {
             return Ok(None);
         }
-        let linked = Record::linked(text(folder)?, &records);
-        self.linked_object(folder, &linked).map(Some)
+        self.linked_object(folder, text(folder)?, &records)
+            .map(Some)
     }
 
-    /// The object that registers `record`, which is linked, with the kernels and variables of all its units: see `linked.c`.
-    fn linked_object(&self, folder: &Path, record: &Record) -> Result<PathBuf, BuildError> {
+    /// The object that registers `units`, linked, with all their kernels and variables: see `linked.c`. Two with one content are told apart
+    /// by `place`.
+    fn linked_object<'a>(
+        &self,
+        folder: &Path,
+        place: String,
+        units: impl IntoIterator<Item = &'a Record, IntoIter: Clone>,
+    ) -> Result<PathBuf, BuildError> {
+        let units = units.into_iter();
+        let record = &Record::linked(place, units.clone());
+        let symbols = linked::definitions(units.map(Record::symbol));
         let source = include_bytes!("linked.c");
         let source = self.runner.text_file("linked.c", source)?;
         let args = Args::of(["-x", "c", "-std=c23", "-O2", "-fPIC", "-c"])
             .input_in("-DSUPERSTEP_IMAGE=\"", self.image(record)?, "\"")
             .and(self.carry(record)?)
+            .and(self.header("units.h", &symbols)?)
             .input(source);
         self.device_link_step(folder, args)
     }
@@ -207,7 +217,12 @@ impl Builder {
         let header = format!(
             "__asm__(\".pushsection {SECTION},\\\"\\\",@progbits\\n.incbin \\\"{path}\\\"\\n.popsection\");\n"
         );
-        let header = self.runner.text_file("module.h", header.as_bytes())?;
+        self.header("module.h", &header)
+    }
+
+    /// Has the compiler read `text` first.
+    fn header(&self, name: &'static str, text: &str) -> Result<Args, BuildError> {
+        let header = self.runner.text_file(name, text.as_bytes())?;
         Ok(Args::of(["-include"]).input(header))
     }
 

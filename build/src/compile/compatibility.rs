@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::Program;
+use super::arithmetic;
 use super::builder::Builder;
 use super::constants;
 use super::error::BuildError;
@@ -58,7 +59,27 @@ impl Builder {
         if have_texture_references(program) {
             args = include(args, "texture_references.h");
         }
-        Ok(args.and(self.stand_ins()?).and(self.shared_barriers()?))
+        let args = args.and(self.stand_ins()?).and(self.shared_barriers()?);
+        Ok(args.and(self.fast_functions(program)?))
+    }
+
+    /// Whether a header comes with the tools, and not with a program.
+    pub fn brings(&self, header: &Path) -> bool {
+        let tools = [&self.tools.clang_include, &self.tools.cuda_root];
+        let own = self.installation.folder(FOLDER);
+        (tools.into_iter().chain(own.as_ref().ok())).any(|folder| header.starts_with(folder))
+    }
+
+    /// Lets `-use_fast_math` be what it is for nvcc.
+    fn fast_functions(&self, program: &Program) -> Result<Args, BuildError> {
+        if !arithmetic::is_fast(&program.flags) {
+            return Ok(Args::default());
+        }
+        let header = self.tools.clang_include.join(arithmetic::MATH_HEADER);
+        let text = fs::read_to_string(&header).map_err(BuildError::io("read", &header))?;
+        let text = arithmetic::with_fast_functions(&text);
+        let file = self.runner.text_file("math.h", text.as_bytes())?;
+        Ok(read_as(Args::default(), &header, file))
     }
 
     /// Lets shared variables be barriers of libcu++, or contain some. nvcc runs no destructors of shared variables; Clang refuses those

@@ -17,11 +17,21 @@ const FATBIN: &str = "out.fatbin";
 impl Builder {
     /// Stage 3: the assembly of a module's device code.
     pub(super) fn ptx(&self, module: &Module, bitcode: &Path) -> Result<PathBuf, BuildError> {
+        self.ptx_with(module, bitcode, None)
+    }
+
+    /// The same with a further flag of LLVM's.
+    pub(super) fn ptx_with(
+        &self,
+        module: &Module,
+        bitcode: &Path,
+        flag: Option<&str>,
+    ) -> Result<PathBuf, BuildError> {
         let args = Args::of([
             format!("-mcpu=sm_{}", self.options.lowest_arch()),
             format!("-mattr=+{}", self.tools.ptx_feature),
         ]);
-        let args = args.text("-O3").input(bitcode);
+        let args = args.text("-O3").texts(flag).input(bitcode);
         self.plain("PTX", module, &self.tools.llc, args, PTX)
     }
 
@@ -65,6 +75,16 @@ impl Builder {
         } else {
             cubins = self.cubins(module, &ptx)?;
         }
+        self.packed(module, cubins, ptx)
+    }
+
+    /// Binaries and their assembly in one file.
+    pub(super) fn packed(
+        &self,
+        module: &Module,
+        cubins: Vec<PathBuf>,
+        ptx: PathBuf,
+    ) -> Result<PathBuf, BuildError> {
         let image = |kind, arch| format!("--image3=kind={kind},sm={arch},file=");
         let mut args = Args::of(["-64"]).output("--create", FATBIN);
         for (arch, cubin) in self.options.gpu_archs.iter().zip(cubins) {

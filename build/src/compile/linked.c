@@ -20,6 +20,12 @@ struct Entry {
   void *pointer; /* of a managed variable: where the host's pointer to it lies */
 };
 
+/* The symbols of the units that were linked, and what is in front of the entries of each unit: an entry of a kind of its own, whose address
+ * is the unit's symbol. The list has the entries of all units of the file, also of those that were linked elsewhere. */
+extern const char superstep_units[] __attribute__((visibility("hidden")));
+extern const char superstep_units_end[] __attribute__((visibility("hidden")));
+enum { UNIT = 0x5353 };
+
 enum { CUDA = 2, VARIABLE = 0, MANAGED = 1, KIND = 7, EXTERNAL = 1 << 3, CONSTANT = 1 << 4 };
 
 extern struct Entry __start_llvm_offload_entries[] __attribute__((weak, visibility("hidden")));
@@ -74,9 +80,12 @@ static void register_variable(const struct Entry *entry) {
 }
 
 __attribute__((constructor(101))) static void register_all(void) {
+  int is_ours = 0;
   binary = __cudaRegisterFatBinary(&wrapper);
   for (const struct Entry *entry = __start_llvm_offload_entries; entry != __stop_llvm_offload_entries; ++entry) {
-    if (entry->kind != CUDA || seen_before(entry)) continue;
+    const char *address = entry->address;
+    if (entry->kind == UNIT) is_ours = address >= superstep_units && address < superstep_units_end;
+    if (entry->kind != CUDA || !is_ours || seen_before(entry)) continue;
     if (entry->bytes == 0)
       __cudaRegisterFunction(binary, entry->address, entry->name, entry->name, -1, NULL, NULL, NULL, NULL, NULL);
     else

@@ -5,6 +5,8 @@
 //! side Clang's `-fgpu-rdc` gives kernels and variables names that are the same in every unit, and lists them in a section
 //! that the linker joins; `linked.c` reads it when the program starts.
 
+use std::collections::BTreeSet;
+
 use crate::manifest::Flags;
 
 pub(super) const FLAG: &str = "-fgpu-rdc";
@@ -26,6 +28,42 @@ pub(super) fn asks(flag: &str) -> bool {
 /// Whether a program's flags ask for separate device compilation.
 pub(super) fn asked(flags: &Flags) -> bool {
     flags.all.iter().chain(&flags.device).any(|flag| asks(flag))
+}
+
+/// A header for a unit that is linked: an entry in front of its own in that list, which refers to `symbol`.
+pub(super) fn mark(symbol: &str) -> String {
+    let lines = [
+        ".pushsection llvm_offload_entries,\\\"aw\\\",@progbits",
+        ".p2align 3",
+        // Reserved, version, kind (`linked.c`), flags, address.
+        ".quad 0",
+        ".short 1, 0x5353",
+        ".long 0",
+        &format!(".hidden {symbol}"),
+        &format!(".quad {symbol}"),
+        ".quad 0, 0, 0, 0",
+        ".popsection",
+    ];
+    assembly(&lines)
+}
+
+/// A header for `linked.c`: the symbols of its units, one behind the other.
+pub(super) fn definitions(symbols: impl Iterator<Item = String>) -> String {
+    let symbols: BTreeSet<String> = symbols.collect();
+    let one = |symbol: &String| format!(".globl {symbol}\\n.hidden {symbol}\\n{symbol}: .byte 0");
+    let each: Vec<String> = symbols.iter().map(one).collect();
+    let lines = [
+        ".pushsection .rodata",
+        "superstep_units:",
+        &each.join("\\n"),
+        "superstep_units_end:",
+        ".popsection",
+    ];
+    assembly(&lines)
+}
+
+fn assembly(lines: &[&str]) -> String {
+    format!("__asm__(\"{}\");\n", lines.join("\\n"))
 }
 
 #[cfg(test)]

@@ -16,11 +16,13 @@
 //! loads; [`Builder`] has the order. `explain` asks stage 2 for its reasons and measures what it costs, [`libraries`] finds the
 //! shared libraries of an executable.
 
+pub(crate) mod arithmetic;
 mod builder;
 mod cache;
 mod carried;
 mod compatibility;
 mod constants;
+pub(crate) mod default_stream;
 mod depfile;
 mod error;
 mod explain;
@@ -30,11 +32,12 @@ mod libraries;
 mod link;
 mod linked;
 mod loaded;
-mod plain;
+pub(crate) mod macros;
 mod probed;
 mod prune;
 mod ptxas;
 mod record;
+mod reference;
 mod registers;
 mod sources;
 mod stage;
@@ -51,9 +54,9 @@ pub(crate) use error::BuildError;
 pub use explain::{Explanation, KernelRegisters, ProgramCost, Summary};
 pub use libraries::{Library, Supplier, libraries};
 pub use loaded::{identity, started_by};
-pub use plain::Plain;
 pub use probed::ProbedExecutables;
 pub use prune::PruneLimits;
+pub use reference::{Recipe, Reference, find_nvcc};
 pub use stage::quote;
 pub use toolset::Toolset;
 

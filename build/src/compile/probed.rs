@@ -9,7 +9,8 @@ use super::Program;
 use super::builder::{Builder, Parts};
 use super::error::BuildError;
 use super::stage::{Args, BITCODE, LIBRARY, Subject};
-use super::unit::Inserted;
+use super::support::DEVICE_PASSES;
+use super::unit::{FRONT_END_ONLY, Inserted};
 use crate::probe::{self, Probe as Definition};
 
 /// What starts a program without and with a probe. Both do the same work.
@@ -34,15 +35,6 @@ impl Builder {
             native: native?,
             probed: probed?,
         })
-    }
-
-    /// Builds `program` with `probe`, or without one.
-    pub fn build_one(
-        &self,
-        program: &Program,
-        probe: Option<&Definition>,
-    ) -> Result<PathBuf, BuildError> {
-        self.with_probe(program, &self.parts(program)?, probe)
     }
 
     fn with_probe(
@@ -77,8 +69,11 @@ impl Builder {
         let args = self
             .device_flags()
             .texts(on_cpu.then_some("-DSUPERSTEP_CPU"))
-            .texts(["-emit-llvm", "-c"]);
-        self.beside("probe handler", probe, path, args, source, BITCODE)
+            .texts(["-emit-llvm", "-c"])
+            .texts(FRONT_END_ONLY);
+        let front_end = self.beside("probe handler", probe, path, args, source, BITCODE)?;
+        let passes = Args::of(["--passes", DEVICE_PASSES]);
+        self.prepare(subject(probe, path), &front_end, passes)
     }
 
     /// The probe's own code on the host: a library that the program loads.
@@ -108,17 +103,22 @@ impl Builder {
         source: PathBuf,
         output: &'static str,
     ) -> Result<PathBuf, BuildError> {
-        let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
-        let subject = Subject {
-            name: &probe.spec.name,
-            folder: folder.unwrap_or(Path::new(".")),
-        };
         let args = args
             .place("-I", &self.installation.folder("probes/include")?)
             .text("-I.")
             .reading_headers()
             .input(source);
         let tool = &self.tools.clangxx;
-        self.runner.file(name, tool, subject, args, output)
+        self.runner
+            .file(name, tool, subject(probe, file), args, output)
+    }
+}
+
+/// `file` of a probe, which is compiled in its folder.
+fn subject<'a>(probe: &'a Definition, file: &'a Path) -> Subject<'a> {
+    let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
+    Subject {
+        name: &probe.spec.name,
+        folder: folder.unwrap_or(Path::new(".")),
     }
 }

@@ -81,6 +81,14 @@ impl Record {
         hash_bytes(&self.encode()).to_string()
     }
 
+    /// The symbol that relocatable device code is called by in its host object, which refers to it: what links the code defines it, so that
+    /// linkers take that out of an archive, and name the code where nothing linked it.
+    pub(super) fn symbol(&self) -> String {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric();
+        let name = self.head.name.replace(|letter| !is_plain(letter), "_");
+        format!("superstep_device_link_of_{name}_{}", &self.hash()[..12])
+    }
+
     /// The bitcode of each unit.
     pub(super) fn units(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.bitcode.as_slice();

@@ -63,9 +63,11 @@ pub(super) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<Source
     let mut seen = BTreeSet::from([unit.file.clone()]);
     let mut waiting = vec![unit.file.clone()];
     while let Some(file) = waiting.pop() {
-        let Ok(text) = fs::read_to_string(program.folder.join(&file)) else {
+        // Comments may be in any encoding.
+        let Ok(bytes) = fs::read(program.folder.join(&file)) else {
             continue;
         };
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some(include) = INCLUDE.as_ref() {
             let own = file.parent().unwrap_or(Path::new(""));
             let places = include.captures_iter(&text).filter_map(|found| {
@@ -73,7 +75,7 @@ pub(super) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<Source
                     .into_iter()
                     .chain(program.include.iter().map(PathBuf::as_path));
                 folders
-                    .map(|folder| plain(&folder.join(&found[1])))
+                    .map(|folder| normalised(&folder.join(&found[1])))
                     .find(|path| program.folder.join(path).is_file())
             });
             waiting.extend(places.filter(|place| seen.insert(place.clone())));
@@ -84,20 +86,20 @@ pub(super) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<Source
 }
 
 /// `path` without `.` and without a folder that `..` leaves again, so that each file has one name.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
+pub(super) fn normalised(path: &Path) -> PathBuf {
+    let mut result = PathBuf::new();
     for part in path.components() {
         match part {
             Component::CurDir => {}
             Component::ParentDir
-                if matches!(plain.components().next_back(), Some(Component::Normal(_))) =>
+                if matches!(result.components().next_back(), Some(Component::Normal(_))) =>
             {
-                plain.pop();
+                result.pop();
             }
-            part => plain.push(part),
+            part => result.push(part),
         }
     }
-    plain
+    result
 }
 
 #[cfg(test)]
@@ -163,8 +165,11 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_made_plain() {
-        assert_eq!(plain(Path::new("a/./b/../c.h")), Path::new("a/c.h"));
-        assert_eq!(plain(Path::new("../a/../../c.h")), Path::new("../../c.h"));
+    fn paths_are_normalised() {
+        assert_eq!(normalised(Path::new("a/./b/../c.h")), Path::new("a/c.h"));
+        assert_eq!(
+            normalised(Path::new("../a/../../c.h")),
+            Path::new("../../c.h")
+        );
     }
 }

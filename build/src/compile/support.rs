@@ -13,6 +13,9 @@ use super::builder::Builder;
 use super::error::BuildError;
 use super::stage::{Args, BITCODE, Subject};
 
+/// What Clang's optimiser runs with [`Builder::device_flags`].
+pub(super) const DEVICE_PASSES: &str = "thinlto-pre-link<O2>";
+
 impl Builder {
     /// The handler of `probe`, `None` for a build without probes.
     pub(super) fn handler(&self, probe: Probe) -> Result<Option<PathBuf>, BuildError> {

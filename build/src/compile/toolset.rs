@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use superstep_toolchain::Toolchain;
+use superstep_toolchain::{LLVM_MAJOR, Toolchain};
 
 use super::error::BuildError;
 use super::hash;
@@ -17,8 +17,12 @@ pub struct Toolset {
     pub(super) ptxas: Tool,
     pub(super) fatbinary: Tool,
     pub(super) instrumenter: Tool,
+    /// Clang's own headers.
+    pub(super) clang_include: PathBuf,
     pub(super) cuda_root: PathBuf,
     pub(super) cuda_include: PathBuf,
+    /// 12.9.86
+    pub(super) cuda_version: String,
     pub(super) cudart: PathBuf,
     pub(super) ptx_feature: &'static str,
 }
@@ -48,8 +52,10 @@ impl Toolset {
                 path: instrumenter,
                 identity: instrumenter_hash,
             },
+            clang_include: llvm.prefix.join(format!("lib/clang/{LLVM_MAJOR}/include")),
             cuda_root: cuda.root.clone(),
             cuda_include: cuda.include.clone(),
+            cuda_version: cuda.version.to_string(),
             cudart: cuda.cudart.clone(),
             ptx_feature: cuda.ptx_feature(),
         })

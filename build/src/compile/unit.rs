@@ -1,25 +1,33 @@
 //! The stages of one translation unit, and of one piece of device code.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use superstep_trace::{Backend, Probe, Protocol};
 
 use super::Program;
+use super::arithmetic;
 use super::builder::Builder;
+use super::default_stream;
 use super::error::BuildError;
 use super::gpu::Waits;
 use super::linked;
+use super::macros;
 use super::record::Record;
 use super::stage::{Args, BITCODE, LIBRARY, OBJECT, Stage, Subject, Tool};
-use crate::manifest::{Language, TranslationUnit};
+use crate::manifest::{Flags, Language, TranslationUnit};
 
 pub(super) const DEVICE_IR: &str = "device IR";
 pub(super) const INSTRUMENT: &str = "instrument";
+
+/// Stops Clang before LLVM's optimiser, which the instrumenter runs ([`Builder::prepare`]).
+pub(super) const FRONT_END_ONLY: [&str; 2] = ["-Xclang", "-disable-llvm-passes"];
 
 const TABLE: &str = "table.json";
 const EXPLANATION: &str = "explanation.json";
 
 /// One translation unit of a program.
+#[derive(Clone)]
 pub(super) struct Unit<'a> {
     pub(super) program: &'a Program,
     pub(super) unit: &'a TranslationUnit,
@@ -28,6 +36,13 @@ pub(super) struct Unit<'a> {
     pub(super) name: String,
     /// Whether its device code may use that of other units.
     pub(super) linked: bool,
+}
+
+/// The device IR of a unit.
+pub(super) struct DeviceIr {
+    /// From Clang's front end, beside the list of the headers that it read.
+    pub(super) front_end: PathBuf,
+    pub(super) optimised: PathBuf,
 }
 
 /// One piece of device code: that of a CUDA file, or of several that are linked.
@@ -87,14 +102,52 @@ pub(super) struct Instrumented {
 
 impl Builder {
     /// Stage 1: the device IR of a unit, the same for every backend and probe.
-    pub(super) fn device_ir(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {
+    pub(super) fn device_ir(&self, unit: &Unit<'_>) -> Result<DeviceIr, BuildError> {
         let args = Args::of(["-x", "cuda", "--cuda-device-only"])
             .and(self.cuda_flags(unit)?)
             .texts(["-O2", "-g1", "-c", "-emit-llvm"])
+            .texts(FRONT_END_ONLY)
+            // nvcc makes no tables, which would count as accesses, of the numbers that a `switch` chooses from.
+            .text("-fno-jump-tables")
             // nvcc lets a lane hand a shuffle a value that nobody set; Clang would conclude that no such lane comes there.
             .texts(["-Xclang", "-no-enable-noundef-analysis"])
             .and(own_flags(unit.program, &unit.program.flags.device));
-        self.compile(DEVICE_IR, unit, args, BITCODE)
+        let front_end = self.compile(DEVICE_IR, unit, args, BITCODE)?;
+        let subject = Subject {
+            name: &unit.name,
+            folder: &unit.program.folder,
+        };
+        let flags = &unit.program.flags;
+        let passes = format!("default<O{}>", optimisation(flags));
+        let inexact = arithmetic::has_inexact_roots(flags).then_some("--inexact-roots");
+        let args = Args::of(["--passes", &passes]).texts(inexact);
+        let optimised = self.prepare(subject, &front_end, args)?;
+        Ok(DeviceIr {
+            front_end,
+            optimised,
+        })
+    }
+
+    /// Optimises the device code of Clang's front end, as Clang would, once inline PTX says what it does to memory.
+    pub(super) fn prepare(
+        &self,
+        subject: Subject<'_>,
+        front_end: &Path,
+        more: Args,
+    ) -> Result<PathBuf, BuildError> {
+        let gpu = format!("sm_{}", self.options.lowest_arch());
+        let args = Args::of(["prepare", "--target-cpu", &gpu])
+            .and(more)
+            .input(front_end)
+            .output("-o", BITCODE);
+        let stage = Stage {
+            name: "optimise",
+            subject,
+            tool: &self.tools.instrumenter,
+            args,
+            outputs: &[BITCODE],
+        };
+        Ok(stage.run(&self.runner)?.join(BITCODE))
     }
 
     /// Stage 2: the probes, and for the CPU the retargeting.
@@ -223,9 +276,10 @@ impl Builder {
         let linked = [
             linked::FLAG,
             "--offload-new-driver",
-            // Without it, CUDA's headers define functions of the device runtime that do nothing but fail.
-            "-D__CUDACC_INTERNAL_NO_STUBS__",
+            // nvcc's macro. Without it, CUDA's headers define functions of the device runtime that do nothing but fail.
+            "-D__CUDACC_RDC__",
         ];
+        let is_per_thread = default_stream::is_per_thread(&unit.program.flags);
         Ok(Args::default()
             .place("--cuda-path=", &self.tools.cuda_root)
             // C++17 has no `register` variables; nvcc's host compiler only warns of them.
@@ -235,6 +289,7 @@ impl Builder {
                 // g++, which nvcc calls, warns of it where the value is no constant.
                 "-Wno-error=c++11-narrowing",
             ])
+            .texts(macros::of_nvcc(&self.tools.cuda_version, &[]))
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
             .text(format!("-cuid=superstep{}", unit.id))
             // Both halves must see one list of architectures: CUB and Thrust name their kernels after it.
@@ -244,6 +299,12 @@ impl Builder {
             .place("", &self.installation.folder("probes/include")?)
             .and(self.compatible_cuda(unit.program)?)
             .and(self.compatible_sources(unit)?)
+            .texts(
+                is_per_thread
+                    .then_some(default_stream::CLANG)
+                    .into_iter()
+                    .flatten(),
+            )
             .texts(linked.into_iter().filter(|_| unit.linked)))
     }
 
@@ -261,7 +322,7 @@ impl Builder {
     ) -> Result<PathBuf, BuildError> {
         let source = unit.program.folder.join(&unit.unit.file);
         if self.runner.dry_run.is_none() {
-            std::fs::metadata(&source).map_err(BuildError::source(&source))?;
+            fs::metadata(&source).map_err(BuildError::source(&source))?;
         }
         // The result must not depend on where the sources lie.
         let args = args
@@ -318,7 +379,20 @@ pub(super) fn units(program: &Program) -> Result<Vec<Unit<'_>>, BuildError> {
 pub(super) fn own_flags(program: &Program, side: &[String]) -> Args {
     let include = (program.include.iter()).map(|folder| format!("-I{}", folder.display()));
     let flags = program.flags.all.iter().chain(side);
-    Args::of(include).texts(flags.filter(|flag| !linked::asks(flag)))
+    let flags = flags.filter(|flag| !linked::asks(flag));
+    Args::of(include).texts(flags.filter_map(|flag| default_stream::translated(flag)))
+}
+
+/// How much Clang would optimise device code: what the last `-O` says.
+fn optimisation(flags: &Flags) -> &str {
+    let flags = flags.all.iter().chain(&flags.device);
+    match flags.filter_map(|flag| flag.strip_prefix("-O")).next_back() {
+        None => "2",
+        Some("" | "g") => "1",
+        Some("fast") => "3",
+        Some(level @ ("0" | "1" | "2" | "s" | "z")) => level,
+        Some(_) => "3",
+    }
 }
 
 /// What messages call a unit: program and file.

@@ -1,8 +1,12 @@
 //! What a command line of nvcc's asks for.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::flags::{Meaning, Mode, Takes, look_up};
+use super::flags::{Arithmetic, Meaning, Mode, Takes, look_up};
+use super::words::{architectures, list, macros, parts, preprocessing, words};
+use crate::compile::arithmetic::{FAST_DIVISIONS, FAST_FUNCTIONS, FULL_DIVISIONS, INEXACT_ROOTS};
+use crate::compile::default_stream::DEFINITION;
 use Meaning::*;
 
 /// A file or a flag that the link takes, in the order given.
@@ -22,25 +26,39 @@ pub(super) struct Asked {
     /// What `-x` says of all files.
     pub language: Option<String>,
     pub host_compiler: Option<PathBuf>,
+    pub archiver: Option<PathBuf>,
+    pub archiver_options: Vec<String>,
     pub include: Vec<PathBuf>,
     /// For every compilation, CUDA or not.
     pub all: Vec<String>,
-    /// For both halves of CUDA files.
+    /// For both halves of CUDA files, in front of the others.
     pub cuda: Vec<String>,
     pub device: Vec<String>,
     /// For host code, whatever compiles it, and for the link.
     pub host: Vec<String>,
-    /// Architectures named, 90 for sm_90.
+    /// Virtual architectures named, 90 for compute_90.
     pub architectures: Vec<u32>,
     pub relocatable: bool,
+    /// Relocatable device code is not linked.
+    pub no_device_link: bool,
+    /// `-cudart none`: the command line names the CUDA runtime itself.
+    pub no_cudart: bool,
     /// Whether a list of the files read is written.
     pub dependencies: bool,
+    /// Without those in folders of the system.
+    pub own_dependencies: bool,
     pub dependency_file: Option<PathBuf>,
     pub dependency_target: Option<String>,
+    /// Each file in the list is a target of its own, too.
+    pub dependency_targets: bool,
     pub verbose: bool,
     pub dry_run: bool,
     /// What is not obeyed: the flag, and why.
     pub ignored: Vec<(String, &'static str)>,
+    fast_math: bool,
+    arithmetic: BTreeMap<Arithmetic, bool>,
+    device_debug: bool,
+    device_optimized: bool,
 }
 
 impl Asked {
@@ -69,10 +87,12 @@ impl Asked {
             };
             match meaning {
                 Options => {
-                    let text = std::fs::read_to_string(&value).map_err(|error| {
-                        format!("Could not open input file '{value}' ({error})")
-                    })?;
-                    waiting.extend(words(&text).into_iter().rev());
+                    for file in list(&value).iter().rev() {
+                        let text = std::fs::read_to_string(file).map_err(|error| {
+                            format!("Could not open input file '{file}' ({error})")
+                        })?;
+                        waiting.extend(words(&text).into_iter().rev());
+                    }
                 }
                 ForwardUnknown => forward = true,
                 meaning => asked.take(&word, meaning, value)?,
@@ -82,6 +102,8 @@ impl Asked {
             Some(first) if !forward => Err(format!("Unknown option '{first}'")),
             _ => {
                 asked.host.extend(unknown);
+                asked.device.extend(preprocessing(&asked.host));
+                asked.device.extend(asked.of_arithmetic());
                 Ok(asked)
             }
         }
@@ -95,112 +117,156 @@ impl Asked {
         fitting.or(named().min()).unwrap_or(arch)
     }
 
+    /// Clang's flags for how the device computes. What is said of a single kind of operation wins over `-use_fast_math`.
+    fn of_arithmetic(&self) -> Vec<String> {
+        let is = |what, otherwise| *self.arithmetic.get(&what).unwrap_or(&otherwise);
+        let fast = self.fast_math;
+        // Without optimisation, nvcc fuses nothing.
+        let is_optimized = fast || !self.device_debug || self.device_optimized;
+        let flags = [
+            (FAST_FUNCTIONS, fast),
+            (
+                "-fgpu-flush-denormals-to-zero",
+                is(Arithmetic::Flushed, fast),
+            ),
+            ("-ffp-contract=off", !is(Arithmetic::Fused, is_optimized)),
+            (INEXACT_ROOTS, !is(Arithmetic::ExactRoot, !fast)),
+            (
+                if fast { FAST_DIVISIONS } else { FULL_DIVISIONS },
+                !is(Arithmetic::ExactDivision, !fast),
+            ),
+        ];
+        let asked = flags.into_iter().filter(|&(_, is_asked)| is_asked);
+        asked.map(|(flag, _)| flag.to_owned()).collect()
+    }
+
     fn take(&mut self, word: &str, meaning: Meaning, value: String) -> Result<(), String> {
-        let list = || parts(&value, &[',', ' ']).into_iter();
+        let ignored = |asked: &mut Self, why| {
+            if !asked.ignored.iter().any(|(other, _)| other == word) {
+                asked.ignored.push((word.to_owned(), why));
+            }
+        };
         match meaning {
             Met | Options | ForwardUnknown => {}
-            Ignored(why) => {
-                if !self.ignored.iter().any(|(other, _)| other == word) {
-                    self.ignored.push((word.to_owned(), why));
-                }
-            }
+            Ignored(why) => ignored(self, why),
+            // Most projects have the frontend of nvcc suppress warnings, which Clang's does not give.
+            Frontend if parts(&value).all(|part| part.starts_with("--diag")) => {}
+            Frontend => ignored(self, "Clang compiles the code"),
             Refused(why) => return Err(format!("Option '{word}' is not supported: {why}")),
             // `-rdc=true -c -shared`, `-shared -dlink`: what says more about the result wins.
             Makes(mode) if mode == Mode::SharedLibrary && self.mode != Mode::Link => {}
-            Makes(mode) => {
-                self.relocatable |= mode == Mode::DeviceObjects;
-                self.mode = mode;
+            Makes(mode) => self.make(mode),
+            All(flag @ ("-D" | "-U")) => {
+                self.all
+                    .extend(macros(&value).map(|one| format!("{flag}{one}")));
             }
-            All(flag) if flag.len() > 2 && !flag.ends_with('=') => {
-                self.all.extend([flag.to_owned(), value])
+            All(flag) if flag.ends_with('=') || flag == "-w" => {
+                self.all.push(format!("{flag}{value}"));
             }
-            // A comma that is escaped divides nothing, and neither do others here: nobody writes two macros in one word.
-            All(flag) => self
-                .all
-                .push(format!("{flag}{}", value.replace("\\,", ","))),
-            Device(flags) => self
-                .device
-                .extend(flags.iter().map(|&flag| flag.to_owned())),
+            All(flag) => {
+                let each = list(&value).into_iter();
+                self.all.extend(each.flat_map(|one| [flag.to_owned(), one]));
+            }
+            Cuda(flag) => self.cuda.push(flag.to_owned()),
             Host(flag) => self.host.push(format!("{flag}{value}")),
-            Compiler => self.host.extend(list()),
-            Linker => self
-                .words
-                .extend(list().map(|part| Word::Flag(format!("-Wl,{part}")))),
-            Link(flag) => self.words.push(Word::Flag(format!("{flag}{value}"))),
+            Compiler => self.host.extend(parts(&value)),
+            Linker => {
+                let parts = parts(&value);
+                self.words
+                    .extend(parts.map(|part| Word::Flag(format!("-Wl,{part}"))));
+            }
+            ArchiverOptions => self.archiver_options.extend(parts(&value)),
+            Archiver => self.archiver = Some(value.into()),
+            Link(flag) => {
+                let each = list(&value).into_iter();
+                self.words
+                    .extend(each.map(|one| Word::Flag(format!("{flag}{one}"))));
+            }
             Include => {
-                let folders = parts(&value, &[',']).into_iter();
+                let folders = list(&value).into_iter();
                 self.include.extend(folders.map(PathBuf::from));
             }
             Output => self.output = Some(value.into()),
             OutputFolder => self.output_folder = Some(value.into()),
             Language => self.language = Some(value),
             HostCompiler => self.host_compiler = Some(value.into()),
-            Architecture => self.architectures.extend(architectures(&value)),
-            Relocatable => self.relocatable = value == "true",
-            DependenciesToo => self.dependencies = true,
-            DependencyFile => self.dependency_file = Some(value.into()),
-            DependencyTarget => self.dependency_target = Some(value),
-            DefaultStream if value == "per-thread" => {
-                self.cuda.push("-fgpu-default-stream=per-thread".into());
-            }
-            DefaultStream => {}
-            Unless(flag) | If(flag) => {
-                if (value == "true") == matches!(meaning, If(_)) {
-                    self.device.push(flag.to_owned());
+            Machine if value == "64" => {}
+            Architecture => {
+                for (number, is_specific) in architectures(&value) {
+                    self.architectures.push(number);
+                    if is_specific {
+                        ignored(
+                            self,
+                            "code is for all GPUs from this one on: suffixes a and f",
+                        );
+                    }
                 }
             }
+            Relocatable => self.relocatable = truth(word, &value)?,
+            NoDeviceLink => self.no_device_link = true,
+            Cudart => self.no_cudart = value == "none",
+            DependenciesToo { own } => {
+                self.dependencies = true;
+                self.own_dependencies = own;
+            }
+            DependencyFile => self.dependency_file = Some(value.into()),
+            DependencyTarget => self.dependency_target = Some(value),
+            DependencyTargets => self.dependency_targets = true,
+            DefaultStream => match value.as_str() {
+                "per-thread" => self.all.push(DEFINITION.into()),
+                "legacy" | "null" => {}
+                _ => return Err(undefined(word, &value)),
+            },
+            DeviceDebug => {
+                self.device_debug = true;
+                self.cuda.push("-D__CUDACC_DEBUG__".into());
+                ignored(
+                    self,
+                    "device code is optimised, but multiplications and additions are not fused",
+                );
+            }
+            DeviceOptimization if value == "on" => self.device_optimized = true,
+            FastMath => self.fast_math = true,
+            Switch(what) => {
+                self.arithmetic.insert(what, truth(word, &value)?);
+            }
+            Machine | DeviceOptimization => return Err(undefined(word, &value)),
             Verbose => self.verbose = true,
             DryRun => self.dry_run = true,
         }
         Ok(())
     }
-}
 
-/// The parts of `text` between `dividers`, none of them empty. `\,` is a comma of a part's own.
-fn parts(text: &str, dividers: &[char]) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        let escaped = letter == '\\' && letters.peek() == Some(&',');
-        match parts.last_mut() {
-            Some(part) if escaped => part.extend(letters.next()),
-            Some(part) if !dividers.contains(&letter) => part.push(letter),
-            _ => parts.push(String::new()),
-        }
-    }
-    parts.retain(|part| !part.is_empty());
-    parts
-}
-
-/// The numbers behind `sm_` and `compute_` in `text`.
-fn architectures(text: &str) -> impl Iterator<Item = u32> {
-    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-    words.filter_map(|word| {
-        let number = word
-            .strip_prefix("sm_")
-            .or_else(|| word.strip_prefix("compute_"))?;
-        number.trim_end_matches(['a', 'f']).parse().ok()
-    })
-}
-
-/// The words of a text as a shell splits them, without what else a shell does.
-pub(super) fn words(text: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (Some(open), letter) if letter == open => quote = None,
-            (None, '"' | '\'') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
+    fn make(&mut self, mode: Mode) {
+        use Mode::*;
+        self.mode = match (self.mode, mode) {
+            (RealArchitectures, VirtualArchitectures)
+            | (VirtualArchitectures, RealArchitectures) => Architectures,
+            (_, OwnDependencies) => {
+                self.own_dependencies = true;
+                Dependencies
             }
-            (None | Some('"'), '\\') => word.get_or_insert_default().extend(letters.next()),
-            (None, blank) if blank.is_whitespace() => words.extend(word.take()),
-            (_, letter) => word.get_or_insert_default().push(letter),
-        }
+            (_, DeviceObjects) => {
+                self.relocatable = true;
+                Objects
+            }
+            (_, WholeObjects) => {
+                self.relocatable = false;
+                Objects
+            }
+            (_, mode) => mode,
+        };
     }
-    words.extend(word);
-    words
+}
+
+/// A value that the flag `word` does not have.
+fn undefined(word: &str, value: &str) -> String {
+    let option = word.split('=').next().unwrap_or(word);
+    format!("Value '{value}' is not defined for option '{option}'")
+}
+
+fn truth(word: &str, value: &str) -> Result<bool, String> {
+    value.parse().map_err(|_| undefined(word, value))
 }
 
 #[cfg(test)]
@@ -227,11 +293,15 @@ mod tests {
             ("-shared -o l.so a.o", Mode::SharedLibrary),
             ("-shared -dlink a.o -o d.o", Mode::DeviceLink),
             ("-dlink -shared a.o -o d.o", Mode::DeviceLink),
-            ("--device-c a.cu", Mode::DeviceObjects),
+            ("--device-c a.cu", Mode::Objects),
+            ("-MM a.cu", Mode::Dependencies),
             ("-x cu -ptx a.cpp", Mode::Ptx),
             ("-M a.cu", Mode::Dependencies),
             ("--version", Mode::Version),
             ("-V", Mode::Version),
+            ("-h", Mode::Help),
+            ("--list-gpu-arch", Mode::VirtualArchitectures),
+            ("--list-gpu-code --list-gpu-arch", Mode::Architectures),
         ] {
             assert_eq!(parse(line).unwrap().mode, mode, "{line}");
         }
@@ -252,8 +322,9 @@ mod tests {
             language: Some("cu".into()),
             include: vec!["/src/include".into()],
             all: texts(&["-DA=1", "-isystem", "/sys", "-DNDEBUG", "-std=c++17"]),
+            cuda: texts(&["-D__CUDACC_RELAXED_CONSTEXPR__"]),
             host: texts(&["-O3", "-fPIC", "-Wall", "-Wextra"]),
-            architectures: vec![80, 80, 80],
+            architectures: vec![80],
             relocatable: true,
             dependencies: true,
             dependency_file: Some("a.d".into()),
@@ -294,6 +365,9 @@ mod tests {
             );
         }
         assert!(parse("-arch=native a.cu").unwrap().architectures.is_empty());
+        // What the binary is for does not matter to the code.
+        let asked = parse("-arch compute_80 -code sm_86,compute_80 a.cu").unwrap();
+        assert_eq!(asked.architectures, [80]);
         let several = parse("-gencode arch=compute_75,code=sm_75 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_120,code=sm_120 a.cu").unwrap();
         assert_eq!(
             [90, 86, 70].map(|gpu| several.architecture_for(gpu)),
@@ -305,43 +379,78 @@ mod tests {
 
     #[test]
     fn flags_are_mapped_passed_on_ignored_or_refused() {
-        let asked = parse("-use_fast_math -fmad=false -ftz=false -default-stream per-thread -maxrregcount=32 -Xptxas -v -Xptxas -O3 a.cu").unwrap();
-        assert_eq!(
-            asked.device,
-            [
-                "-fgpu-approx-transcendentals",
-                "-fgpu-flush-denormals-to-zero",
-                "-ffp-contract=off"
-            ]
-        );
-        assert_eq!(asked.cuda, ["-fgpu-default-stream=per-thread"]);
+        let asked = parse("-default-stream per-thread -maxrregcount=32 -Xptxas -v -Xptxas -O3 -Xcudafe --diag_suppress=20012 a.cu").unwrap();
+        assert_eq!(asked.all, ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1"]);
         let ignored: Vec<&str> = asked
             .ignored
             .iter()
             .map(|(flag, _)| flag.as_str())
             .collect();
         assert_eq!(ignored, ["-maxrregcount=32", "-Xptxas"]);
-        let asked = parse("a.o -Llib -lfoo b.a -Xlinker -rpath,/x -Xcompiler \"-Wall -O2\" -o app")
-            .unwrap();
+        let asked = parse(
+            "a.o -Llib -lfoo,bar b.a -Xlinker -rpath,/x -Xcompiler \"-Wall -O2\" -oapp -t4 -m64",
+        )
+        .unwrap();
         let flag = |text: &str| Word::Flag(text.into());
         let expected = [
             files(&["a.o"]),
-            vec![flag("-Llib"), flag("-lfoo")],
+            vec![flag("-Llib"), flag("-lfoo"), flag("-lbar")],
             files(&["b.a"]),
             vec![flag("-Wl,-rpath"), flag("-Wl,/x")],
         ];
         assert_eq!(asked.words, expected.concat());
         assert_eq!(asked.host, ["-Wall", "-O2"]);
-        let asked = parse("'-DN=1\\,2' -I/a,/b '-Xcompiler=-DF(x\\,y)=x,-Wall' a.cu").unwrap();
-        assert_eq!(asked.all, ["-DN=1,2"]);
-        assert_eq!(asked.include, [PathBuf::from("/a"), "/b".into()]);
-        assert_eq!(asked.host, ["-DF(x,y)=x", "-Wall"]);
-        assert_eq!(
-            parse("-nonsense a.cu").unwrap_err(),
-            "Unknown option '-nonsense'"
-        );
-        assert_eq!(parse("-o").unwrap_err(), "Missing argument for option '-o'");
-        assert!(parse("-m32 a.cu").unwrap_err().contains("-m32"));
+        assert_eq!(asked.output, Some("app".into()));
+        for (line, error) in [
+            ("-nonsense a.cu", "Unknown option '-nonsense'"),
+            ("-o", "Missing argument for option '-o'"),
+            (
+                "-rdc=maybe",
+                "Value 'maybe' is not defined for option '-rdc'",
+            ),
+            (
+                "-default-stream both",
+                "Value 'both' is not defined for option '-default-stream'",
+            ),
+        ] {
+            assert_eq!(parse(line).unwrap_err(), error);
+        }
+        for line in ["-m32 a.cu", "-run a.cu", "--enable-tile a.cu"] {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(line.split(' ').next().unwrap()), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_an_operation_wins_over_fast_mathematics() {
+        let device = |line: &str| parse(&format!("{line} a.cu")).unwrap().device.join(" ");
+        let [fast, flushed, unfused] = [
+            FAST_FUNCTIONS,
+            "-fgpu-flush-denormals-to-zero",
+            "-ffp-contract=off",
+        ];
+        for (line, expected) in [
+            (
+                "-ftz=false -prec-div true -prec-sqrt=true -fmad=true",
+                String::new(),
+            ),
+            (
+                "-use_fast_math",
+                format!("{fast} {flushed} {INEXACT_ROOTS} {FAST_DIVISIONS}"),
+            ),
+            (
+                "-ftz=false -prec-sqrt=true -use_fast_math -fmad=false",
+                format!("{fast} {unfused} {FAST_DIVISIONS}"),
+            ),
+            (
+                "-prec-div=false --prec-sqrt=false",
+                format!("{INEXACT_ROOTS} {FULL_DIVISIONS}"),
+            ),
+            ("-G", unfused.to_owned()),
+            ("-G -dopt=on", String::new()),
+        ] {
+            assert_eq!(device(line), expected, "{line}");
+        }
     }
 
     #[test]

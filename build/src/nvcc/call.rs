@@ -7,6 +7,7 @@ use std::process::Command;
 use super::asked::{Asked, Word};
 use super::flags::Mode;
 use super::{Done, Failure, Nvcc, failed, runtime_libraries};
+use crate::compile::macros::of_nvcc;
 use crate::compile::{Builder, CarryingObject, Program};
 use crate::manifest::{Flags, Language, TranslationUnit};
 
@@ -65,12 +66,14 @@ impl Call<'_> {
             Mode::Archive => {
                 let objects = self.objects()?;
                 let to = self.asked.output.clone().unwrap_or_else(|| "a.a".into());
-                let mut command = Command::new("ar");
+                let archiver = self.asked.archiver.clone();
+                let mut command = Command::new(archiver.unwrap_or_else(|| "ar".into()));
                 let objects = objects.iter().filter_map(|word| match word {
                     Word::File(file) => Some(file),
                     Word::Flag(_) => None,
                 });
-                execute(command.arg("rcs").arg(self.folder.join(to)).args(objects))
+                command.arg("rcs").args(&self.asked.archiver_options);
+                execute(command.arg(self.folder.join(to)).args(objects))
             }
             _ => files().try_for_each(|file| self.translate(file)),
         }
@@ -110,8 +113,8 @@ impl Call<'_> {
                 .map_or(name.clone(), |folder| folder.join(&name))
         });
         match (self.asked.mode, self.kind(file)?) {
-            (Mode::Objects | Mode::DeviceObjects, Source::Linked) => Ok(()),
-            (Mode::Objects | Mode::DeviceObjects, source) => self.object(file, &source, &output),
+            (Mode::Objects, Source::Linked) => Ok(()),
+            (Mode::Objects, source) => self.object(file, &source, &output),
             (Mode::Dependencies, Source::Cuda) => {
                 let object = Path::new(file.file_name().unwrap_or_default()).with_extension("o");
                 self.write_dependencies(&self.cuda_object(file)?, &object)
@@ -135,10 +138,10 @@ impl Call<'_> {
                 self.put(&made, &output)
             }
             (Mode::Preprocessed | Mode::Dependencies, Source::C | Source::Cpp) => {
-                let flag = if self.asked.mode == Mode::Preprocessed {
-                    "-E"
-                } else {
-                    "-M"
+                let flag = match (self.asked.mode, self.asked.own_dependencies) {
+                    (Mode::Preprocessed, _) => "-E",
+                    (_, true) => "-MM",
+                    (_, false) => "-M",
                 };
                 let mut command = self.host_compiler(&self.kind(file)?);
                 command.arg(flag).arg(file);
@@ -168,7 +171,12 @@ impl Call<'_> {
         command.arg("-c").arg(file).arg("-o").arg(output);
         if self.asked.dependencies {
             command
-                .arg("-MD")
+                .arg(if self.asked.own_dependencies {
+                    "-MMD"
+                } else {
+                    "-MD"
+                })
+                .args(self.asked.dependency_targets.then_some("-MP"))
                 .arg("-MF")
                 .arg(self.dependency_file(output));
             if let Some(target) = &self.asked.dependency_target {
@@ -187,9 +195,9 @@ impl Call<'_> {
     /// A program of one CUDA file with the flags of the command line.
     fn program(&self, file: &Path) -> Program {
         let asked = &self.asked;
-        let mut all = [asked.all.clone(), asked.cuda.clone()].concat();
-        // By its own place, which stays the same when the folder is made anew.
-        if let Ok(closed) = fs::read_link(self.nvcc.toolkit.join("closed")) {
+        // A macro of nvcc's own can be undefined.
+        let mut all = [self.macros(), asked.cuda.clone(), asked.all.clone()].concat();
+        if let Some(closed) = self.closed_headers() {
             all.extend(["-isystem".into(), closed.display().to_string()]);
         }
         // CMake learns from such a file who compiles it. Elsewhere the macro selects what only nvcc takes.
@@ -197,11 +205,7 @@ impl Call<'_> {
             .file_name()
             .is_some_and(|name| name == "CMakeCUDACompilerId.cu")
         {
-            let parts = ["MAJOR", "MINOR", "BUILD"]
-                .into_iter()
-                .zip(self.nvcc.version.split('.'));
             all.push("-D__NVCC__".into());
-            all.extend(parts.map(|(part, number)| format!("-D__CUDACC_VER_{part}__={number}")));
         }
         Program {
             name: "nvcc".into(),
@@ -213,7 +217,12 @@ impl Call<'_> {
             include: asked.include.clone(),
             flags: Flags {
                 all,
-                device: asked.device.clone(),
+                // All of them are ours: one that Clang does not use would be asked for in vain.
+                device: [
+                    &["-Werror=unused-command-line-argument".into()],
+                    asked.device.as_slice(),
+                ]
+                .concat(),
                 // What g++ takes and Clang warns of is nobody's concern here.
                 host: [
                     &[
@@ -227,6 +236,16 @@ impl Call<'_> {
             },
             constants: Vec::new(),
         }
+    }
+
+    /// The headers of closed libraries, by their own place, which stays the same when the toolkit folder is made anew.
+    fn closed_headers(&self) -> Option<PathBuf> {
+        fs::read_link(self.nvcc.toolkit.join("closed")).ok()
+    }
+
+    /// What nvcc defines for each file, whatever its language.
+    fn macros(&self) -> Vec<String> {
+        of_nvcc(&self.nvcc.version, &self.asked.architectures)
     }
 
     /// The compiler of files that are not CUDA, with the flags of the command line.
@@ -253,6 +272,8 @@ impl Call<'_> {
             .iter()
             .map(|folder| format!("-I{}", folder.display()));
         command
+            .arg("-D__NVCC__")
+            .args(self.macros())
             .args(include)
             .args(&self.asked.all)
             .args(&self.asked.host);
@@ -271,10 +292,23 @@ impl Call<'_> {
         let escaped = |path: &str| path.replace(' ', "\\ ").replace('$', "$$");
         let target = self.asked.dependency_target.clone();
         let mut text = target.unwrap_or_else(|| escaped(&output.to_string_lossy())) + ":";
-        for file in &made.dependencies {
-            text.push_str(&format!(" \\\n  {}", escaped(&file.to_string_lossy())));
+        let is_wanted = |file: &&PathBuf| !self.asked.own_dependencies || !self.is_systems(file);
+        let files: Vec<String> = (made.dependencies.iter())
+            .filter(is_wanted)
+            .map(|file| escaped(&file.to_string_lossy()))
+            .collect();
+        for file in &files {
+            text.push_str(&format!(" \\\n  {file}"));
         }
         text.push('\n');
+        // The first one is the source.
+        for file in files
+            .iter()
+            .skip(1)
+            .filter(|_| self.asked.dependency_targets)
+        {
+            text.push_str(&format!("\n{file}:\n"));
+        }
         let to = match (
             self.asked.mode,
             &self.asked.dependency_file,
@@ -289,6 +323,18 @@ impl Call<'_> {
         };
         let to = self.folder.join(to);
         fs::write(&to, text).map_err(|error| failed(format_args!("write {}", to.display()), error))
+    }
+
+    /// Whether a header is one of the system's or of the compilers'.
+    fn is_systems(&self, file: &Path) -> bool {
+        let closed = self.closed_headers();
+        let folders = [
+            Some(Path::new("/usr")),
+            Some(&self.nvcc.toolkit),
+            closed.as_deref(),
+        ];
+        self.builder.brings(file)
+            || (folders.into_iter().flatten()).any(|folder| file.starts_with(folder))
     }
 
     /// The words of the link, with an object in place of each source.
@@ -338,7 +384,10 @@ impl Call<'_> {
 
     fn link(&self) -> Done {
         let words = self.objects()?;
-        let registration = self.device_link_of(&words)?;
+        let registration = match self.asked.no_device_link {
+            true => None,
+            false => self.device_link_of(&words)?,
+        };
         let mut command = match &self.asked.host_compiler {
             Some(path) if path.is_file() => Command::new(path),
             _ => Command::new(&self.nvcc.clangxx),
@@ -364,7 +413,7 @@ impl Call<'_> {
         for folder in ["lib64/stubs", "lib64"] {
             command.arg(format!("-L{}/{folder}", self.nvcc.toolkit.display()));
         }
-        execute(command.args(runtime_libraries()))
+        execute(command.args(runtime_libraries(&self.asked)))
     }
 
     /// Copies what was made in the cache to where it was asked for.

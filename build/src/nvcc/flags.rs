@@ -1,14 +1,14 @@
-//! nvcc's flags, as a table.
+//! nvcc's flags, as a table: those of CUDA 12.9 and 13, and some that no manual lists.
 
-/// Whether a flag takes a value, which follows it or stands behind `=`.
+/// What follows a flag: in the next word, behind `=`, or for flags of one letter directly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     Nothing,
     Value,
-    /// Directly behind a flag of one letter as well: `-Ifolder`.
-    Attached,
+    /// Values with commas between them.
+    List,
 }
-use Takes::{Attached, Nothing, Value};
+use Takes::{List, Nothing, Value};
 
 /// What a flag means here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,19 +17,22 @@ pub(super) enum Meaning {
     Met,
     /// It is not obeyed, and why.
     Ignored(&'static str),
-    /// It cannot be ignored.
+    /// It cannot be ignored, and what to do instead.
     Refused(&'static str),
     Makes(Mode),
     /// For every compilation, in front of its value.
     All(&'static str),
-    /// For device code: Clang's flags.
-    Device(&'static [&'static str]),
+    /// For both halves of CUDA files.
+    Cuda(&'static str),
     /// For host code, in front of its value.
     Host(&'static str),
-    /// Values for the host compiler, comma-separated.
+    /// For the host compiler.
     Compiler,
-    /// Values for the linker, comma-separated.
     Linker,
+    Archiver,
+    ArchiverOptions,
+    /// For NVIDIA's C++ frontend.
+    Frontend,
     /// For the link, in front of its value.
     Link(&'static str),
     Include,
@@ -37,25 +40,43 @@ pub(super) enum Meaning {
     OutputFolder,
     Language,
     HostCompiler,
+    Machine,
     /// `sm_90`, `compute_90`, or a list of `arch=…,code=…`.
     Architecture,
     Relocatable,
+    NoDeviceLink,
+    Cudart,
     DependencyFile,
     DependencyTarget,
-    /// Dependencies beside what is made otherwise.
-    DependenciesToo,
+    DependencyTargets,
+    /// Dependencies beside what is made otherwise; with `own`, without those in folders of the system.
+    DependenciesToo {
+        own: bool,
+    },
     Options,
     ForwardUnknown,
     /// Which stream is the default one.
     DefaultStream,
-    /// `true` or `false` decides about Clang's flag for device code, which is that of `false`.
-    Unless(&'static str),
-    /// The same for `true`.
-    If(&'static str),
+    DeviceDebug,
+    DeviceOptimization,
+    FastMath,
+    /// `true` or `false`.
+    Switch(Arithmetic),
     Verbose,
     DryRun,
 }
 use Meaning::*;
+
+/// What can be chosen about numbers on the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Arithmetic {
+    /// Multiplications and additions become one operation.
+    Fused,
+    /// Denormals in single precision count as zeros.
+    Flushed,
+    ExactDivision,
+    ExactRoot,
+}
 
 /// What nvcc makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,249 +88,332 @@ pub(super) enum Mode {
     Objects,
     /// Objects whose device code is linked later.
     DeviceObjects,
+    /// Objects whose device code is not.
+    WholeObjects,
     /// The object that registers the linked device code of others.
     DeviceLink,
     Archive,
     Preprocessed,
     /// The list of files read.
     Dependencies,
+    /// The same without those in folders of the system.
+    OwnDependencies,
     Ptx,
     Cubin,
     Fatbin,
     Version,
+    Help,
+    RealArchitectures,
+    VirtualArchitectures,
+    /// Both, as values of `--generate-code`.
+    Architectures,
 }
 
+const AT_RUN: &str = "device code is assembled when the program is run";
+const CLANG: &str = "Clang compiles the code";
+const INTERMEDIATE: &str = "there are no such intermediate files";
+const TIMES: &str = "steps are not timed";
 const WARNINGS: &str = "Clang's own warnings are shown";
+const NO_SUCH_FILE: Meaning = Refused("Superstep makes no such file");
 
-/// Names (without their hyphens), whether a value follows, meaning.
-const FLAGS: &[(&[&str], Takes, Meaning)] = &[
-    (&["c", "compile"], Nothing, Makes(Mode::Objects)),
-    (&["dc", "device-c"], Nothing, Makes(Mode::DeviceObjects)),
-    (&["dlink", "device-link"], Nothing, Makes(Mode::DeviceLink)),
-    (&["lib"], Nothing, Makes(Mode::Archive)),
-    (&["link"], Nothing, Makes(Mode::Link)),
-    (&["shared"], Nothing, Makes(Mode::SharedLibrary)),
-    (&["E", "preprocess"], Nothing, Makes(Mode::Preprocessed)),
+/// Meaning, what follows, and the flags without their hyphens: `short/long`, or one name that is both.
+const FLAGS: &[(Meaning, Takes, &str)] = &[
+    (Makes(Mode::Objects), Nothing, "c/compile"),
+    (Makes(Mode::DeviceObjects), Nothing, "dc/device-c"),
+    (Makes(Mode::WholeObjects), Nothing, "dw/device-w"),
+    (Makes(Mode::DeviceLink), Nothing, "dlink/device-link"),
+    (Makes(Mode::Archive), Nothing, "lib"),
+    (Makes(Mode::Link), Nothing, "link"),
+    (Makes(Mode::SharedLibrary), Nothing, "shared"),
+    (Makes(Mode::Preprocessed), Nothing, "E/preprocess"),
     (
-        &[
-            "M",
-            "generate-dependencies",
-            "MM",
-            "generate-nonsystem-dependencies",
-        ],
-        Nothing,
         Makes(Mode::Dependencies),
-    ),
-    (&["ptx"], Nothing, Makes(Mode::Ptx)),
-    (&["cubin"], Nothing, Makes(Mode::Cubin)),
-    (&["fatbin"], Nothing, Makes(Mode::Fatbin)),
-    (&["V", "version"], Nothing, Makes(Mode::Version)),
-    (
-        &[
-            "MD",
-            "generate-dependencies-with-compile",
-            "MMD",
-            "generate-nonsystem-dependencies-with-compile",
-        ],
         Nothing,
-        DependenciesToo,
+        "M/generate-dependencies",
     ),
-    (&["MF", "dependency-output"], Value, DependencyFile),
-    (&["MT", "dependency-target-name"], Value, DependencyTarget),
-    (&["MP", "generate-dependency-targets"], Nothing, Met),
-    (&["o", "output-file"], Value, Output),
-    (&["odir", "output-directory"], Value, OutputFolder),
-    (&["x"], Value, Language),
-    (&["ccbin", "compiler-bindir"], Value, HostCompiler),
-    (&["I", "include-path"], Attached, Include),
-    (&["isystem", "system-include"], Value, All("-isystem")),
-    (&["include", "pre-include"], Value, All("-include")),
-    (&["D", "define-macro"], Attached, All("-D")),
-    (&["U", "undefine-macro"], Attached, All("-U")),
-    (&["std"], Value, All("-std=")),
-    (&["w", "disable-warnings"], Nothing, All("-w")),
-    (&["O", "optimize"], Attached, Host("-O")),
-    (&["Ofast-compile", "Ofc"], Value, Met),
-    (&["g", "debug"], Nothing, Host("-g")),
-    (&["pg", "profile"], Nothing, Host("-pg")),
     (
-        &["G", "device-debug"],
+        Makes(Mode::OwnDependencies),
         Nothing,
-        Ignored("device code is optimised"),
+        "MM/generate-nonsystem-dependencies",
     ),
-    (&["lineinfo", "generate-line-info"], Nothing, Met),
-    (&["Xcompiler", "compiler-options"], Value, Compiler),
-    (&["Xlinker", "linker-options"], Value, Linker),
-    (&["L", "library-path"], Attached, Link("-L")),
-    (&["l", "library"], Attached, Link("-l")),
-    (&["cudart"], Value, Met),
-    (&["cudadevrt"], Value, Met),
+    (Makes(Mode::Ptx), Nothing, "ptx"),
+    (Makes(Mode::Cubin), Nothing, "cubin"),
+    (Makes(Mode::Fatbin), Nothing, "fatbin"),
+    (Makes(Mode::Version), Nothing, "V/version"),
+    (Makes(Mode::Help), Nothing, "h/help"),
     (
-        &[
-            "arch",
-            "gpu-architecture",
-            "code",
-            "gpu-code",
-            "gencode",
-            "generate-code",
-        ],
-        Value,
-        Architecture,
-    ),
-    (&["rdc", "relocatable-device-code"], Value, Relocatable),
-    (
-        &["use_fast_math"],
+        Makes(Mode::RealArchitectures),
         Nothing,
-        Device(&[
-            "-fgpu-approx-transcendentals",
-            "-fgpu-flush-denormals-to-zero",
-        ]),
-    ),
-    (&["fmad"], Value, Unless("-ffp-contract=off")),
-    (&["ftz"], Value, If("-fgpu-flush-denormals-to-zero")),
-    (&["prec-div"], Value, Met),
-    (&["prec-sqrt"], Value, Met),
-    (&["default-stream"], Value, DefaultStream),
-    (&["expt-relaxed-constexpr"], Nothing, Met),
-    (&["extended-lambda", "expt-extended-lambda"], Nothing, Met),
-    (&["restrict"], Nothing, Met),
-    (
-        &["maxrregcount"],
-        Value,
-        Ignored("registers are not limited"),
+        "code-ls/list-gpu-code",
     ),
     (
-        &["Xptxas", "ptxas-options"],
-        Value,
-        Ignored("device code is assembled when the program is run"),
+        Makes(Mode::VirtualArchitectures),
+        Nothing,
+        "arch-ls/list-gpu-arch",
     ),
     (
-        &["Xnvlink", "nvlink-options"],
+        NO_SUCH_FILE,
+        Nothing,
+        "cuda optix-ir ltoir m32 astoolspatch/compile-as-tools-patch",
+    ),
+    (Refused("start the program after the build"), Nothing, "run"),
+    (
+        Refused("start the program after the build"),
         Value,
+        "run-args",
+    ),
+    (
+        Refused("remove the files by hand"),
+        Nothing,
+        "clean/clean-targets",
+    ),
+    (
+        Refused("join objects with `ld -r`"),
+        Nothing,
+        "r/relocatable-link",
+    ),
+    (Output, Value, "o/output-file"),
+    (OutputFolder, Value, "odir/output-directory"),
+    (
+        Met,
+        Nothing,
+        "objtemp/objdir-as-tempdir allow-unsupported-compiler \
+         nohdinitlist/no-host-device-initializer-list \
+         nohdmoveforward/no-host-device-move-forward m64 lineinfo/generate-line-info restrict \
+         simt-only dlto/dlink-time-opt lto gen-opt-lto prune extra-device-vectorization \
+         no-compress compress-all reloc-ptx/relocatable-ptx concat skip-ptx-semantics-check \
+         jobserver noprof/dont-use-profile Wno-deprecated-gpu-targets \
+         err-no/display-error-number no-err-no/no-display-error-number \
+         src-in-ptx/source-in-ptx utf-8 forward-slash-prefix-opts use-local-env \
+         force-cl-env-setup no-align-double",
+    ),
+    (
+        DependenciesToo { own: false },
+        Nothing,
+        "MD/generate-dependencies-with-compile",
+    ),
+    (
+        DependenciesToo { own: true },
+        Nothing,
+        "MMD/generate-nonsystem-dependencies-with-compile",
+    ),
+    (DependencyFile, Value, "MF/dependency-output"),
+    (DependencyTarget, Value, "MT/dependency-target-name"),
+    (DependencyTargets, Nothing, "MP/generate-dependency-targets"),
+    (Language, Value, "x"),
+    (Include, List, "I/include-path"),
+    (All("-isystem"), List, "isystem/system-include"),
+    (All("-include"), List, "include/pre-include"),
+    (All("-D"), List, "D/define-macro"),
+    (All("-U"), List, "U/undefine-macro"),
+    (Link("-L"), List, "L/library-path"),
+    (Link("-l"), List, "l/library"),
+    (Cudart, Value, "cudart"),
+    (
+        Met,
+        Value,
+        "cudadevrt jtd/jump-table-density Ofc/Ofast-compile compress-mode \
+         static-global-template-stub device-entity-has-hidden-visibility t/threads j/jobs \
+         split-compile split-compile-extended dQ/version-ident brief-diag/brief-diagnostics \
+         idp/input-drive-prefix ddp/dependency-drive-prefix dp/drive-prefix",
+    ),
+    (
+        Ignored("libdevice is that of the toolkit folder"),
+        Value,
+        "ldir/libdevice-directory",
+    ),
+    (
+        Ignored("there is one target, x86-64"),
+        Value,
+        "target-dir/target-directory",
+    ),
+    (Options, List, "optf/options-file"),
+    (HostCompiler, Value, "ccbin/compiler-bindir"),
+    (Archiver, Value, "arbin/archiver-binary"),
+    (Compiler, List, "Xcompiler/compiler-options"),
+    (Linker, List, "Xlinker/linker-options"),
+    (ArchiverOptions, List, "Xarchive/archive-options"),
+    (
+        Ignored(AT_RUN),
+        List,
+        "Xptxas/ptxas-options Xnvprune/nvprune-options Xtileiras/tileiras-options \
+         Xfatbin/fatbinary-options",
+    ),
+    (
         Ignored("device code is linked by Superstep"),
-    ),
-    (&["dlto", "lto", "dlink-time-opt"], Nothing, Met),
-    (&["dopt", "device-optimization"], Value, Met),
-    (&["split-compile", "split-compile-extended"], Value, Met),
-    (&["extra-device-vectorization"], Nothing, Met),
-    (
-        &["ewp", "extensible-whole-program"],
-        Nothing,
-        Refused("device code is linked whole"),
-    ),
-    (&["Werror"], Value, Ignored(WARNINGS)),
-    (
-        &[
-            "Wno-deprecated-gpu-targets",
-            "Wno-deprecated-declarations",
-            "Wreorder",
-            "Wdefault-stream-launch",
-        ],
-        Nothing,
-        Met,
+        List,
+        "Xnvlink/nvlink-options",
     ),
     (
-        &["Wmissing-launch-bounds", "Wext-lambda-captures-this"],
-        Nothing,
-        Met,
+        Ignored(CLANG),
+        List,
+        "Xcicc/cicc-options opt-info/optimization-info",
     ),
+    (Frontend, List, "Xcudafe/cudafe-options"),
     (
-        &[
-            "diag-suppress",
-            "diag_suppress",
-            "diag-error",
-            "diag_error",
-            "diag-warn",
-            "diag_warn",
-        ],
-        Value,
-        Met,
-    ),
-    (&["Xcudafe"], Value, Met),
-    (
-        &[
-            "display-error-number",
-            "err-no",
-            "no-display-error-number",
-            "res-usage",
-            "resource-usage",
-        ],
-        Nothing,
-        Met,
-    ),
-    (
-        &[
-            "source-in-ptx",
-            "src-in-ptx",
-            "allow-unsupported-compiler",
-            "m64",
-            "objdir-as-tempdir",
-        ],
-        Nothing,
-        Met,
-    ),
-    (
-        &[
-            "keep",
-            "save-temps",
-            "no-host-device-initializer-list",
-            "no-host-device-move-forward",
-            "nodlink",
-        ],
-        Nothing,
-        Met,
-    ),
-    (
-        &[
-            "compress-mode",
-            "jump-table-density",
-            "device-entity-has-hidden-visibility",
-        ],
-        Value,
-        Met,
-    ),
-    (&["static-global-template-stub", "time"], Value, Met),
-    (
-        &["keep-dir", "machine", "t", "threads", "j", "jobs"],
-        Value,
-        Met,
-    ),
-    (
-        &["m32", "run", "cuda", "optix-ir", "ltoir"],
-        Nothing,
-        Refused("Superstep makes no such file"),
-    ),
-    (&["v", "verbose"], Nothing, Verbose),
-    (&["dryrun", "dry-run"], Nothing, DryRun),
-    (&["optf", "options-file"], Value, Options),
-    (
-        &[
-            "forward-unknown-to-host-compiler",
-            "forward-unknown-opts",
-            "forward-unknown-to-host-linker",
-        ],
-        Nothing,
         ForwardUnknown,
+        Nothing,
+        "forward-unknown-to-host-compiler forward-unknown-to-host-linker forward-unknown-opts",
     ),
+    (All("-std="), Value, "std"),
+    (Host("-O"), Value, "O/optimize"),
+    (Host("-g"), Nothing, "g/debug"),
+    (Host("-pg"), Nothing, "pg/profile"),
+    (Host("-fno-exceptions"), Nothing, "noeh/no-exceptions"),
+    (All("-ftemplate-depth="), Value, "ftemplate-depth"),
+    (
+        All("-ftemplate-backtrace-limit="),
+        Value,
+        "ftemplate-backtrace-limit",
+    ),
+    (Host("-frandom-seed="), Value, "frandom-seed"),
+    (Ignored(WARNINGS), Value, "fmax-errors"),
+    (
+        Cuda("-D__CUDACC_RELAXED_CONSTEXPR__"),
+        Nothing,
+        "expt-relaxed-constexpr",
+    ),
+    (
+        Cuda("-D__CUDACC_EXTENDED_LAMBDA__"),
+        Nothing,
+        "extended-lambda expt-extended-lambda",
+    ),
+    (DefaultStream, Value, "default-stream"),
+    (Machine, Value, "m/machine"),
+    (
+        Architecture,
+        Value,
+        "arch/gpu-architecture gencode/generate-code",
+    ),
+    (Met, List, "code/gpu-code diag-suppress diag_suppress"),
+    (Relocatable, Value, "rdc/relocatable-device-code"),
+    (
+        Cuda("-D__CUDACC_EWP__"),
+        Nothing,
+        "ewp/extensible-whole-program",
+    ),
+    (DeviceDebug, Nothing, "G/device-debug"),
+    (DeviceOptimization, Value, "dopt"),
+    (FastMath, Nothing, "use_fast_math"),
+    (Switch(Arithmetic::Fused), Value, "fmad"),
+    (Switch(Arithmetic::Flushed), Value, "ftz"),
+    (Switch(Arithmetic::ExactDivision), Value, "prec-div"),
+    (Switch(Arithmetic::ExactRoot), Value, "prec-sqrt"),
+    (Ignored("registers are not limited"), Value, "maxrregcount"),
+    (Ignored("all kernels are compiled"), List, "e/entries"),
+    (
+        Ignored("unused device functions are left out"),
+        Nothing,
+        "keep-device-functions",
+    ),
+    (
+        Ignored("device code has no stack canaries"),
+        Value,
+        "device-stack-protector",
+    ),
+    (
+        Ignored("device code is not made for compute-sanitizer"),
+        Value,
+        "fdevice-sanitize",
+    ),
+    (
+        Refused("Clang has no tile kernels"),
+        Nothing,
+        "enable-tile tile-only",
+    ),
+    (NoDeviceLink, Nothing, "nodlink/no-device-link"),
+    (Verbose, Nothing, "v/verbose"),
+    (DryRun, Nothing, "dryrun dry-run"),
+    (Ignored(INTERMEDIATE), Nothing, "keep save-temps"),
+    (Ignored(INTERMEDIATE), Value, "keep-dir"),
+    (Ignored(TIMES), Value, "time fdevice-time-trace"),
+    (Ignored(AT_RUN), Nothing, "res-usage/resource-usage"),
+    (
+        Ignored("the linker's own script is used"),
+        Value,
+        "hls/host-linker-script",
+    ),
+    (
+        Ignored("the linker's own script is used"),
+        Nothing,
+        "aug-hls/augment-host-linker-script",
+    ),
+    (All("-w"), Nothing, "w/disable-warnings"),
+    (
+        Ignored(WARNINGS),
+        List,
+        "Werror diag-warn diag_warn diag-error diag_error",
+    ),
+    (
+        Host("-Wno-deprecated-declarations"),
+        Nothing,
+        "Wno-deprecated-declarations",
+    ),
+    (Host("-Wreorder"), Nothing, "Wreorder"),
+    (Host("-Wconversion"), Nothing, "Wconversion"),
+    (
+        Ignored(WARNINGS),
+        Nothing,
+        "Wdefault-stream-launch Wmissing-launch-bounds Wext-lambda-captures-this",
+    ),
+    (Ignored("q++ is not called"), Value, "qpp-config"),
 ];
 
-/// The meaning of a flag without its hyphens, and the value that stands in the same word.
+/// The flags of the table with their names.
+fn flags() -> impl Iterator<Item = (&'static str, Takes, Meaning)> {
+    (FLAGS.iter()).flat_map(|&(meaning, takes, flags)| {
+        flags
+            .split_whitespace()
+            .map(move |names| (names, takes, meaning))
+    })
+}
+
+/// The meaning of a flag without its hyphens, and the value in the same word.
 pub(super) fn look_up(flag: &str) -> Option<(Meaning, Takes, Option<String>)> {
+    let find = |name: &str| flags().find(|(names, ..)| names.split('/').any(|one| one == name));
     let (name, value) = match flag.split_once('=') {
         Some((name, value)) => (name, Some(value.to_owned())),
         None => (flag, None),
     };
-    let exact = FLAGS
-        .iter()
-        .find(|(names, takes, _)| names.contains(&name) && (value.is_none() || *takes != Nothing));
-    if let Some(&(_, takes, meaning)) = exact {
+    if let Some((_, takes, meaning)) = find(name)
+        && (value.is_none() || takes != Nothing)
+    {
         return Some((meaning, takes, value));
     }
     let (letter, rest) = flag.split_at_checked(1)?;
-    let attached = FLAGS
-        .iter()
-        .find(|(names, takes, _)| *takes == Attached && names.contains(&letter));
-    attached.map(|&(_, takes, meaning)| (meaning, takes, Some(rest.to_owned())))
+    let (_, takes, meaning) = find(letter)?;
+    let follows = match (takes, meaning) {
+        (Nothing, _) => false,
+        // Flags of other compilers begin with these letters.
+        (_, Machine) => rest == "32",
+        (_, Met | Ignored(_)) => rest.bytes().all(|digit| digit.is_ascii_digit()),
+        _ => true,
+    };
+    follows.then(|| (meaning, takes, Some(rest.to_owned())))
+}
+
+/// What `--help` prints.
+pub(super) fn help() -> String {
+    let mut text = String::from(
+        "Usage  : nvcc [options] <inputfile>\n\nSuperstep stands in for nvcc, with Clang. Options:\n",
+    );
+    let mut flags: Vec<_> = flags().collect();
+    flags.sort_by_key(|(names, ..)| names.to_ascii_lowercase());
+    for (names, takes, meaning) in flags {
+        let (short, long) = names.split_once('/').unwrap_or((names, names));
+        let value = match takes {
+            Nothing => "",
+            Value => " <value>",
+            List => " <value>,...",
+        };
+        let note = match meaning {
+            Ignored(why) => format!("   ignored: {why}"),
+            Refused(why) => format!("   not supported: {why}"),
+            _ => String::new(),
+        };
+        text.push_str(&format!("--{long}{value} (-{short}){note}\n"));
+    }
+    text
 }
 
 #[cfg(test)]
@@ -318,13 +422,24 @@ mod tests {
 
     #[test]
     fn every_name_stands_in_the_table_once() {
-        let mut names: Vec<&str> = FLAGS
-            .iter()
-            .flat_map(|(names, ..)| names.iter().copied())
-            .collect();
+        let mut names: Vec<&str> = flags().flat_map(|(names, ..)| names.split('/')).collect();
         names.sort_unstable();
         let all = names.len();
         names.dedup();
         assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn values_follow_flags_of_one_letter_directly() {
+        let value = |flag| look_up(flag).map(|(_, _, value)| value);
+        for flag in ["t4", "t=4", "threads=4"] {
+            assert_eq!(value(flag), Some(Some("4".into())), "{flag}");
+        }
+        assert_eq!(value("threads"), Some(None));
+        assert_eq!(value("oapp"), Some(Some("app".into())));
+        assert_eq!(value("odir=d"), Some(Some("d".into())));
+        for unknown in ["threads4", "tidy", "march=native", "mavx2", "export", "c=1"] {
+            assert_eq!(value(unknown), None, "{unknown}");
+        }
     }
 }

@@ -8,15 +8,17 @@ mod call;
 mod closed;
 mod flags;
 mod toolkit;
+mod words;
 
 use std::path::PathBuf;
 
 pub use toolkit::{Toolkit, arch_wanted};
 
 use crate::compile::{BuildError, BuildOptions, Builder};
-use asked::{Asked, words};
+use asked::Asked;
 use call::Call;
 use flags::Mode;
+use words::words;
 
 /// What the stand-in works with.
 pub struct Nvcc {
@@ -73,8 +75,8 @@ pub fn run(
         variable("NVCC_APPEND_FLAGS"),
     ];
     let asked = Asked::parse(arguments.concat()).map_err(Failure::Fatal)?;
-    if asked.mode == Mode::Version {
-        println!("{}", nvcc.banner());
+    if let Some(text) = nvcc.answer(asked.mode) {
+        println!("{text}");
         return Ok(());
     }
     let folder =
@@ -111,6 +113,23 @@ fn failed(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Failur
 }
 
 impl Nvcc {
+    /// What is asked for without anything to compile.
+    fn answer(&self, mode: Mode) -> Option<String> {
+        let major = self.version.split('.').next().unwrap_or_default();
+        let list = |form: fn(u32) -> String| {
+            let architectures = architectures(major).map(form);
+            architectures.collect::<Vec<_>>().join("\n")
+        };
+        Some(match mode {
+            Mode::Version => self.banner(),
+            Mode::Help => flags::help(),
+            Mode::RealArchitectures => list(|number| format!("sm_{number}")),
+            Mode::VirtualArchitectures => list(|number| format!("compute_{number}")),
+            Mode::Architectures => list(|number| format!("arch=compute_{number},code=sm_{number}")),
+            _ => return None,
+        })
+    }
+
     /// What `nvcc --version` prints. CMake takes vendor and version from it.
     fn banner(&self) -> String {
         let release = self
@@ -138,7 +157,7 @@ impl Nvcc {
         eprintln!("#$ clang -arch compute_{arch}");
         if matches!(asked.mode, Mode::Link | Mode::SharedLibrary) {
             let output = asked.output.clone().unwrap_or_else(|| "a.out".into());
-            let runtime = runtime_libraries().join(" ");
+            let runtime = runtime_libraries(asked).collect::<Vec<_>>().join(" ");
             let linker = self.clangxx.display();
             eprintln!(
                 "#$ \"{linker}\" -o \"{}\" {libraries} {runtime}",
@@ -148,12 +167,18 @@ impl Nvcc {
     }
 }
 
-fn runtime_libraries() -> [&'static str; 5] {
-    [
-        "-lcudadevrt",
-        "-lcudart_static",
-        "-lrt",
-        "-lpthread",
-        "-ldl",
-    ]
+/// The architectures that the nvcc of a toolkit compiles for.
+fn architectures(toolkit_major: &str) -> impl Iterator<Item = u32> {
+    const OF_12: &[u32] = &[
+        50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121,
+    ];
+    const OF_13: &[u32] = &[75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121];
+    let list = if toolkit_major == "12" { OF_12 } else { OF_13 };
+    list.iter().copied()
+}
+
+fn runtime_libraries(asked: &Asked) -> impl Iterator<Item = &'static str> {
+    let cudart = (!asked.no_cudart).then_some("-lcudart_static");
+    let system = ["-lrt", "-lpthread", "-ldl"];
+    ["-lcudadevrt"].into_iter().chain(cudart).chain(system)
 }

@@ -1,6 +1,14 @@
 /* Stands before OpenMP's header where a program is compiled without OpenMP: on one thread, with its pragmas ignored. */
 #ifdef _OPENMP
+#ifdef __CUDA_ARCH__
+/* Device code is compiled without OpenMP but with its macro, as by nvcc; a part of the header would need the pragmas then. */
+#pragma push_macro("_OPENMP")
+#undef _OPENMP
 #include_next <omp.h>
+#pragma pop_macro("_OPENMP")
+#else
+#include_next <omp.h>
+#endif
 #else
 #ifndef SUPERSTEP_OMP_H
 #define SUPERSTEP_OMP_H

@@ -5,7 +5,7 @@
 //! DIR/superstep-bench                             what measures on that machine, where it was built
 //! DIR/superstep-parquet                           what writes Parquet, where it was built
 //! DIR/bundle.json                                 what was built, and how
-//! DIR/programs/<benchmark>/{native,traced,counted}  start scripts; and `plain` and `unfused`, with --plain
+//! DIR/programs/<benchmark>/{native,traced,counted}  start scripts; with --nvcc also `unfused`, and `nvcc.json`
 //! DIR/programs/<benchmark>/recording              what records, for --verify-in-situ
 //! DIR/programs/<benchmark>/{built,modules}/        the executable that they start, and what it loads for each
 //! DIR/lib/                                        runtime libraries, and those of the programs
@@ -27,7 +27,7 @@ pub use write::{BundledProgram, Parts, Programs, traced_programs, write};
 
 use crate::session::SourceHashes;
 use superstep_build::bail;
-use superstep_build::compile::{Executables, Plain, ProbedExecutables};
+use superstep_build::compile::{Executables, ProbedExecutables, Reference};
 use superstep_build::failure::Failure;
 
 /// What a bundle says about itself, in `bundle.json`.
@@ -44,15 +44,18 @@ pub struct BundleInfo {
     pub protocol: Protocol,
     /// Its benchmarks, in the suite's order.
     pub benchmarks: Vec<String>,
-    /// Why stock Clang cannot build a benchmark, by its name, in a bundle that was made with `--plain`.
+    /// Why nvcc cannot build a benchmark, by its name, in a bundle that was made with `--nvcc`.
     #[serde(default)]
-    pub not_plain: BTreeMap<String, String>,
+    pub no_reference: BTreeMap<String, String>,
     /// SHA-256 of each benchmark's source files, by benchmark and path.
     #[serde(default)]
     pub sources: BTreeMap<String, SourceHashes>,
 }
 
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// How nvcc builds a program, in its folder.
+const RECIPE: &str = "nvcc.json";
 
 #[derive(Debug, Clone)]
 pub struct Bundle {
@@ -100,10 +103,6 @@ impl Bundle {
         self.folder.join("suites").join(&self.info.suite)
     }
 
-    pub fn golden(&self) -> PathBuf {
-        self.folder.join("golden")
-    }
-
     /// Folder that stands in for the suite's data.
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
@@ -141,13 +140,13 @@ impl Bundle {
             recording: find("recording").ok(),
             traced: find("traced")?,
             counted: find("counted")?,
-            plain: match (self.info.not_plain.get(benchmark), find("plain")) {
-                (Some(why), _) => Plain::Refused(why.clone()),
-                (None, Ok(plain)) => Plain::Built {
-                    plain,
+            reference: match (self.info.no_reference.get(benchmark), find(RECIPE)) {
+                (Some(why), _) => Reference::Refused(why.clone()),
+                (None, Ok(recipe)) => Reference::Recipe {
+                    recipe,
                     native: find("unfused")?,
                 },
-                (None, Err(_)) => Plain::NotBuilt,
+                (None, Err(_)) => Reference::NotBuilt,
             },
             sources: None,
         })
@@ -178,7 +177,7 @@ pub mod tests {
             llvm: "22".into(),
             protocol: Protocol::Thesis,
             benchmarks: vec!["a".into()],
-            not_plain: BTreeMap::new(),
+            no_reference: BTreeMap::new(),
             sources: BTreeMap::new(),
         };
         let text = serde_json::to_string(&info).unwrap();

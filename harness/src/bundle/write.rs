@@ -6,25 +6,27 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use superstep_build::bail;
-use superstep_build::compile::{self, Executables, Plain, Program, Supplier, hash};
+use superstep_build::compile::{self, Executables, Program, Reference, Supplier, hash};
 use superstep_build::failure::Failure;
 use superstep_build::inputs::{InputPlace, find_input};
 use superstep_build::manifest::{Benchmark, Language, Suite};
 use superstep_build::probe::Probe;
 use superstep_trace::Backend;
 
-use super::{BundleInfo, SCHEMA_VERSION};
+use super::{BundleInfo, RECIPE, SCHEMA_VERSION};
 use crate::results::write_json;
 use crate::session::{Session, SourceHashes};
 use crate::sizes::size;
-use crate::suite::golden_file;
+use crate::suite::{golden_file, golden_folder};
 
 #[derive(Debug, Default)]
 pub struct Programs {
     /// What starts them, by the names that they get.
     pub files: BTreeMap<String, PathBuf>,
-    /// Why stock Clang cannot build it, where that was asked for.
-    pub not_plain: Option<String>,
+    /// How nvcc builds it, where that was asked for.
+    pub recipe: Option<PathBuf>,
+    /// Why nvcc cannot build it.
+    pub no_reference: Option<String>,
 }
 
 /// The executables that a suite runs.
@@ -37,16 +39,19 @@ pub fn traced_programs(executables: Executables) -> Programs {
     if let Some(recording) = executables.recording {
         files.insert("recording".to_owned(), recording);
     }
-    let not_plain = match executables.plain {
-        Plain::NotBuilt => None,
-        Plain::Refused(why) => Some(why),
-        Plain::Built { plain, native } => {
-            files.insert("plain".to_owned(), plain);
+    let (recipe, no_reference) = match executables.reference {
+        Reference::NotBuilt => (None, None),
+        Reference::Refused(why) => (None, Some(why)),
+        Reference::Recipe { recipe, native } => {
             files.insert("unfused".to_owned(), native);
-            None
+            (Some(recipe), None)
         }
     };
-    Programs { files, not_plain }
+    Programs {
+        files,
+        recipe,
+        no_reference,
+    }
 }
 
 /// A program with the files that go into the bundle.
@@ -96,6 +101,9 @@ fn executables(folder: &Path, parts: &Parts<'_>, one: &BundledProgram<'_>) -> Re
         let at = executables.iter().position(|other| *other == executable);
         let executable = &names[at.unwrap_or(0)];
         builder.place(start, executable, &place, name, "../../lib")?;
+    }
+    if let Some(recipe) = &one.executables.recipe {
+        copy(recipe, &place.join(RECIPE), None)?;
     }
     Ok(())
 }
@@ -244,8 +252,8 @@ fn write_info(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
         llvm: parts.session.identity()?.llvm,
         protocol: options.protocol,
         benchmarks: programs.clone().map(names).collect(),
-        not_plain: (programs.clone())
-            .filter_map(|one| Some((names(one), one.executables.not_plain.clone()?)))
+        no_reference: (programs.clone())
+            .filter_map(|one| Some((names(one), one.executables.no_reference.clone()?)))
             .collect(),
         sources: programs
             .map(|one| (names(one), one.sources.clone()))
@@ -277,7 +285,7 @@ fn clear(folder: &Path) -> Result<(), Failure> {
 
 fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let suite = parts.suite;
-    let golden = parts.session.golden_folder(suite);
+    let golden = golden_folder(suite);
     let place = folder.join("suites").join(&suite.name);
     let of_suite = |name: &Path| copy(&suite.folder.join(name), &place.join(name), None);
     of_suite(Path::new("suite.yaml"))?;
@@ -293,16 +301,10 @@ fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
                 input.sources.shipped.as_deref().map_or(Ok(()), of_suite)?;
             }
             let backend = parts.session.build.backend;
-            let file =
-                |golden: &Path| golden_file(&golden.join(&suite.name), name, size_name, backend);
-            let from = golden.as_deref().map(file);
-            if let Some((from, file)) = from
-                .as_deref()
-                .and_then(|path| Some((path, path.file_name()?)))
-                && from.is_file()
-            {
+            let from = golden_file(&golden, name, size_name, backend);
+            if let Some(file) = from.file_name().filter(|_| from.is_file()) {
                 let to = folder.join("golden").join(&suite.name).join(file);
-                copy(from, &to, None)?;
+                copy(&from, &to, None)?;
             }
         }
     }

@@ -167,7 +167,7 @@ fn build_programs<'a>(
             let native = ("native".to_owned(), built.native);
             Programs {
                 files: [native, (name.clone(), built.probed)].into(),
-                not_plain: None,
+                ..Programs::default()
             }
         };
         let built = session.build_probed(fetched, probe)?.into_iter();

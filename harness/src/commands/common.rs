@@ -111,9 +111,10 @@ pub struct BuildArgs {
     /// Accept inline PTX whose accesses cannot be read from its text. It is not traced; the result says how much there is.
     #[arg(long)]
     pub allow_opaque_asm: bool,
-    /// Also build each program with stock Clang, one command per file, and compare the untraced program with it (CUDA backend).
+    /// Also build each program with nvcc, on the machine that runs it, and compare what the untraced program prints and writes (CUDA
+    /// backend).
     #[arg(long)]
-    pub plain: bool,
+    pub nvcc: bool,
     /// Where in the compilation the instrumentation is inserted.
     #[arg(long, value_enum, default_value_t)]
     pub at: PositionChoice,
@@ -295,7 +296,7 @@ impl BuildArgs {
             gpu_archs: target.gpu_archs,
             strict: self.strict,
             allow_opaque_asm: self.allow_opaque_asm,
-            plain: self.plain,
+            reference: self.nvcc,
             position: self.at.position(),
             protocol,
             ..BuildOptions::new(target.backend)

@@ -35,8 +35,7 @@ use clap::{Parser, Subcommand};
 use superstep_build::failure::Failure;
 use superstep_build::{exit_code, interrupt};
 
-pub use common::{FetchArgs, start_workers};
-pub use programs::ProgramArgs;
+pub use common::FetchArgs;
 pub use view::print;
 
 use crate::results::Color;

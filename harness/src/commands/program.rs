@@ -11,7 +11,7 @@ use super::running::ReportedRunArgs;
 use super::source::SourceArgs;
 use super::view::print_lines;
 use crate::results::{Color, MessageFormat};
-use crate::suite::{SuiteOptions, SuiteRun};
+use crate::suite::{SuiteOptions, SuiteRun, golden_folder};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -47,9 +47,8 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     start_workers(args.build.jobs)?;
     let execute = &args.run.execute;
     let session = session(None, &args.build, &args.fetch, execute, args.run.in_situ)?;
-    let golden = session.golden_folder(&asked.suite);
     let options = SuiteOptions {
-        golden: golden.filter(|_| is_manifest),
+        golden: is_manifest.then(|| golden_folder(&asked.suite)),
         ..args.run.options(&session)?
     };
     let fetched = session.fetch(&asked.suite, &asked.choice)?;

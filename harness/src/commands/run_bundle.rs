@@ -9,7 +9,7 @@ use super::running::ReportedRunArgs;
 use crate::bundle::Bundle;
 use crate::results::Color;
 use crate::session::Session;
-use crate::suite::{SuiteOptions, SuiteRun};
+use crate::suite::{SuiteOptions, SuiteRun, golden_folder};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -34,7 +34,7 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     args.run.in_situ.apply(&mut session)?;
     let suite = session.suite("")?;
     let options = SuiteOptions {
-        golden: session.golden_folder(&suite),
+        golden: Some(golden_folder(&suite)),
         bless: args.bless,
         ..args.run.options(&session)?
     };

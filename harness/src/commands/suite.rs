@@ -6,7 +6,7 @@ use serde_json::json;
 use superstep_build::compile::PruneLimits;
 use superstep_build::failure::Failure;
 use superstep_build::probe::Probe;
-use superstep_build::{bail, exit_code, interrupt};
+use superstep_build::{exit_code, interrupt};
 use superstep_report::RunSummary;
 use superstep_report::probes::FOLDER;
 
@@ -16,7 +16,7 @@ use super::view::{print, print_lines};
 use crate::probe::{RunOptions, measure, parameters, run_text, write_study};
 use crate::results::{Color, MessageFormat, RunFolder};
 use crate::session::{Fetched, Session};
-use crate::suite::{SuiteOptions, SuiteRun, redraw};
+use crate::suite::{SuiteOptions, SuiteRun, golden_folder, redraw};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -53,17 +53,10 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     }
     let suite = session.suite(args.suite.as_deref().unwrap_or_default())?;
     let options = SuiteOptions {
-        golden: session.golden_folder(&suite),
+        golden: Some(golden_folder(&suite)),
         bless: args.bless,
         ..args.run.options(&session)?
     };
-    if options.golden.is_none() && (options.bless || options.running.require_golden) {
-        bail!(
-            Usage,
-            "{} has no place for golden results: put the folder into one called `suites`; they are kept in `golden` beside that",
-            suite.folder.display()
-        );
-    }
     if !args.probe.is_empty() {
         args.run.execute.record.whole_launches()?;
     }

@@ -8,4 +8,4 @@ mod study;
 pub use overhead::run_text;
 use overhead::write_run;
 pub use run::{ProbeRun, RunOptions, measure, parameters};
-pub use study::{as_text, write_found, write_page, write_study};
+pub use study::{write_found, write_page, write_study};

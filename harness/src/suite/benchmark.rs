@@ -4,24 +4,24 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use superstep_analysis::Analysis;
 use superstep_report::run_summary::{
     BenchmarkSummary, Check, InputRecord, KernelTime, OpaqueSummary, Same, Status,
 };
-use superstep_trace::{Capture, Proof};
+use superstep_trace::Capture;
 
 use super::execute::{Case, Kind, Run};
+use super::processes;
 use super::{SuiteRun, analyse, failed, golden_file, repeat};
 use crate::capture;
 use crate::results::Step;
-use crate::verify::{self, CaptureScan, Golden, Totals, Unstable, Unsteady};
+use crate::verify::{self, CaptureScan, Golden, Order, Totals};
 use superstep_build::bail;
-use superstep_build::compile::{Executables, Plain};
+use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::Origin;
 
 /// Runs that are made to see whether a program differs from itself, where a traced run differs.
-const MORE_RUNS: u32 = 3;
+pub(super) const MORE_RUNS: u32 = 3;
 
 /// Runs, verifies and analyses one benchmark. Returns its record and the name of the device.
 pub(super) fn run(
@@ -73,6 +73,12 @@ pub(super) struct Runs {
     pub counted: Run,
 }
 
+impl Runs {
+    pub(super) fn all(&self) -> [&Run; 3] {
+        [&self.native, &self.traced, &self.counted]
+    }
+}
+
 impl One<'_> {
     pub(super) fn step(&self, what: &str, capture: Option<&Capture>) -> Step {
         let name = &self.case.benchmark.name;
@@ -113,7 +119,7 @@ impl One<'_> {
         self.record.capture_bytes = Some(capture.stored_bytes().map_err(capture::failure)?);
         let totals = {
             let _step = self.step("verification", Some(&capture));
-            self.verify_capture(&capture, &runs.counted, place)?
+            self.verify_capture(&capture, runs, place)?
         };
         if self.suite.options.running.require_golden {
             self.add_checks(verify::require_golden(&self.record.verification));
@@ -143,10 +149,25 @@ impl One<'_> {
         drop(step);
         self.record.seconds.analysis = Some(begin.elapsed().as_secs_f64());
         if self.suite.options.verify_in_situ {
-            let check = self.verify_in_situ(&analysis, &capture, &runs.native, place)?;
+            let check = self.verify_in_situ(&analysis, &capture, runs, place)?;
             self.add_checks(check);
         }
+        self.explain_order(runs.order());
         Ok(())
+    }
+
+    /// Says of digests that differ that those of launches in another order do.
+    fn explain_order(&mut self, order: Order) {
+        let digests = ["golden", "repeats-agree"];
+        let checks = self.record.verification.iter_mut();
+        let differ = checks
+            .filter(|check| check.failed() && digests.contains(&check.check.as_str()))
+            .filter(|_| order != Order::Fixed);
+        for check in differ {
+            check.detail.push_str(&format!(
+                "; {order}, and with it the numbers of streams and allocations; `same: counts` in the manifest leaves them out"
+            ));
+        }
     }
 
     fn execute(&mut self, capture_folder: &Path) -> Result<Runs, Failure> {
@@ -162,18 +183,11 @@ impl One<'_> {
         if let Ok(summary) = &native.summary {
             self.device = Some(summary.device.name.clone());
         }
-        let checks = case.output_checks();
-        match &executables.plain {
-            Plain::NotBuilt => {}
-            Plain::Refused(why) => self.add_checks([verify::no_plain_build(why)]),
-            Plain::Built { plain, native } => {
-                let _step = self.step("run of stock Clang's build", None);
-                let plain = case.execute(Kind::Plain, plain, &place, None)?;
-                let native = case.execute(Kind::Unfused, native, &place, None)?;
-                let equal = verify::plain_build_equal(&plain.files, &native.files, &checks);
-                self.add_checks([equal]);
-            }
-        }
+        let compared = {
+            let _step = self.step("run of nvcc's build", None);
+            self.suite.references.compare(case, executables, &place)?
+        };
+        self.add_checks(compared);
         let traced = {
             let what = format!("{}: traced run", case.benchmark.name);
             let _step = (self.suite.session.reporter).run_step(what, capture_folder);
@@ -197,6 +211,7 @@ impl One<'_> {
         for run in [&native, &traced, &counted] {
             self.add_checks(verify::check_runtime(run.files.name, &run.summary));
         }
+        self.add_checks(processes::early_ends(&traced.early));
         Ok(Runs {
             native,
             traced,
@@ -210,53 +225,6 @@ impl One<'_> {
         run.ended_well(self.case)
     }
 
-    /// Holds other runs against the untraced one. Where they differ, more untraced runs show whether the program does so by itself.
-    fn outputs_equal(
-        &self,
-        native: &Run,
-        others: [&Run; 2],
-        place: &Path,
-    ) -> Result<Vec<Check>, Failure> {
-        let checks = self.case.output_checks();
-        let mut unstable = Unstable::default();
-        let mut number = 0;
-        loop {
-            number += 1;
-            let compare = |run: &&Run| unstable.outputs_equal(&native.files, &run.files, &checks);
-            let results: Vec<Check> = others.iter().map(compare).collect();
-            if number > MORE_RUNS || results.iter().all(|check| check.ok) {
-                return Ok(results);
-            }
-            let again = self.again(Kind::Native, &self.executables.native, number, place)?;
-            unstable.add(&native.files, &again.files, &checks);
-        }
-    }
-
-    /// Holds the capture against the counting run, and where they differ this against more of its kind.
-    fn counts_equal(
-        &self,
-        scan: &CaptureScan,
-        counted: &Run,
-        place: &Path,
-    ) -> Result<Check, Failure> {
-        let counts = |run: &Run| run.summary.as_ref().ok()?.counts.clone();
-        let (first, same) = (counts(counted), self.record.same());
-        let mut unsteady = Unsteady::default();
-        let mut number = 0;
-        loop {
-            number += 1;
-            let check = unsteady.counts_equal(scan, first.as_deref(), same);
-            let Some(first) = first
-                .as_deref()
-                .filter(|_| !check.ok && number <= MORE_RUNS)
-            else {
-                return Ok(check);
-            };
-            let again = self.again(Kind::Counted, &self.executables.counted, number, place)?;
-            unsteady.add(first, counts(&again).as_deref().unwrap_or_default());
-        }
-    }
-
     /// What two runs of the program have in common that a run in situ can tell.
     fn comparable(&self) -> Same {
         match self.record.in_situ {
@@ -265,88 +233,10 @@ impl One<'_> {
         }
     }
 
-    /// Runs the program once more with a trace, which is not kept, and holds the sums against it.
-    fn verify_in_situ(
-        &self,
-        added_up: &Analysis,
-        capture: &Capture,
-        native: &Run,
-        place: &Path,
-    ) -> Result<Vec<Check>, Failure> {
-        let Some(program) = &self.executables.recording else {
-            bail!(
-                Usage,
-                "failed to verify {}: the bundle has no program that records; build it again with --in-situ --verify-in-situ",
-                self.record.name
-            );
-        };
-        let waits_for_grid = (capture.sites().iter()).any(|site| site.proof == Proof::GridBarrier);
-        let is_steady = self.record.same() == Same::Digests && !waits_for_grid;
-        let (mut results, traced) = self.record_and_analyse(program, native, place)?;
-        let equal = match is_steady {
-            true => verify::in_situ_equal(added_up, &traced, capture.sites()),
-            false => {
-                let place = place.join("recorded-again");
-                let (more, again) = self.record_and_analyse(program, native, &place)?;
-                results.extend(more);
-                verify::in_situ_between(added_up, [&traced, &again], capture.sites())
-            }
-        };
-        results.push(equal);
-        Ok(results)
-    }
-
-    /// Runs the program with a trace, which is not kept: the checks of the run, and its analysis.
-    fn record_and_analyse(
-        &self,
-        program: &Path,
-        native: &Run,
-        place: &Path,
-    ) -> Result<(Vec<Check>, Analysis), Failure> {
-        let folder = place.join(Kind::Recorded.name()).join("capture");
-        let recorded = {
-            let _step = self.step("recorded run", None);
-            (self.case).execute(Kind::Recorded, program, place, Some(&folder))?
-        };
-        recorded.ended_well(self.case)?;
-        let checks = self.case.output_checks();
-        let mut results = vec![verify::outputs_equal(
-            &native.files,
-            &recorded.files,
-            &checks,
-        )];
-        results.extend(verify::check_runtime(
-            recorded.files.name,
-            &recorded.summary,
-        ));
-        let trace = capture::open(&folder)?;
-        results.push(verify::capture_complete(&trace));
-        let _step = self.step("comparison with the trace", Some(&trace));
-        let options = &self.suite.options.analysis;
-        let traced = analyse::communication(&trace, &folder, options)?;
-        drop(trace);
-        fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
-        Ok((results, traced))
-    }
-
-    /// Another run of a variant.
-    fn again(&self, kind: Kind, program: &Path, number: u32, place: &Path) -> Result<Run, Failure> {
-        let name = match kind {
-            Kind::Native => "untraced",
-            _ => "counting",
-        };
-        let what = format!("{name} run once more, since results differ");
-        let _step = self.step(&what, None);
-        let place = place.join(format!("again-{number}"));
-        let run = self.case.execute(kind, program, &place, None)?;
-        run.ended_well(self.case)?;
-        Ok(run)
-    }
-
     fn verify_capture(
         &mut self,
         capture: &Capture,
-        counted: &Run,
+        runs: &Runs,
         place: &Path,
     ) -> Result<Totals, Failure> {
         let sites = capture.sites();
@@ -355,7 +245,7 @@ impl One<'_> {
         }
         let scan = verify::scan(capture).map_err(capture::failure)?;
         self.check_capture(capture, &scan);
-        let equal = self.counts_equal(&scan, counted, place)?;
+        let equal = self.counts_equal(&scan, runs, place)?;
         self.add_checks([equal]);
         let totals = verify::totals(&scan);
         match self.check_selection(capture, &scan)? {
@@ -431,8 +321,7 @@ impl One<'_> {
         };
         let now = Golden::new(scan, totals, build, &self.record.inputs, same);
         let summary = &suite.progress.summary;
-        let folder = folder.join(&suite.suite.name);
-        let path = golden_file(&folder, name, &summary.size, summary.backend);
+        let path = golden_file(folder, name, &summary.size, summary.backend);
         if suite.options.bless && !self.record.verification.iter().any(Check::failed) {
             now.write(&path)?;
         }

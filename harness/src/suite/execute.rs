@@ -11,7 +11,7 @@ use superstep_report::run_summary::Same;
 
 use super::Execution;
 use super::options::default_memory_limit_bytes;
-use super::processes::{self, ProcessRun};
+use super::processes::{self, EarlyEnd, ProcessRun};
 use crate::results::write_json;
 use crate::session::SourceHashes;
 use crate::verify::{RunFiles, read_text};
@@ -26,8 +26,8 @@ pub const PROTOCOL: &str = "SUPERSTEP_PROTOCOL";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// As stock Clang builds it, without fused multiplications.
-    Plain,
+    /// As nvcc builds it, without fused multiplications.
+    Nvcc,
     /// Without probes and without fused multiplications, to compare with that.
     Unfused,
     Native,
@@ -44,7 +44,7 @@ impl Kind {
     /// Name of the run's folder, and in messages.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Plain => "plain",
+            Kind::Nvcc => "nvcc",
             Kind::Unfused => "unfused",
             Kind::Native => "native",
             Kind::Traced => "traced",
@@ -63,6 +63,7 @@ pub struct Run {
     pub summary: Result<Summary, String>,
     /// Those that launched kernels, where there are several.
     pub processes: Vec<ProcessRun>,
+    pub early: Vec<EarlyEnd>,
     pub inputs: Vec<InputUsed>,
     stderr: PathBuf,
 }
@@ -171,7 +172,8 @@ impl Case<'_> {
             // A program may have removed its input itself.
             let _ = fs::remove_file(work.join(&input.name));
         }
-        let left = processes::collect(&place, capture)?;
+        let is_over = matches!(outcome.end, End::Exited(_));
+        let left = processes::collect(&place, capture, is_over)?;
         Ok(Run {
             files: RunFiles {
                 any_order: !left.processes.is_empty(),
@@ -182,6 +184,7 @@ impl Case<'_> {
             },
             summary: left.summary,
             processes: left.processes,
+            early: left.early,
             outcome,
             inputs,
             stderr: spec.stderr,

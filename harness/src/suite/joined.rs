@@ -1,5 +1,6 @@
 //! A program of which several processes launched kernels: each is verified and analysed, and one result joins them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -14,7 +15,7 @@ use super::benchmark::{One, Runs};
 use super::processes::ProcessRun;
 use super::{analyse, execute::Run};
 use crate::capture;
-use crate::verify::{self, Totals, Unsteady};
+use crate::verify::{self, Order, Totals, Unsteady};
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
@@ -34,7 +35,6 @@ impl<'a> One<'a> {
                 "failed to run {name} with {option}: several of its processes launch kernels, and only runs of one process are compared so; leave {option} out"
             );
         }
-        self.add_checks([same_number(runs)]);
         let captures: Vec<Capture> = (runs.traced.processes.iter())
             .map(|process| capture::open(process.capture.as_deref().unwrap_or(place)))
             .collect::<Result<_, _>>()?;
@@ -43,13 +43,41 @@ impl<'a> One<'a> {
             let scans = captures.iter().map(verify::scan);
             scans.collect::<Result<_, _>>().map_err(capture::failure)?
         };
-        let counted = &runs.counted.processes;
-        let mut counted: Vec<&ProcessRun> = counted.iter().collect();
+        let mut equal = self.counts_of_processes(runs, &scans);
+        let are_together = equal.iter().any(|check| !check.ok) || !same_number(runs).ok;
+        let all = CaptureScan {
+            sites: captures[0].sites(),
+            launches: scans
+                .iter()
+                .flat_map(|scan| scan.launches.clone())
+                .collect(),
+            violations: Default::default(),
+            digest: scans.iter().fold(LaunchDigest::default(), |mut sum, scan| {
+                sum += scan.digest;
+                sum
+            }),
+        };
+        let together = are_together.then(|| {
+            let unsteady = Unsteady::new(Order::Processes);
+            unsteady.counts_equal(&all, runs.counted.counts().as_deref(), self.record.same())
+        });
+        let together = together.filter(|check| check.ok && launches_agree(runs));
+        self.add_checks([match &together {
+            Some(check) => {
+                equal.fill(check.clone());
+                verify::passed(
+                    PROCESSES,
+                    format!("{}; {}", numbers(runs), Order::Processes),
+                )
+            }
+            None => same_number(runs),
+        }]);
         let mut whole = Whole::default();
         let mut parts = Vec::new();
-        for ((process, capture), scan) in runs.traced.processes.iter().zip(&captures).zip(&scans) {
+        let processes = runs.traced.processes.iter().zip(&captures);
+        for ((process, capture), (scan, equal)) in processes.zip(scans.iter().zip(equal)) {
             let mut one = self.of_process(process, capture);
-            let (totals, tables) = one.fill_process(process, capture, scan, &mut counted)?;
+            let (totals, tables) = one.fill_process(capture, scan, equal)?;
             parts.push((process.process, tables));
             whole.add(&one.record, &totals, scan);
             let checks = one.record.verification.iter();
@@ -68,19 +96,10 @@ impl<'a> One<'a> {
             let readable = names.find(|readable| *readable != kernel.name);
             kernel.name = readable.map_or_else(|| kernel.name.clone(), str::to_owned);
         }
-        let scan = CaptureScan {
-            sites: captures[0].sites(),
-            launches: scans
-                .iter()
-                .flat_map(|scan| scan.launches.clone())
-                .collect(),
-            violations: Default::default(),
-            digest: whole.digest,
-        };
         whole.fill(&mut self.record);
         match self.record.selection.is_some() {
             true => self.add_checks([verify::golden_is_whole()]),
-            false => self.compare_with_known(&scan, &whole.totals)?,
+            false => self.compare_with_known(&all, &whole.totals)?,
         }
         if options.running.require_golden {
             self.add_checks(verify::require_golden(&self.record.verification));
@@ -112,18 +131,16 @@ impl<'a> One<'a> {
         }
     }
 
-    /// Verifies and analyses one process. The counting process that it was held against is taken out of `counted`.
+    /// Verifies and analyses one process, of which `equal` says whether its counts are those of the counting run.
     fn fill_process(
         &mut self,
-        process: &ProcessRun,
         capture: &Capture,
         scan: &CaptureScan,
-        counted: &mut Vec<&ProcessRun>,
+        equal: Check,
     ) -> Result<(Totals, Vec<superstep_table::Table>), Failure> {
         let bytes = capture.stored_bytes().map_err(capture::failure)?;
         self.record.capture_bytes = Some(bytes);
         self.check_capture(capture, scan);
-        let equal = self.counts_of_process(process, scan, counted);
         self.add_checks([equal]);
         self.check_selection(capture, scan)?;
         let totals = verify::totals(scan);
@@ -145,47 +162,62 @@ impl<'a> One<'a> {
         Ok((totals, tables))
     }
 
-    /// Holds a process against one of the counting run: of its rank, and where several have that or none, one that counted the same.
-    fn counts_of_process(
-        &self,
-        process: &ProcessRun,
-        scan: &CaptureScan,
-        counted: &mut Vec<&ProcessRun>,
-    ) -> Check {
-        let (same, unsteady) = (self.record.same(), Unsteady::default());
-        let check = |one: &ProcessRun| {
-            let counts = one
-                .summary
-                .as_ref()
-                .ok()
-                .and_then(|summary| summary.counts.as_deref());
-            unsteady.counts_equal(scan, counts, same)
-        };
-        let rank = process.process.rank;
-        let mut of_rank = (0..counted.len()).filter(|&at| counted[at].process.rank == rank);
-        let Some(first) = of_rank.next() else {
-            return unsteady.counts_equal(scan, None, same);
-        };
-        let mut all = std::iter::once(first).chain(of_rank);
-        let at = all.find(|&at| check(counted[at]).ok).unwrap_or(first);
-        check(counted.remove(at))
+    /// Holds each process against one of the counting run: of its rank, and where several have that or none, one that counted the same.
+    fn counts_of_processes(&self, runs: &Runs, scans: &[CaptureScan]) -> Vec<Check> {
+        let same = self.record.same();
+        let mut counted: Vec<&ProcessRun> = runs.counted.processes.iter().collect();
+        let both = runs.traced.processes.iter().zip(scans);
+        let checks = both.map(|(process, scan)| {
+            let check = |one: &ProcessRun| {
+                let summaries = [process, one].map(|it| it.summary.as_ref().ok());
+                let unsteady = Unsteady::new(Order::of(summaries.into_iter().flatten()));
+                let counts = summaries[1].and_then(|summary| summary.counts.as_deref());
+                unsteady.counts_equal(scan, counts, same)
+            };
+            let rank = process.process.rank;
+            let mut of_rank = (0..counted.len()).filter(|&at| counted[at].process.rank == rank);
+            let Some(first) = of_rank.next() else {
+                return Unsteady::default().counts_equal(scan, None, same);
+            };
+            let mut all = std::iter::once(first).chain(of_rank);
+            let at = all.find(|&at| check(counted[at]).ok).unwrap_or(first);
+            check(counted.remove(at))
+        });
+        checks.collect()
     }
 }
 
+const PROCESSES: &str = "processes";
+
 /// Whether as many processes launched kernels in each run.
 fn same_number(runs: &Runs) -> Check {
-    const NAME: &str = "processes";
     let number = |run: &Run| run.processes.len().max(1);
-    let [native, traced, counted] = [&runs.native, &runs.traced, &runs.counted].map(number);
+    let [native, traced, counted] = runs.all().map(number);
     match native == traced && traced == counted {
-        true => verify::passed(NAME, format!("{traced} launch kernels in each run")),
-        false => verify::failed(
-            NAME,
-            format!(
-                "as many launch kernels in each run: {native} untraced, {traced} traced, {counted} counting"
-            ),
-        ),
+        true => verify::passed(PROCESSES, format!("{traced} launch kernels in each run")),
+        false => verify::failed(PROCESSES, numbers(runs)),
     }
+}
+
+fn numbers(runs: &Runs) -> String {
+    let [native, traced, counted] = runs.all().map(|run| run.processes.len().max(1));
+    format!(
+        "as many launch kernels in each run: {native} untraced, {traced} traced, {counted} counting"
+    )
+}
+
+/// Whether the untraced processes together launched as many kernels as the traced ones.
+fn launches_agree(runs: &Runs) -> bool {
+    let launches = |run: &Run| {
+        let kernels = run.summary.as_ref().ok()?.kernels.iter();
+        Some(
+            kernels
+                .map(|it| (it.name.clone(), it.launches))
+                .collect::<BTreeMap<_, _>>(),
+        )
+    };
+    let native = launches(&runs.native);
+    native.is_some() && native == launches(&runs.traced)
 }
 
 /// The sums of all processes.

@@ -9,12 +9,14 @@ mod analyse;
 mod benchmark;
 mod execute;
 mod joined;
+mod more_runs;
 mod options;
 mod processes;
 mod progress;
+mod reference;
 mod repeat;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use superstep_report::RunSummary;
@@ -29,6 +31,7 @@ pub use options::{
 };
 
 use self::progress::Progress;
+use self::reference::References;
 use crate::results::{Reporter, RunFolder};
 use crate::session::{BuildIdentity, Fetched, Prepared, Session};
 use superstep_build::bail;
@@ -44,6 +47,7 @@ pub struct SuiteRun<'a> {
     pub options: &'a SuiteOptions,
     pub progress: Progress,
     identity: BuildIdentity,
+    references: References,
 }
 
 impl<'a> SuiteRun<'a> {
@@ -65,6 +69,7 @@ impl<'a> SuiteRun<'a> {
             options,
             progress: Progress::begin(fetched, options, &session.reporter)?,
             identity: session.identity()?,
+            references: References::default(),
         })
     }
 
@@ -78,6 +83,7 @@ impl<'a> SuiteRun<'a> {
             "run-started",
             json!({ "suite": self.suite.name, "folder": self.progress.folder.path(), "benchmarks": prepared.len() }),
         );
+        self.references = References::build(prepared, reporter)?;
         let mut stopped = false;
         for (number, item) in prepared.iter().enumerate() {
             let name = &item.benchmark.name;
@@ -182,13 +188,20 @@ fn again(kind: FailureKind) -> bool {
     )
 }
 
+/// Where a suite's golden results are: `golden/<suite>` beside a folder `suites` that holds it, as in the repository and in bundles;
+/// otherwise `golden` in the suite's own folder.
+pub fn golden_folder(suite: &Suite) -> PathBuf {
+    let folder = suite.folder.canonicalize();
+    let folder = folder.unwrap_or_else(|_| suite.folder.clone());
+    let suites = (folder.parent()).filter(|it| it.file_name() == Some("suites".as_ref()));
+    match suites.and_then(Path::parent) {
+        Some(beside) => beside.join("golden").join(&suite.name),
+        None => folder.join("golden"),
+    }
+}
+
 /// The golden file of a benchmark at a size: that of the backend, for programs whose launches depend on the device, or that of both.
-pub fn golden_file(
-    folder: &Path,
-    benchmark: &str,
-    size: &str,
-    backend: Backend,
-) -> std::path::PathBuf {
+pub fn golden_file(folder: &Path, benchmark: &str, size: &str, backend: Backend) -> PathBuf {
     let own = folder.join(format!("{benchmark}.{size}.{backend}.json"));
     if own.is_file() {
         return own;
@@ -235,4 +248,39 @@ fn now() -> String {
     jiff::Timestamp::now()
         .strftime("%Y-%m-%dT%H:%M:%SZ")
         .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use superstep_build::manifest::Source;
+
+    use super::*;
+
+    #[test]
+    fn golden_results_are_beside_the_suites_that_they_belong_to_or_in_the_suite() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for (place, golden) in [
+            ("suites/mine", "golden/toys"),
+            ("mine", "mine/golden"),
+            ("suites", "suites/golden"),
+        ] {
+            let folder = root.join(place);
+            fs::create_dir_all(&folder).unwrap();
+            let suite = Suite {
+                folder: folder.join("."),
+                name: "toys".to_owned(),
+                title: String::new(),
+                source: Source::InTree,
+                data: None,
+                default_size: String::new(),
+                benchmarks: Vec::new(),
+                groups: BTreeMap::new(),
+            };
+            assert_eq!(golden_folder(&suite), root.join(golden));
+        }
+    }
 }

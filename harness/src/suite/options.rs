@@ -130,7 +130,7 @@ pub struct SuiteOptions {
     /// How often, and whether an earlier run is continued.
     pub running: Running,
     pub out: PathBuf,
-    /// Folder of golden results; `None`: nothing is compared.
+    /// Folder of the suite's golden results; `None`: nothing is compared.
     pub golden: Option<PathBuf>,
     /// Accept the digests and counts of this run as golden.
     pub bless: bool,

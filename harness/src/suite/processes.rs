@@ -6,7 +6,12 @@ use std::path::{Path, PathBuf};
 
 use superstep_build::failure::Failure;
 use superstep_build::run::Summary;
-use superstep_trace::{Capture, KernelTotals, Process, captures_in};
+use superstep_report::run_summary::Check;
+use superstep_trace::{
+    Capture, CaptureWriter, Header, KernelTotals, Outcome, Process, captures_in, end_capture,
+};
+
+use crate::verify;
 
 /// A process of a run in which several launched kernels.
 #[derive(Debug, Clone)]
@@ -24,6 +29,16 @@ pub struct Left {
     pub summary: Result<Summary, String>,
     /// In the order of ranks; empty where at most one process launched kernels.
     pub processes: Vec<ProcessRun>,
+    /// Those that launched kernels, and ended without their exit handlers.
+    pub early: Vec<EarlyEnd>,
+}
+
+/// A process that ended by `_exit` or `quick_exit`, by replacing itself (`exec`), or by a signal.
+#[derive(Debug, Clone, Copy)]
+pub struct EarlyEnd {
+    pub process: Process,
+    /// Whether all its launches had ended.
+    pub is_whole: bool,
 }
 
 /// Where processes leave their summaries in the folder of a run.
@@ -35,31 +50,42 @@ pub fn summaries(place: &Path) -> PathBuf {
 #[derive(Default)]
 struct Found {
     summary: Option<PathBuf>,
+    journal: Option<PathBuf>,
     capture: Option<PathBuf>,
+    /// Whether it ended early, and had launched a kernel.
+    early: Option<EarlyEnd>,
 }
 
 /// Sorts out what lies in the [`summaries`] of `place` and, one folder each, in `capture`. Of a single process, the summary becomes
-/// `summary.json`, and the capture lies in `capture` itself.
-pub fn collect(place: &Path, capture: Option<&Path>) -> Result<Left, Failure> {
+/// `summary.json`, and the capture lies in `capture` itself. `is_over` says that the program was not stopped: then what its processes
+/// left is all that there will be.
+pub fn collect(place: &Path, capture: Option<&Path>, is_over: bool) -> Result<Left, Failure> {
     let folder = summaries(place);
     let mut found: BTreeMap<String, Found> = BTreeMap::new();
     for entry in fs::read_dir(&folder).map_err(Failure::io("read", &folder))? {
         let path = entry.map_err(Failure::io("read", &folder))?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "json")
-        {
-            let name = name_of(&path, true);
-            found.entry(name).or_default().summary = Some(path);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.into_owned();
+        match name.split_once(".json") {
+            Some((name, "")) => found.entry(name.to_owned()).or_default().summary = Some(path),
+            Some((name, ".journal")) => {
+                found.entry(name.to_owned()).or_default().journal = Some(path);
+            }
+            _ => {}
         }
     }
     for path in capture
         .map_or(Ok(Vec::new()), captures)
         .map_err(crate::capture::failure)?
     {
-        let name = name_of(&path, false);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.into_owned();
         found.entry(name).or_default().capture = Some(path);
     }
+    for found in found.values_mut() {
+        sum_up(found, is_over)?;
+    }
+    let early = found.values().filter_map(|found| found.early).collect();
     let mut kept: Vec<ProcessRun> = Vec::new();
     let mut idle: Vec<Found> = Vec::new();
     for (name, found) in found {
@@ -74,6 +100,7 @@ pub fn collect(place: &Path, capture: Option<&Path>) -> Result<Left, Failure> {
         return Ok(Left {
             summary: added_up(&kept),
             processes: kept,
+            early,
         });
     }
     // The program itself may have launched nothing.
@@ -84,9 +111,9 @@ pub fn collect(place: &Path, capture: Option<&Path>) -> Result<Left, Failure> {
                 .is_ok()
                 .then(|| folder.join(format!("{}.json", only.process))),
             capture: only.capture,
+            ..Found::default()
         },
-        None if idle.is_empty() => Found::default(),
-        None => idle.remove(0),
+        None => idle.pop().unwrap_or_default(),
     };
     idle.iter().try_for_each(remove)?;
     let summary = place.join("summary.json");
@@ -101,10 +128,66 @@ pub fn collect(place: &Path, capture: Option<&Path>) -> Result<Left, Failure> {
         moved.map_err(Failure::io("move", path))?;
     }
     fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
+    let summary = Summary::read(&summary);
+    if let (Some(capture), None, Ok(summary)) = (capture, &only.capture, &summary)
+        && is_over
+    {
+        empty_capture(capture, summary).map_err(crate::capture::failure)?;
+    }
     Ok(Left {
-        summary: Summary::read(&summary),
+        summary,
         processes: Vec::new(),
+        early,
     })
+}
+
+/// Does what a process has left undone that ended early: makes its journal the summary, and ends its capture.
+fn sum_up(found: &mut Found, is_over: bool) -> Result<(), Failure> {
+    let Some(journal) = found.journal.take() else {
+        return Ok(());
+    };
+    let path = journal.with_extension("");
+    if found.summary.is_none()
+        && let Ok(summary) = Summary::from_journal(&journal)
+    {
+        summary.write(&path).map_err(Failure::io("write", &path))?;
+        found.summary = Some(path);
+        if let Some(process) = summary.process.filter(|_| is_over) {
+            let is_whole = match &found.capture {
+                None => (summary.launches > 0).then_some(true),
+                Some(folder) => end(folder, &summary),
+            };
+            found.early = is_whole.map(|is_whole| EarlyEnd { process, is_whole });
+        }
+    }
+    fs::remove_file(&journal).map_err(Failure::io("remove", &journal))
+}
+
+/// Ends the capture of a process that ended early, if no launch was under way then. Returns whether, and `None` where there is no launch.
+fn end(folder: &Path, summary: &Summary) -> Option<bool> {
+    let Ok(capture) = Capture::open(folder) else {
+        return Some(false);
+    };
+    let mut launches = capture.launches().peekable();
+    launches.peek()?;
+    if capture.outcome.is_some() {
+        return Some(true);
+    }
+    let fault = summary.faults.first().cloned();
+    let outcome = fault.map_or(Outcome::Finished, Outcome::Failed);
+    // What cannot be ended stays as it is, and fails to verify.
+    let may_end = !capture.damaged && launches.all(|record| record.end.is_some());
+    Some(may_end && end_capture(folder, &outcome).is_ok())
+}
+
+/// The capture of a process that used no CUDA and ended early.
+fn empty_capture(folder: &Path, summary: &Summary) -> Result<(), superstep_trace::TraceError> {
+    let header = Header {
+        device: summary.device.clone(),
+        process: summary.process,
+        ..Header::new(summary.backend)
+    };
+    CaptureWriter::create(folder, &header)?.finish(&Outcome::Finished)
 }
 
 fn captures(folder: &Path) -> Result<Vec<PathBuf>, superstep_trace::TraceError> {
@@ -114,19 +197,10 @@ fn captures(folder: &Path) -> Result<Vec<PathBuf>, superstep_trace::TraceError> 
     }
 }
 
-/// A file's name, without its extension if it has one.
-fn name_of(path: &Path, has_extension: bool) -> String {
-    let name = match has_extension {
-        true => path.file_stem(),
-        false => path.file_name(),
-    };
-    name.unwrap_or_default().to_string_lossy().into_owned()
-}
-
 /// A process that launched kernels, or in which something went wrong.
 fn process(name: &str, found: &Found) -> Option<ProcessRun> {
     let Some(path) = &found.summary else {
-        // It was killed; its capture says how far it came.
+        // Its capture says how far it came.
         let path = found.capture.as_ref()?;
         let capture = Capture::open(path).ok()?;
         capture.launches().next()?;
@@ -137,8 +211,10 @@ fn process(name: &str, found: &Found) -> Option<ProcessRun> {
         });
     };
     let summary = Summary::read(path).ok()?;
-    let did_something =
-        summary.launches > 0 || !summary.opaque.is_empty() || !summary.faults.is_empty();
+    let did_something = found.early.is_some()
+        || summary.launches > 0
+        || !summary.opaque.is_empty()
+        || !summary.faults.is_empty();
     Some(ProcessRun {
         process: summary.process.filter(|_| did_something)?,
         summary: Ok(summary),
@@ -154,6 +230,33 @@ fn remove(found: &Found) -> Result<(), Failure> {
         fs::remove_dir_all(path).map_err(Failure::io("remove", path))?;
     }
     Ok(())
+}
+
+/// That processes ended without their exit handlers; `None` where all had them run.
+pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
+    const NAME: &str = "process-ends";
+    let how = "ended without exit handlers: by `_exit`, `quick_exit`, `exec` or a signal";
+    let [first, ..] = early else {
+        return None;
+    };
+    let number = early.len();
+    let subject = match early {
+        [_] => first.process.to_string(),
+        _ => format!("{number} processes ({} first)", first.process),
+    };
+    Some(match early.iter().find(|early| !early.is_whole) {
+        None => verify::passed(
+            NAME,
+            format!("{subject} {how}; all their launches had ended"),
+        ),
+        Some(cut) => verify::failed(
+            NAME,
+            format!(
+                "{subject} {how}; a launch of {} had not ended, and what it did is not known; synchronise before the process ends",
+                cut.process
+            ),
+        ),
+    })
 }
 
 /// The sums of all processes; messages name theirs.
@@ -176,6 +279,7 @@ fn added_up(processes: &[ProcessRun]) -> Result<Summary, String> {
     for one in all {
         let summary = one.summary.as_ref().map_err(Clone::clone)?;
         sum.launches += summary.launches;
+        sum.host_threads += summary.host_threads;
         sum.kernel_ns += summary.kernel_ns;
         sum.records_lost += summary.records_lost;
         sum.bad_addresses += summary.bad_addresses;
@@ -204,7 +308,7 @@ fn add(sum: &mut Vec<KernelTotals>, kernels: &[KernelTotals]) {
 mod tests {
     use super::*;
     use superstep_trace::{
-        Backend, CaptureWriter, DeviceInfo, Event, Header, Outcome, SUMMARY_SCHEMA_VERSION, testing,
+        Backend, CaptureWriter, Event, Header, Journal, LaunchEnd, LaunchOutcome, testing,
     };
 
     fn summary(process: Process, launches: u64, faults: &[&str]) -> Summary {
@@ -215,25 +319,22 @@ mod tests {
             resources: None,
         };
         Summary {
-            schema_version: SUMMARY_SCHEMA_VERSION,
-            backend: Backend::Cpu,
-            device: DeviceInfo::default(),
             process: Some(process),
             launches,
             kernel_ns: 5,
             kernels: vec![kernel; usize::from(launches > 0)],
-            records_lost: 0,
             faults: faults.iter().map(ToString::to_string).collect(),
-            warnings: Vec::new(),
-            counts: None,
-            bad_addresses: 0,
-            opaque: Vec::new(),
+            ..Summary::new(Backend::Cpu)
         }
     }
 
     /// What process `pid` leaves: a summary unless it was killed, and a capture.
     fn leave(place: &Path, pid: u32, launches: u64, is_killed: bool, faults: &[&str]) {
-        let process = Process { rank: None, pid };
+        let process = Process {
+            rank: None,
+            pid,
+            earlier: 0,
+        };
         let header = Header {
             process: Some(process),
             ..Header::new(Backend::Cpu)
@@ -259,7 +360,7 @@ mod tests {
     }
 
     fn collected(place: &Path) -> Left {
-        collect(place, Some(&place.join("capture"))).unwrap()
+        collect(place, Some(&place.join("capture")), true).unwrap()
     }
 
     #[test]
@@ -296,6 +397,50 @@ mod tests {
         assert_eq!((sum.launches, sum.kernels[0].launches), (5, 5));
         assert_eq!(sum.faults, ["pid-1: odd"]);
         assert!(!place.path().join("capture/pid-2").exists());
+    }
+
+    #[test]
+    fn a_process_that_ends_early_has_a_journal() {
+        // Whether the launch under way has an end.
+        for ends in [true, false] {
+            let place = place();
+            leave(place.path(), 1, 1, false, &[]);
+            leave(place.path(), 2, 0, true, &[]);
+            let process = Process {
+                rank: None,
+                pid: 2,
+                earlier: 0,
+            };
+            let path = summaries(place.path()).join("pid-2.json");
+            let mut journal = Journal::create(&path, summary(process, 0, &[])).unwrap();
+            let folder = place.path().join("capture/pid-2");
+            let header = Capture::open(&folder).unwrap().header;
+            let capture = CaptureWriter::create(&folder, &header).unwrap();
+            let launch = testing::launch("_Zk", 1, 32);
+            capture.event(&Event::Launch(launch.clone())).unwrap();
+            if ends {
+                let end = LaunchEnd {
+                    stream: launch.stream,
+                    launch: launch.launch,
+                    thread_accesses: 0,
+                    elapsed_ns: 0,
+                    outcome: LaunchOutcome::Completed,
+                };
+                capture.event(&Event::LaunchEnd(end)).unwrap();
+                journal.launch("_Zk", 5).unwrap();
+            }
+            drop(capture);
+            let left = collected(place.path());
+            assert_eq!(left.processes.len(), 2);
+            assert_eq!(left.summary.unwrap().launches, 1 + u64::from(ends));
+            assert_eq!((left.early.len(), left.early[0].is_whole), (1, ends));
+            assert_eq!(Capture::open(&folder).unwrap().complete, ends);
+            let check = early_ends(&left.early).unwrap();
+            assert!(
+                check.ok == ends && check.detail.contains("pid-2"),
+                "{check:?}"
+            );
+        }
     }
 
     #[test]

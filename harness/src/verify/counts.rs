@@ -1,19 +1,56 @@
 //! The capture against the counting run: the same sites executed the same number of times, launch by launch.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 
 use superstep_report::run_summary::{Check, Same};
-use superstep_trace::{LaunchId, Op, Proof, SiteId, SiteTable, StreamId};
+use superstep_trace::{LaunchId, Op, Proof, Site, SiteId, StreamId};
 
 use super::{failed, passed, warned};
 use superstep_analysis::scan::{CaptureScan, LaunchScan, launch_name, site_name};
-use superstep_build::run::LaunchCounts;
+use superstep_build::run::{LaunchCounts, Summary};
 
 const NAME: &str = "counts-equal";
+
+/// Whether a launch has the same number in the same stream in each run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    #[default]
+    Fixed,
+    /// So many threads of the host launch kernels, and number streams and launches as they come.
+    Threads(u32),
+    /// Processes divide the launches as they come.
+    Processes,
+}
+
+impl Order {
+    /// The order of launches in the runs with these summaries.
+    pub fn of<'a>(runs: impl IntoIterator<Item = &'a Summary>) -> Self {
+        match runs.into_iter().map(|run| run.host_threads).max() {
+            None | Some(0 | 1) => Order::Fixed,
+            Some(threads) => Order::Threads(threads),
+        }
+    }
+}
+
+/// Why launches come in another order.
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Order::Fixed => f.write_str("their order is the same in each run"),
+            Order::Threads(threads) => write!(
+                f,
+                "{threads} host threads launch kernels, in another order in each run"
+            ),
+            Order::Processes => f.write_str("processes share the launches differently in each run"),
+        }
+    }
+}
 
 /// In what two counting runs of a program differ: what no capture of it can be held against.
 #[derive(Debug, Default)]
 pub struct Unsteady {
+    order: Order,
     /// Mangled names of kernels with a launch in which a site executed more often in one of the runs.
     kernels: BTreeSet<String>,
     /// One run has launches that the other has not.
@@ -21,15 +58,36 @@ pub struct Unsteady {
 }
 
 impl Unsteady {
+    /// Nothing yet, in a program whose launches come in this order.
+    pub fn new(order: Order) -> Self {
+        Self {
+            order,
+            ..Self::default()
+        }
+    }
+
     pub fn add(&mut self, first: &[LaunchCounts], second: &[LaunchCounts]) {
+        let sites = |of: &LaunchCounts| -> BTreeMap<_, _> { of.sites.iter().copied().collect() };
+        if self.order != Order::Fixed {
+            let mut balance: HashMap<_, i64> = HashMap::new();
+            let mut launches: HashMap<_, i64> = HashMap::new();
+            for (run, sign) in [(first, 1), (second, -1)] {
+                for launch in run {
+                    *balance.entry((&launch.kernel, sites(launch))).or_default() += sign;
+                    *launches.entry(&launch.kernel).or_default() += sign;
+                }
+            }
+            let differ = balance.into_iter().filter(|(_, left)| *left != 0);
+            self.kernels
+                .extend(differ.map(|((kernel, _), _)| kernel.clone()));
+            self.launches |= launches.values().any(|&left| left != 0);
+            return;
+        }
         let key = |launch: &LaunchCounts| (launch.stream, launch.launch);
         let mut rest: HashMap<_, &LaunchCounts> = first.iter().map(|it| (key(it), it)).collect();
         for launch in second {
             match rest.remove(&key(launch)) {
                 Some(other) if other.kernel == launch.kernel => {
-                    let sites = |of: &LaunchCounts| -> BTreeMap<_, _> {
-                        of.sites.iter().copied().collect()
-                    };
                     if sites(other) != sites(launch) {
                         self.kernels.insert(launch.kernel.clone());
                     }
@@ -58,7 +116,16 @@ impl Unsteady {
             true => same.min(Same::CountsEachLaunch),
             false => same,
         };
-        let compared = match compare(scan, counts, same, self) {
+        let comparison = Comparison {
+            scan,
+            same,
+            unsteady: self,
+        };
+        let (mut order, mut compared) = (Order::Fixed, comparison.in_order(counts));
+        if compared.is_err() && self.order != Order::Fixed && comparison.is_whole() {
+            (order, compared) = (self.order, comparison.in_any_order(counts));
+        }
+        let compared = match compared {
             Ok(compared) => compared,
             Err(difference) => return failed(NAME, difference),
         };
@@ -78,7 +145,7 @@ impl Unsteady {
                 ),
             );
         }
-        let detail = match same {
+        let mut detail = match same {
             Same::Digests | Same::Counts => {
                 format!("{compared} thread accesses in {traced} launches")
             }
@@ -89,103 +156,179 @@ impl Unsteady {
                 "{compared} thread accesses in the launches that both runs have, {traced} traced, {counted} counted"
             ),
         };
+        if order != Order::Fixed {
+            detail.push_str(&format!("; {order}"));
+        }
         passed(NAME, detail)
     }
 }
 
-/// How many thread accesses agree, or the first difference.
-fn compare(
-    scan: &CaptureScan,
-    counts: &[LaunchCounts],
+/// How often each site executed in a launch, in situ each kind of access: only what can be compared.
+type Counts = BTreeMap<u32, u64>;
+
+struct Comparison<'a> {
+    scan: &'a CaptureScan<'a>,
     same: Same,
-    unsteady: &Unsteady,
-) -> Result<u64, String> {
-    let sites = scan.sites;
-    let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
-        .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
-        .collect();
-    let (whole, in_situ) = (same >= Same::Counts, scan.is_in_situ());
-    if whole && rest.len() != scan.launches.len() {
-        let traced = scan.launches.len();
-        return Err(format!("{traced} launches traced, {} counted", rest.len()));
-    }
-    let mut compared = 0;
-    for traced in &scan.launches {
-        let launch = &traced.launch;
-        let name = || launch_name(sites, launch);
-        let counted = match rest.remove(&(launch.stream, launch.launch)) {
-            Some(counted) if counted.kernel == launch.kernel => counted,
-            _ if !whole => continue,
-            None => return Err(format!("{}: traced, but not counted", name())),
-            Some(counted) => {
-                let (name, other) = (name(), sites.display_name(&counted.kernel));
-                return Err(format!("{name}: the counting run launched {other} there"));
-            }
-        };
-        if same == Same::Launches || unsteady.kernels.contains(&launch.kernel) {
-            continue;
-        }
-        if in_situ {
-            compared += compare_sums(sites, traced, counted)?;
-            continue;
-        }
-        // How often CTAs look whether the others are there depends on when these come.
-        let steady = |site: SiteId| (sites.get(site)).is_none_or(|s| s.proof != Proof::GridBarrier);
-        // By site: how often it was executed in the trace, and in the counting run.
-        let mut both: BTreeMap<SiteId, (u64, u64)> = BTreeMap::new();
-        for (site, count) in &traced.sites {
-            both.entry(*site).or_default().0 = count.accesses;
-        }
-        for (site, count) in &counted.sites {
-            both.entry(SiteId(*site)).or_default().1 = *count;
-        }
-        both.retain(|site, _| steady(*site));
-        for (site, (in_trace, in_count)) in both {
-            if in_trace != in_count {
-                return Err(format!(
-                    "{}, {}: {in_trace} thread accesses traced, {in_count} counted",
-                    name(),
-                    site_name(sites, site)
-                ));
-            }
-            compared += in_trace;
-        }
-    }
-    Ok(compared)
+    unsteady: &'a Unsteady,
 }
 
-/// The same for a launch whose accesses were added up: by kind of access, as nobody knows their sites.
-fn compare_sums(
-    sites: &SiteTable,
-    traced: &LaunchScan<'_>,
-    counted: &LaunchCounts,
-) -> Result<u64, String> {
-    let (mut counts, mut is_steady) = ([0; 3], true);
-    for &(site, accesses) in &counted.sites {
-        let site = SiteId(site);
-        let Some(known) = sites.get(site) else {
-            return Err(format!("{site} was counted, and is in no module's table"));
-        };
-        is_steady &= known.proof != Proof::GridBarrier;
-        counts[match known.op {
-            Op::Load => 0,
-            Op::Store => 1,
-            _ => 2,
-        }] += accesses;
+impl Comparison<'_> {
+    /// Whether all launches are in both runs.
+    fn is_whole(&self) -> bool {
+        self.same >= Same::Counts
     }
-    let sums = traced.sums.map_or([0; 3], |sums| {
-        [&sums.loads, &sums.stores, &sums.atomics].map(|tally| tally.threads)
-    });
-    let kinds = ["loads", "stores", "atomics"];
-    for ((kind, added_up), counted) in kinds.into_iter().zip(sums).zip(counts) {
-        if is_steady && added_up != counted {
-            let name = launch_name(sites, traced.launch);
-            return Err(format!(
-                "{name}: {added_up} {kind} of threads added up, {counted} counted"
-            ));
+
+    /// Whether counts of a kernel are compared.
+    fn has_counts(&self, kernel: &str) -> bool {
+        self.same != Same::Launches && !self.unsteady.kernels.contains(kernel)
+    }
+
+    fn traced(&self, launch: &LaunchScan<'_>) -> Counts {
+        if !self.has_counts(&launch.launch.kernel) {
+            return Counts::new();
+        }
+        match launch.sums {
+            Some(sums) => {
+                let sums = [&sums.loads, &sums.stores, &sums.atomics];
+                (0..).zip(sums.map(|tally| tally.threads)).collect()
+            }
+            None => {
+                let sites = launch.sites.iter();
+                let steady =
+                    sites.filter(|(site, _)| self.scan.sites.get(*site).is_none_or(is_steady));
+                steady
+                    .map(|(site, count)| (site.0, count.accesses))
+                    .collect()
+            }
         }
     }
-    Ok(sums.iter().sum())
+
+    fn counted(&self, launch: &LaunchCounts) -> Result<Counts, String> {
+        if !self.has_counts(&launch.kernel) {
+            return Ok(Counts::new());
+        }
+        let is_in_situ = self.scan.is_in_situ();
+        let mut counts = Counts::new();
+        if is_in_situ {
+            counts.extend((0..).zip([0; 3]));
+        }
+        for &(number, accesses) in &launch.sites {
+            let site = self.scan.sites.get(SiteId(number));
+            if !site.is_none_or(is_steady) {
+                continue;
+            }
+            let key = match (is_in_situ, site) {
+                (false, _) => number,
+                (true, Some(site)) => kind_of(site.op),
+                (true, None) => {
+                    let site = SiteId(number);
+                    return Err(format!("{site} was counted, and is in no module's table"));
+                }
+            };
+            *counts.entry(key).or_default() += accesses;
+        }
+        Ok(counts)
+    }
+
+    /// How many thread accesses agree, launch by launch as they are numbered, or the first difference.
+    fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
+        let sites = self.scan.sites;
+        let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
+            .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
+            .collect();
+        self.same_number(rest.len())?;
+        let mut compared = 0;
+        for traced in &self.scan.launches {
+            let launch = &traced.launch;
+            let name = || launch_name(sites, launch);
+            let counted = match rest.remove(&(launch.stream, launch.launch)) {
+                Some(counted) if counted.kernel == launch.kernel => counted,
+                _ if !self.is_whole() => continue,
+                None => return Err(format!("{}: traced, but not counted", name())),
+                Some(counted) => {
+                    let (name, other) = (name(), sites.display_name(&counted.kernel));
+                    return Err(format!("{name}: the counting run launched {other} there"));
+                }
+            };
+            let (in_trace, in_count) = (self.traced(traced), self.counted(counted)?);
+            if let Some(difference) = self.difference(&in_trace, &in_count) {
+                return Err(format!("{}{difference}", name()));
+            }
+            compared += in_trace.values().sum::<u64>();
+        }
+        Ok(compared)
+    }
+
+    /// The same with launches of a kernel in any order.
+    fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
+        self.same_number(counts.len())?;
+        let mut rest: HashMap<(&str, Counts), usize> = HashMap::new();
+        for launch in counts {
+            let key = (launch.kernel.as_str(), self.counted(launch)?);
+            *rest.entry(key).or_default() += 1;
+        }
+        let mut compared = 0;
+        for traced in &self.scan.launches {
+            let counts = self.traced(traced);
+            compared += counts.values().sum::<u64>();
+            match rest.get_mut(&(traced.launch.kernel.as_str(), counts)) {
+                Some(left) if *left > 0 => *left -= 1,
+                _ => {
+                    let name = launch_name(self.scan.sites, traced.launch);
+                    let order = self.unsteady.order;
+                    return Err(format!(
+                        "{name}: no launch of the counting run counted the same; {order}"
+                    ));
+                }
+            }
+        }
+        Ok(compared)
+    }
+
+    fn same_number(&self, counted: usize) -> Result<(), String> {
+        let traced = self.scan.launches.len();
+        match self.is_whole() && traced != counted {
+            true => Err(format!("{traced} launches traced, {counted} counted")),
+            false => Ok(()),
+        }
+    }
+
+    /// The first difference between the counts of a launch, as it stands behind the launch's name.
+    fn difference(&self, traced: &Counts, counted: &Counts) -> Option<String> {
+        let keys: BTreeSet<u32> = traced.keys().chain(counted.keys()).copied().collect();
+        let of = |counts: &Counts, key| counts.get(&key).copied().unwrap_or(0);
+        let both = |key| (key, of(traced, key), of(counted, key));
+        let mut differ = keys
+            .into_iter()
+            .map(both)
+            .filter(|(_, one, other)| one != other);
+        let (key, traced, counted) = differ.next()?;
+        Some(match self.scan.is_in_situ() {
+            true => {
+                let kind = KINDS[key as usize];
+                format!(": {traced} {kind} of threads added up, {counted} counted")
+            }
+            false => {
+                let site = site_name(self.scan.sites, SiteId(key));
+                format!(", {site}: {traced} thread accesses traced, {counted} counted")
+            }
+        })
+    }
+}
+
+const KINDS: [&str; 3] = ["loads", "stores", "atomics"];
+
+fn kind_of(op: Op) -> u32 {
+    match op {
+        Op::Load => 0,
+        Op::Store => 1,
+        _ => 2,
+    }
+}
+
+/// Whether a site executes as often in each run. How often CTAs look whether the others are there depends on when these come.
+fn is_steady(site: &Site) -> bool {
+    site.proof != Proof::GridBarrier
 }
 
 #[cfg(test)]
@@ -280,6 +423,61 @@ mod tests {
             !compare(&unsteady, &counted(65)).ok,
             "the launches that both have are the same"
         );
+    }
+
+    #[test]
+    fn launches_of_several_threads_are_compared_in_any_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let site = testing::site(0, Op::Load);
+        let module = testing::module("toy.cu", vec![site], &[("k", "kernel"), ("m", "other")]);
+        let mut capture = CaptureBuilder::new(folder.path(), &module);
+        // Two streams, the first lane of the first launch, then two, and so on.
+        for (stream, kernel, lanes) in [(1, "k", 1), (2, "k", 2), (1, "m", 3), (2, "m", 4)] {
+            let launch = superstep_trace::Launch {
+                stream: StreamId(stream),
+                ..testing::launch(kernel, 1, 32)
+            };
+            let addresses: Vec<u64> = (0..lanes).map(|lane| 0x1000 + 4 * lane).collect();
+            capture.launch(launch, &[[testing::group(0, 0, addresses)]]);
+        }
+        let capture = capture.finish();
+        let scan = scan(&capture).unwrap();
+        let counts = |of: [(u32, &str, u64); 4]| -> Vec<LaunchCounts> {
+            let mut next = HashMap::new();
+            let count = |(stream, kernel, accesses): (u32, &str, u64)| {
+                let number = next.entry(stream).or_insert(0);
+                *number += 1;
+                LaunchCounts {
+                    stream,
+                    launch: *number - 1,
+                    kernel: kernel.into(),
+                    sites: vec![(0, accesses)],
+                }
+            };
+            of.map(count).into()
+        };
+        let swapped = counts([(1, "k", 2), (2, "k", 1), (1, "m", 4), (2, "m", 3)]);
+        let mixed = counts([(1, "m", 3), (1, "k", 1), (2, "k", 2), (2, "m", 4)]);
+        let wrong = counts([(1, "k", 2), (2, "k", 1), (1, "m", 4), (2, "m", 4)]);
+        let check = |order, counts: &[LaunchCounts]| {
+            Unsteady::new(order).counts_equal(&scan, Some(counts), Same::Digests)
+        };
+        for counts in [&swapped, &mixed] {
+            assert!(!check(Order::Fixed, counts).ok);
+            let check = check(Order::Threads(2), counts);
+            assert!(
+                check.ok && check.detail.contains("2 host threads"),
+                "{check:?}"
+            );
+        }
+        let check = check(Order::Threads(2), &wrong);
+        assert!(!check.ok && check.detail.contains("(other)"), "{check:?}");
+        let mut unsteady = Unsteady::new(Order::Threads(2));
+        unsteady.add(&swapped, &mixed);
+        assert!(unsteady.kernels.is_empty() && !unsteady.launches);
+        unsteady.add(&swapped, &wrong);
+        assert!(unsteady.kernels.contains("m") && unsteady.kernels.len() == 1);
+        assert!(!unsteady.launches);
     }
 
     #[test]

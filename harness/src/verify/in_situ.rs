@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use superstep_analysis::communication::{Communication, Flow, Transfer, Volume};
-use superstep_analysis::counts::Counts;
+use superstep_analysis::counts::{Counts, LaunchCounts};
 use superstep_analysis::metrics::bounds::{QUANTITIES, Quantity};
 use superstep_analysis::scan::launch_name;
 use superstep_analysis::{Analysis, InSitu, VolumeBounds};
 use superstep_report::run_summary::Check;
 use superstep_trace::{Bounds, Capture, CtaBlocks, LaunchRecord, SiteTable};
 
+use super::counts::Order;
+use super::pairing::{Pairing, pairings};
 use super::{failed, passed, warned};
 
 /// What is exact in situ, beside what [`QUANTITIES`] bounds.
@@ -79,26 +81,47 @@ fn contradiction(record: &LaunchRecord, launches: &[LaunchRecord]) -> Option<Str
 }
 
 /// Compares what was added up in situ with the analysis of a trace of the same program: counts, volumes, flows and transfers.
-pub fn in_situ_equal(added_up: &Analysis, traced: &Analysis, sites: &SiteTable) -> Check {
+pub fn in_situ_equal(
+    added_up: &Analysis,
+    traced: &Analysis,
+    sites: &SiteTable,
+    order: Order,
+) -> Check {
     let Some(bounds) = &added_up.in_situ else {
         return failed(EQUAL, "the run in situ left no sums");
     };
-    let compare = Comparison {
-        added_up,
-        traced,
-        bounds,
-        sites,
-    };
-    let difference = match compare.launches() {
-        None => compare.exchanged().unwrap_or_else(Some),
-        difference => difference,
-    };
-    if let Some(difference) = difference {
+    let (ours, theirs) = (added_up.counts.launches.len(), traced.counts.launches.len());
+    if ours != theirs {
+        return failed(EQUAL, format!("{ours} launches in situ, {theirs} traced"));
+    }
+    let mut differences = pairings(added_up, traced, order)
+        .into_iter()
+        .map(|pairing| {
+            let compare = Comparison {
+                added_up,
+                traced,
+                bounds,
+                sites,
+                pairing,
+            };
+            match compare.launches() {
+                None => compare.exchanged().unwrap_or_else(Some),
+                difference => difference,
+            }
+        });
+    let in_order = differences.next().flatten();
+    let is_in_order = in_order.is_none();
+    if let Some(difference) = in_order
+        && !differences.any(|difference| difference.is_none())
+    {
         return failed(EQUAL, difference);
     }
     let transfers = added_up.communication.transfers.len();
     let detail = format!("{} launches, {transfers} transfers", bounds.launches.len());
-    let detail = bounds.cta_blocks.named(detail);
+    let mut detail = bounds.cta_blocks.named(detail);
+    if !is_in_order {
+        detail.push_str(&format!("; {order}"));
+    }
     match bounds.inexact_pairs() {
         0 => passed(EQUAL, detail),
         pairs => {
@@ -108,9 +131,28 @@ pub fn in_situ_equal(added_up: &Analysis, traced: &Analysis, sites: &SiteTable) 
     }
 }
 
+/// What is known of a launch's volumes, and least of those in situ.
+pub(super) fn volumes(of: &Analysis, number: u32) -> Vec<u64> {
+    let columns = EXACT.iter().chain(&QUANTITIES).map(|(_, column)| column);
+    let number = number as usize;
+    match &of.in_situ {
+        Some(bounds) => columns
+            .map(|it| bounds.launches[number].of(it).least)
+            .collect(),
+        None => columns
+            .map(|it| it(&of.communication.launches[number].volume))
+            .collect(),
+    }
+}
+
 /// The same where no two runs are alike: whether the volumes of each kernel, over all its launches, lie between those of two traces, or
 /// can do so within their bounds. Two traces do not show all that may happen, so one that does not is a warning.
-pub fn in_situ_between(added_up: &Analysis, traces: [&Analysis; 2], sites: &SiteTable) -> Check {
+pub fn in_situ_between(
+    added_up: &Analysis,
+    traces: [&Analysis; 2],
+    sites: &SiteTable,
+    order: Order,
+) -> Check {
     let Some(bounds) = &added_up.in_situ else {
         return failed(EQUAL, "the run in situ left no sums");
     };
@@ -146,8 +188,11 @@ pub fn in_situ_between(added_up: &Analysis, traces: [&Analysis; 2], sites: &Site
         }
     }
     let inside = all - outside;
-    let detail =
+    let mut detail =
         format!("runs differ; {inside} of {all} volumes of kernels lie between two traces");
+    if order != Order::Fixed {
+        detail.push_str(&format!("; {order}"));
+    }
     match outside {
         0 => passed(EQUAL, detail),
         _ => warned(EQUAL, format!("{detail}; furthest outside is {}", worst.1)),
@@ -159,6 +204,7 @@ struct Comparison<'a> {
     traced: &'a Analysis,
     bounds: &'a InSitu,
     sites: &'a SiteTable,
+    pairing: Pairing,
 }
 
 /// Bytes and reads in situ, and traced.
@@ -167,13 +213,9 @@ type Both = [(u64, u64); 2];
 impl Comparison<'_> {
     /// The first difference between the counts or volumes of a launch.
     fn launches(&self) -> Option<String> {
-        let (ours, theirs) = (&self.added_up.counts.launches, &self.traced.counts.launches);
-        if ours.len() != theirs.len() {
-            let (ours, theirs) = (ours.len(), theirs.len());
-            return Some(format!("{ours} launches in situ, {theirs} traced"));
-        }
-        let mut both = (0..).zip(ours.iter().zip(theirs));
-        both.find_map(|(number, (ours, theirs))| {
+        let mut all = (0..).zip(&self.added_up.counts.launches);
+        all.find_map(|(number, ours)| {
+            let theirs = self.traced_launch(number);
             let difference = match (&ours.launch.kernel, &theirs.launch.kernel) {
                 (one, other) if one != other => {
                     let other = self.sites.display_name(one);
@@ -185,8 +227,15 @@ impl Comparison<'_> {
         })
     }
 
+    /// The launch of the trace that a launch in situ is.
+    fn traced_launch(&self, number: u32) -> &LaunchCounts {
+        let number = self.pairing.traced[number as usize];
+        &self.traced.counts.launches[number as usize]
+    }
+
     fn volumes(&self, number: u32) -> Option<String> {
-        let traced = &self.traced.communication.launches[number as usize].volume;
+        let of_trace = self.pairing.traced[number as usize];
+        let traced = &self.traced.communication.launches[of_trace as usize].volume;
         let bounds = &self.bounds.launches[number as usize];
         EXACT.iter().chain(&QUANTITIES).find_map(|(name, column)| {
             let (traced, between) = (column(traced), bounds.of(column));
@@ -205,31 +254,38 @@ impl Comparison<'_> {
 
     /// Whether no CTA of the launch can have read a word at two widths.
     fn has_exact_counts(&self, launch: u32) -> bool {
-        let launch = self.traced.counts.launches.get(launch as usize);
-        launch.is_some_and(|it| it.counts.widths.are_one())
+        self.traced_launch(launch).counts.widths.are_one()
     }
 
     fn name(&self, number: u32) -> String {
-        let launch = self.traced.counts.launches.get(number as usize);
-        launch.map_or_else(
-            || format!("launch {number}"),
-            |it| launch_name(self.sites, &it.launch),
-        )
+        launch_name(self.sites, &self.traced_launch(number).launch)
     }
 
     /// The first difference between what pairs of launches exchanged, then between pairs of CTAs; or why it cannot be told.
     fn exchanged(&self) -> Result<Option<String>, String> {
         let (ours, theirs) = (&self.added_up.communication, &self.traced.communication);
+        // All numbers are those in situ.
+        let ours_of = |(source, receiver): (u32, u32)| {
+            [source, receiver].map(|number| self.pairing.in_situ[number as usize])
+        };
+        let renumbered = |mut part: Part| {
+            let [source, receiver] = ours_of(part.0);
+            part.0 = (source, receiver);
+            part
+        };
         let flow = |flow: &Flow| {
             let pair = (flow.source_launch, flow.receiver_launch);
             (pair, None, (flow.bytes, flow.count))
         };
-        let flows = [&ours.flows, &theirs.flows].map(|flows| flows.iter().map(flow).collect());
+        let flows = [
+            ours.flows.iter().map(flow).collect(),
+            theirs.flows.iter().map(flow).map(renumbered).collect(),
+        ];
         if let Some(difference) = self.difference(flows) {
             return Ok(Some(difference));
         }
         let transfers =
-            |communication: &Communication, blocks: CtaBlocks| -> Result<Vec<_>, String> {
+            |communication: &Communication, blocks: CtaBlocks| -> Result<Vec<Part>, String> {
                 let mut all = Vec::new();
                 let read = communication.transfers.each(|it: &Transfer| {
                     let pair = (it.source_launch, it.receiver_launch);
@@ -241,7 +297,9 @@ impl Comparison<'_> {
             };
         // Those in situ are by block already.
         let ours = transfers(ours, CtaBlocks::default())?;
-        Ok(self.difference([ours, transfers(theirs, self.bounds.cta_blocks)?]))
+        let theirs = transfers(theirs, self.bounds.cta_blocks)?;
+        let theirs = theirs.into_iter().map(renumbered).collect();
+        Ok(self.difference([ours, theirs]))
     }
 
     fn difference(&self, all: [Vec<Part>; 2]) -> Option<String> {
@@ -274,19 +332,22 @@ impl Comparison<'_> {
 /// Two launches, perhaps a CTA of each, and the bytes and reads of the second from the first.
 type Part = ((u32, u32), Option<(u32, u32)>, (u64, u64));
 
-/// The first count that differs. Access groups are not compared: which lanes of a warp come to a site together may be settled while the
-/// kernel runs, and by how the code around it was compiled.
+type Column = fn(&Counts) -> u64;
+
+/// What is counted. Access groups are not compared: which lanes of a warp come to a site together may be settled while the kernel runs,
+/// and by how the code around it was compiled.
+pub(super) const COUNTED: [(&str, Column); 6] = [
+    ("thread_loads", |c| c.thread_loads),
+    ("thread_stores", |c| c.thread_stores),
+    ("thread_atomics", |c| c.thread_atomics),
+    ("loaded_bytes", |c| c.loaded_bytes),
+    ("stored_bytes", |c| c.stored_bytes),
+    ("atomic_bytes", |c| c.atomic_bytes),
+];
+
+/// The first count that differs.
 fn counts(ours: &Counts, theirs: &Counts) -> Option<String> {
-    type Column = fn(&Counts) -> u64;
-    const COLUMNS: [(&str, Column); 6] = [
-        ("thread_loads", |c| c.thread_loads),
-        ("thread_stores", |c| c.thread_stores),
-        ("thread_atomics", |c| c.thread_atomics),
-        ("loaded_bytes", |c| c.loaded_bytes),
-        ("stored_bytes", |c| c.stored_bytes),
-        ("atomic_bytes", |c| c.atomic_bytes),
-    ];
-    COLUMNS.iter().find_map(|(name, column)| {
+    COUNTED.iter().find_map(|(name, column)| {
         let (ours, theirs) = (column(ours), column(theirs));
         (ours != theirs).then(|| format!("{name}: {ours} in situ, {theirs} traced"))
     })

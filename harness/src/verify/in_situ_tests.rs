@@ -7,8 +7,8 @@ use superstep_analysis::{Analysis, analyse};
 use superstep_report::run_summary::{Check, NotCompared, Same};
 use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{
-    Backend, Capture, CtaBlocks, CtaRange, Event, FirstRead, Header, LaunchOutcome, LaunchSums,
-    LoadedBytes, ModuleTable, Op, Parts, Received, Selection, Tally,
+    Backend, Capture, CtaBlocks, CtaRange, Event, FirstRead, Header, Launch, LaunchOutcome,
+    LaunchSums, LoadedBytes, ModuleTable, Op, Parts, Received, Selection, StreamId, Tally,
 };
 
 use super::*;
@@ -90,10 +90,10 @@ fn sums_between(cta_blocks: CtaBlocks, folder: &Path, change: impl FnOnce(&mut S
         capture.event(&Event::Sums(sums));
         capture.end_with(launch, accesses, LaunchOutcome::Completed);
     }
-    capture.event(&Event::Parts(Parts {
+    capture.parts(Parts {
         received: vec![sums.received],
         first_read: vec![sums.first_read],
-    }));
+    });
     capture.finish()
 }
 
@@ -109,7 +109,12 @@ fn compared_between(blocks: CtaBlocks, change: impl FnOnce(&mut Sums)) -> Check 
     let folders = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let trace = traced(folders[0].path());
     let sums = sums_between(blocks, folders[1].path(), change);
-    in_situ_equal(&analysed(&sums), &analysed(&trace), trace.sites())
+    in_situ_equal(
+        &analysed(&sums),
+        &analysed(&trace),
+        trace.sites(),
+        Order::Fixed,
+    )
 }
 
 fn failing(change: impl FnOnce(&mut Sums), what: &[&str]) {
@@ -208,7 +213,7 @@ fn where_runs_differ_sums_lie_between_two_traces() {
     other.communication.launches[1].volume.loaded_bytes = 64;
     let check = |loaded: u64| {
         let sums = sums(folders[2].path(), |it| it.read.loads.bytes = loaded);
-        in_situ_between(&analysed(&sums), [&one, &other], sums.sites())
+        in_situ_between(&analysed(&sums), [&one, &other], sums.sites(), Order::Fixed)
     };
     for within in [64, 100, 128] {
         let check = check(within);
@@ -312,4 +317,128 @@ fn a_cta_that_was_not_selected_received_nothing() {
     assert!(!stray.ok && stray.detail.contains("CTA 1 of 2 of kernel write"));
     // A block goes by its first CTA, selected or not.
     assert!(check(CtaBlocks::try_from(2).unwrap(), "1").ok);
+}
+
+/// What two threads launch, each in the stream that it made: one writes and reads 32 words, one 64, as above; streams have the numbers
+/// in `streams`, and `order` says which thread's launches come when.
+fn of_threads(
+    folder: &Path,
+    streams: [u32; 2],
+    order: [usize; 4],
+    changed: u64,
+    is_in_situ: bool,
+) -> Capture {
+    let mut capture = CaptureBuilder::new(folder, &module());
+    let mut next = [0u32; 2];
+    let mut numbers = [[0; 2]; 2];
+    for (number, thread) in (0..).zip(order) {
+        let is_write = next[thread] == 0;
+        numbers[thread][next[thread] as usize] = number;
+        let launch = Launch {
+            stream: StreamId(streams[thread]),
+            ..testing::launch(if is_write { "w" } else { "r" }, 2, 32)
+        };
+        next[thread] += 1;
+        let ctas = 0..=thread as u64;
+        let words = |cta: u64| testing::words(0x1000 * (thread as u64 + 1) + 128 * cta);
+        if !is_in_situ {
+            // CTA 0 reads what CTA 1 has written, or the other thread's both.
+            let groups: Vec<_> = match is_write {
+                true => (ctas
+                    .clone()
+                    .map(|cta| testing::group(1, cta as u32, words(cta))))
+                .collect(),
+                false => (ctas.map(|cta| testing::group(0, 1, words(cta)))).collect(),
+            };
+            let launch = capture.begin(launch);
+            capture.chunk(&launch, &groups);
+            let accesses = 32 * groups.len() as u64;
+            capture.end_with(&launch, accesses, LaunchOutcome::Completed);
+            continue;
+        }
+        let warps = thread as u64 + 1;
+        let tally = Tally {
+            threads: 32 * warps,
+            bytes: 128 * warps,
+            warps,
+        };
+        let launch = capture.begin(launch);
+        let sums = LaunchSums::new(launch.stream, launch.launch);
+        let sums = match is_write {
+            true => LaunchSums {
+                stores: tally,
+                ..sums
+            },
+            false => LaunchSums {
+                loads: tally,
+                loaded: LoadedBytes {
+                    communicated: 128 * warps - changed,
+                    own: changed,
+                    ..LoadedBytes::default()
+                },
+                ..sums
+            },
+        };
+        let accesses = sums.thread_accesses();
+        capture.event(&Event::Sums(sums));
+        capture.end_with(&launch, accesses, LaunchOutcome::Completed);
+    }
+    if is_in_situ {
+        let pairs = || numbers.into_iter().zip(0..);
+        let parts = pairs().flat_map(|([source_launch, receiver_launch], thread)| {
+            (0..=thread).map(move |source_cta| Received {
+                source_launch,
+                source_cta,
+                receiver_launch,
+                receiver_cta: 1,
+                bytes: 128,
+                count: 32,
+            })
+        });
+        let first = pairs().map(|([source_launch, receiver_launch], thread)| FirstRead {
+            source_launch,
+            receiver_launch,
+            stored_bytes: 128 * (u64::from(thread) + 1),
+            several_bytes: 0,
+            perhaps_again_bytes: 0,
+        });
+        capture.parts(Parts {
+            received: parts.collect(),
+            first_read: first.collect(),
+        });
+    }
+    capture.finish()
+}
+
+#[test]
+fn launches_of_several_threads_are_found_by_what_their_streams_do() {
+    let folder = || tempfile::tempdir().unwrap();
+    let (first, second) = (folder(), folder());
+    let trace = of_threads(first.path(), [1, 2], [0, 0, 1, 1], 0, false);
+    let trace_analysis = analysed(&trace);
+    for (streams, order) in [
+        ([1, 2], [0, 1, 0, 1]),
+        ([2, 1], [1, 0, 0, 1]),
+        // Both use the same stream.
+        ([0, 0], [0, 1, 1, 0]),
+        ([0, 0], [1, 1, 0, 0]),
+    ] {
+        let sums = of_threads(second.path(), streams, order, 0, true);
+        let check = |order| in_situ_equal(&analysed(&sums), &trace_analysis, trace.sites(), order);
+        let fixed = check(Order::Fixed);
+        assert!(!fixed.ok, "{streams:?} {order:?}: {fixed:?}");
+        let threads = check(Order::Threads(2));
+        assert!(
+            threads.ok && threads.detail.contains("2 host threads"),
+            "{streams:?} {order:?}: {threads:?}"
+        );
+    }
+    let wrong = of_threads(second.path(), [2, 1], [1, 0, 0, 1], 4, true);
+    let check = in_situ_equal(
+        &analysed(&wrong),
+        &trace_analysis,
+        trace.sites(),
+        Order::Threads(2),
+    );
+    assert!(!check.ok, "{check:?}");
 }

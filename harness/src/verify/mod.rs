@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `exit-code`, `stdout-contains` | each run with the manifest |
 //! | `output-equal` | standard output and output files of the traced program with those of the untraced one |
-//! | `plain-build` | with `--plain`: what the untraced program prints and writes with what it does when stock Clang builds it |
+//! | `nvcc-build` | with `--nvcc`: what the untraced program prints and writes with what it does when nvcc builds it |
 //! | `nothing-lost`, `no-faults` | what the runtimes say about themselves |
 //! | `capture-complete` | the capture with its own end marks |
 //! | `inside-grid`, `inside-allocations`, `known-sites`, `launch-totals` | every access with its launch (module `scan`, and `superstep_analysis::scan`) |
@@ -24,6 +24,7 @@ mod in_situ;
 #[cfg(test)]
 mod in_situ_tests;
 mod output;
+mod pairing;
 mod runtime;
 mod scan;
 mod selection;
@@ -34,13 +35,11 @@ mod uninitialised;
 
 use superstep_report::run_summary::{Check, NotCompared};
 
-pub use counts::Unsteady;
+pub use counts::{Order, Unsteady};
 pub use expected::expected_counts;
 pub use golden::{Golden, compare_with_golden, golden_is_whole, require_golden};
 pub use in_situ::{check_sums, in_situ_between, in_situ_equal};
-pub use output::{
-    RunFiles, Unstable, check_manifest, no_plain_build, outputs_equal, plain_build_equal, read_text,
-};
+pub use output::{RunFiles, Unstable, check_manifest, no_reference, outputs_equal, read_text};
 pub use runtime::{capture_complete, check_runtime, opaque_assembly, shared_memory};
 pub use scan::checks;
 pub use selection::{check_selection, selection_of};

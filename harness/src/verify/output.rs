@@ -82,6 +82,11 @@ impl Unstable {
         compare("output-equal", native, other, checks, self)
     }
 
+    /// Compares the native build with the same program as nvcc builds it, without what is unstable.
+    pub fn reference_equal(&self, nvcc: &RunFiles, native: &RunFiles, checks: &Checks) -> Check {
+        compare(REFERENCE, nvcc, native, checks, self)
+    }
+
     fn has_line(&self, index: usize) -> bool {
         self.lines.contains(&index) || self.rest.is_some_and(|rest| index >= rest)
     }
@@ -105,18 +110,13 @@ pub fn outputs_equal(native: &RunFiles, other: &RunFiles, checks: &Checks) -> Ch
     Unstable::default().outputs_equal(native, other, checks)
 }
 
-/// Holds the native build against the same program as stock Clang builds it.
-pub fn plain_build_equal(plain: &RunFiles, native: &RunFiles, checks: &Checks) -> Check {
-    compare(PLAIN_BUILD, plain, native, checks, &Unstable::default())
-}
-
 /// The native build has no reference.
-pub fn no_plain_build(why: &str) -> Check {
+pub fn no_reference(why: &str) -> Check {
     let first = why.lines().next().unwrap_or_default();
-    warned(PLAIN_BUILD, format!("not compared: {first}"))
+    warned(REFERENCE, format!("not compared: {first}"))
 }
 
-const PLAIN_BUILD: &str = "plain-build";
+const REFERENCE: &str = "nvcc-build";
 
 /// What a run printed, without the lines that may differ.
 fn stable_lines(run: &RunFiles, checks: &Checks) -> Vec<String> {

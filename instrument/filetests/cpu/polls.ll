@@ -1,4 +1,5 @@
-; A loop that loads with `volatile` from global memory may wait for another thread of its CTA, which must get its turn.
+; A loop that loads with `volatile` from global memory may wait for another thread of its CTA, which must get its turn. So may
+; inline PTX of which a load decides how the loop goes on, but not a loop that adds up what it loads.
 target triple = "nvptx64-nvidia-cuda"
 
 @shared = internal addrspace(3) global i32 undef
@@ -34,6 +35,40 @@ done:
   store i32 %once, ptr %out
   ret void
 }
+define ptx_kernel void @look(ptr %flag, ptr %out) {
+entry:
+  br label %look
+
+look:
+  %seen = call i32 asm "ld.global.cg.u32 $0, [$1];", "=r,l"(ptr %flag)
+  %again = icmp eq i32 %seen, 0
+  br i1 %again, label %look, label %done
+
+done:
+  store i32 1, ptr %out
+  ret void
+}
+
+define ptx_kernel void @stream(ptr %from, ptr %out) {
+entry:
+  br label %add
+
+add:
+  %i = phi i32 [ 0, %entry ], [ %next, %add ]
+  %sum = phi i32 [ 0, %entry ], [ %more, %add ]
+  %p = getelementptr i32, ptr %from, i32 %i
+  %one = call i32 asm sideeffect "ld.global.cs.u32 $0, [$1];", "=r,l"(ptr %p)
+  %more = add i32 %sum, %one
+  %next = add i32 %i, 1
+  %end = icmp eq i32 %next, 100
+  br i1 %end, label %done, label %add
+
+done:
+  store i32 %more, ptr %out
+  ret void
+}
 ; holds: call void @__superstep_yield()
 ; holds: ptr @superstep.thunk.poll, i32 2, i32 1,
 ; holds: ptr @superstep.thunk.sum, i32 1, i32 0,
+; holds: ptr @superstep.thunk.look, i32 2, i32 1,
+; holds: ptr @superstep.thunk.stream, i32 2, i32 0,

@@ -7,7 +7,7 @@ define ptx_kernel void @k(ptr %g, i32 %a, i32 %b) {
   store float %fused, ptr %g
   %carried = call i32 asm "{ .reg .u32 t; add.cc.u32 t, $1, $2; addc.u32 $0, 0, 0; }", "=r,r,r"(i32 %a, i32 %b)
   store i32 %carried, ptr %g
-  %unused = call i32 asm "nothing.of.this $0;", "=r"()
+  %unused = call i32 asm "istypep.texref $0, $1;", "=r,l"(ptr %g) memory(none)
   %chosen = call i32 asm "{ .reg .pred p; setp.gt.s32 p, $1, 7; @p bra L; add.u32 $0, $0, 1; L: }", "=r,r,0"(i32 %a, i32 %b)
   store i32 %chosen, ptr %g
   ret void
@@ -33,3 +33,10 @@ define ptx_kernel void @whole(ptr %g, ptr %h, i64 %a) {
 ; holds: load volatile i64
 ; holds: store volatile <2 x i64>
 ; lacks: store volatile i64
+; A vector is two registers with one name.
+define ptx_kernel void @vector(ptr %g) {
+  %sum = call i32 asm sideeffect "{ .reg .v2 .b32 p, q; ld.global.v2.b32 p, [$1]; mov.v2.b32 q, p; mov.b32 q.y, 98765; st.global.v2.b32 [$1], q; add.u32 $0, q.x, q.y; }", "=r,l,~{memory}"(ptr %g)
+  store i32 %sum, ptr %g
+  ret void
+}
+; holds: store i32 98765

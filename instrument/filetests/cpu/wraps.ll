@@ -21,6 +21,21 @@ define ptx_kernel void @wrap(ptr %out, i32 %index, i32 %known) {
   store i32 %all, ptr %in.global
   ret void
 }
+
+; So does a constant index that was computed with 32 bits, -1 of integers here, which the compiler may have made one of bytes.
+define ptx_kernel void @constant(ptr %out, i64 %i) {
+  %in.shared = getelementptr inbounds i32, ptr addrspace(3) @shared, i64 %i
+  %before = getelementptr i8, ptr addrspace(3) %in.shared, i64 17179869180
+  %one = load i32, ptr addrspace(3) %before
+  %two = load i32, ptr addrspace(3) getelementptr (i8, ptr addrspace(3) @shared, i64 4294967304)
+  %sum = add i32 %one, %two
+  store i32 %sum, ptr %out
+  ret void
+}
+; holds: %before = getelementptr i8, ptr addrspace(3) %in.shared, i64 -4
+; holds: i64 8
+; lacks: 17179869180
+; lacks: 4294967304
 ; holds: %5 = sext i32 %index to i64
 ; holds: %in.shared = getelementptr [64 x i32], ptr addrspace(3) %2, i64 0, i64 %5
 ; holds: %in.local = getelementptr i32, ptr addrspace(5) %4, i64 %6

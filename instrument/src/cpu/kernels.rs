@@ -2,6 +2,7 @@
 
 use super::polls::YIELD;
 use crate::ir::{Builder, Function, Module, Opcode, Type, Value};
+use crate::prepare::CLUSTER_DIMENSIONS;
 use crate::ptx::{self, Instruction, Template};
 use crate::reach::reach;
 use std::collections::HashSet;
@@ -12,6 +13,8 @@ pub struct CpuKernel {
     pub parameters: Vec<Parameter>,
     /// Whether its CTAs wait for each other at the barrier of the grid (`cooperative_groups`' `grid.sync()`).
     pub waits_for_grid: bool,
+    /// Whether its CTAs run in clusters of several.
+    pub in_clusters: bool,
     /// Whether its threads wait for each other, so that each needs a stack of its own.
     pub needs_fibers: bool,
     /// Whether they only ever wait for all of the CTA, in the kernel itself, and end where the kernel ends, so that loops
@@ -99,6 +102,8 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
         name: kernel.name(),
         parameters: parameters(module, kernel),
         waits_for_grid,
+        in_clusters: (kernel.text_attribute(CLUSTER_DIMENSIONS))
+            .is_some_and(|dimensions| dimensions.split(',').any(|n| n != "1")),
         needs_fibers,
         can_loop,
         static_shared_bytes,
@@ -107,7 +112,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
 }
 
 fn most_threads(kernel: Function) -> Option<u64> {
-    let extents = kernel.string_attribute("nvvm.maxntid")?;
+    let extents = kernel.text_attribute("nvvm.maxntid")?;
     extents
         .split(',')
         .map(|extent| extent.trim().parse::<u64>().ok())

@@ -2,6 +2,7 @@
 
 mod alignment;
 mod casts;
+mod denormals;
 mod divisions;
 mod intrinsics;
 mod kernels;
@@ -61,6 +62,7 @@ pub fn lower(
     divisions::bound(module);
     casts::bound(module);
     wraps::allow(module);
+    denormals::flush(module);
     order_zeros(module);
     alignment::mark(module);
     let defined = table.defined.as_ref();
@@ -196,7 +198,7 @@ fn make_local(module: &Module) {
             variable.make_internal();
         }
         // The host writes constants with cudaMemcpyToSymbol: they may not lie in read-only memory.
-        if variable.ty().address_space() == 4 {
+        if variable.ty().address_space() == 4 || variable.is_externally_initialized() {
             variable.set_constant(false);
         }
     }

@@ -1,27 +1,80 @@
 //! Loops that look at global memory until another thread has written there.
 
-use crate::ir::{Builder, Module, Opcode::LLVMLoad, Type};
+use crate::ir::{Block, Builder, Call, Instruction, Module, Opcode::*, Type, Value};
+use crate::ptx::{Effect, Template};
 use crate::reach::reach;
 
 /// The runtime's function that lets the other threads of the CTA run.
 pub const YIELD: &str = "__superstep_yield";
 
+/// Marks inline PTX whose loads a loop waits for.
+pub const POLLS: &str = "superstep-polls";
+
 const GENERIC: u32 = 0;
 const GLOBAL: u32 = 1;
 
-/// Lets the other threads of the CTA run before each volatile load of a loop. Whoever loads so may wait for one of them, which on a GPU
-/// runs at the same time; here it might never get its turn. Shared memory is left out: there `volatile` is most often the old way to keep a
-/// sum among lanes in memory.
+/// Lets the other threads of the CTA run before each volatile load of a loop, and before inline PTX of which a load decides how a loop
+/// goes on. Whoever loads so may wait for one of them, which on a GPU runs at the same time; here it might never get its turn. Shared
+/// memory is left out: there `volatile` is most often the old way to keep a sum among lanes in memory.
 pub fn allow(module: &Module) {
     let functions = module.defined_functions().into_iter();
-    for load in functions.flat_map(|f| f.instructions()) {
-        let polls = load.operation() == LLVMLoad
-            && load.is_volatile()
-            && matches!(load.operand(0).ty().address_space(), GENERIC | GLOBAL);
-        let block = load.parent_block();
-        if polls && reach(block.successors(), |b| b.successors()).contains(&block) {
+    for instruction in functions.flat_map(|f| f.instructions()) {
+        let polls = match instruction.as_call() {
+            None => {
+                let block = instruction.parent_block();
+                is_volatile_load(instruction) && leads_to(block, block)
+            }
+            Some(call) => loads_global(call) && decides(call),
+        };
+        if polls {
+            if let Some(call) = instruction.as_call() {
+                call.set_text_attribute(POLLS, "");
+            }
             let others_run = module.declare(YIELD, Type::void().function(&[]));
-            Builder::before(load).call(others_run, &[]);
+            Builder::before(instruction).call(others_run, &[]);
         }
     }
+}
+
+fn is_volatile_load(instruction: Instruction) -> bool {
+    instruction.operation() == LLVMLoad
+        && instruction.is_volatile()
+        && matches!(
+            instruction.operand(0).ty().address_space(),
+            GENERIC | GLOBAL
+        )
+}
+
+/// Whether a call is inline PTX that loads from global memory what may change.
+fn loads_global(call: Call) -> bool {
+    let Some((template, _)) = call.callee().inline_assembly() else {
+        return false;
+    };
+    Effect::of(&template) != Effect::None
+        && Template::parse(&template).is_ok_and(|template| {
+            let mut instructions = template.instructions();
+            instructions.any(|i| ["ld", "ldu"].contains(&i.opcode.as_str()) && !i.has("shared"))
+        })
+}
+
+/// Whether one block leads to another, or back to itself.
+fn leads_to(from: Block, to: Block) -> bool {
+    reach(from.successors(), |b| b.successors()).contains(&to)
+}
+
+/// Whether what a call returns decides where its block is left for good.
+fn decides(call: Call) -> bool {
+    let block = call.parent_block();
+    let returns = |to: &Block| *to == block || leads_to(*to, block);
+    leads_to(block, block)
+        && reach([call.value()], Value::users).into_iter().any(|user| {
+            let Some(instruction) = user.as_instruction() else {
+                return false;
+            };
+            let own = instruction.parent_block();
+            let ways = own.successors();
+            own.terminator() == Some(instruction)
+                && ways.iter().any(returns)
+                && !ways.iter().all(returns)
+        })
 }

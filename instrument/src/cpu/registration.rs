@@ -45,7 +45,8 @@ pub fn add<'m>(
                 i32t.constant(
                     u64::from(kernel.needs_fibers)
                         | u64::from(loops.is_some_and(|loops| loops.forgets_threads)) << 1
-                        | u64::from(kernel.waits_for_grid) << 2,
+                        | u64::from(kernel.waits_for_grid) << 2
+                        | u64::from(kernel.in_clusters) << 3,
                 ),
                 i64t.constant(kernel.static_shared_bytes),
                 loops.map_or(pointer.null(), |loops| loops.step(module).value()),

@@ -1,6 +1,6 @@
 //! Shared memory on the CPU: a CTA runs on one worker thread, so its variables are that thread's.
 
-use super::{offset, thread_field};
+use super::{offset, thread_field, wraps};
 use crate::ir::{Builder, Function, Intrinsic, Module, Opcode::*, Type, Value, Variable};
 use anyhow::{Result, bail};
 use std::collections::HashMap;
@@ -107,7 +107,14 @@ fn materialise<'m>(
             .map(|operand| materialise(module, entry, operand, replacements, made))
             .collect::<Result<_>>()?;
         match value.opcode() {
-            Some(LLVMGetElementPtr) => entry.gep_like(value, &operands),
+            Some(LLVMGetElementPtr) => {
+                let address = entry.gep_like(value, &operands);
+                address
+                    .as_instruction()
+                    .into_iter()
+                    .for_each(wraps::allow_in);
+                address
+            }
             Some(
                 opcode @ (LLVMAddrSpaceCast | LLVMBitCast | LLVMPtrToInt | LLVMPtrToAddr
                 | LLVMIntToPtr | LLVMTrunc),

@@ -7,7 +7,7 @@ const LOCAL: u32 = 5;
 
 /// Makes indices that wrap at 32 bits lead where they do on a GPU. There, only the lower half of an address of shared or local memory
 /// counts: an unsigned index of 32 bits that went below 0 becomes one of 64 bits near 2^32, and the address is still the one below. Here it
-/// would be far away, so such an index is extended with its sign; modulo 2^32 that is the same.
+/// would be far away, so such an index is extended with its sign; modulo 2^32 that is the same. Of a constant index the lower half is.
 pub fn allow(module: &Module) {
     let functions = module.defined_functions().into_iter();
     for instruction in functions.flat_map(|f| f.instructions()) {
@@ -28,11 +28,13 @@ fn is_narrow(pointer: Value) -> bool {
     match pointer.opcode() {
         Some(LLVMAlloca) => true,
         Some(LLVMGetElementPtr | LLVMAddrSpaceCast) => is_narrow(pointer.operand(0)),
+        Some(LLVMSelect) => is_narrow(pointer.operand(1)) && is_narrow(pointer.operand(2)),
         _ => false,
     }
 }
 
-fn allow_in(address: Instruction) {
+/// Does so with the indices of one address of such memory.
+pub fn allow_in(address: Instruction) {
     let mut changed = false;
     for index in 1..address.operand_count() {
         if let Some(signed) = with_sign(address, address.operand(index)) {
@@ -51,6 +53,10 @@ fn with_sign<'m>(at: Instruction<'m>, index: Value<'m>) -> Option<Value<'m>> {
     let ty = Type::int(64);
     if index.ty() != ty {
         return None;
+    }
+    if let Some(number) = index.constant_integer() {
+        let signed = i64::from(number as i32) as u64;
+        return (signed != number).then(|| ty.constant(signed));
     }
     match index.opcode()? {
         LLVMZExt if index.operand(0).ty() == Type::int(32) => {

@@ -12,6 +12,7 @@ pub(super) const WHOLE: c_uint = c_uint::MAX;
 #[derive(Clone, Copy, Debug)]
 pub enum Attribute {
     AlwaysInline,
+    NoBuiltin,
     NoInline,
     NoReturn,
     NoUnwind,
@@ -21,6 +22,7 @@ impl Attribute {
     fn create(self) -> LLVMAttributeRef {
         let kind = attribute_kind(match self {
             Attribute::AlwaysInline => "alwaysinline",
+            Attribute::NoBuiltin => "nobuiltin",
             Attribute::NoInline => "noinline",
             Attribute::NoReturn => "noreturn",
             Attribute::NoUnwind => "nounwind",
@@ -40,7 +42,7 @@ fn attribute_kind(name: &str) -> c_uint {
 
 /// The same methods for functions and calls, each with LLVM's functions for its kind.
 macro_rules! attributed {
-    ($type:ident, $parameters:ident, $count:ident, $fill:ident, $get:ident, $add:ident, $remove:ident) => {
+    ($type:ident, $parameters:ident, $count:ident, $fill:ident, $get:ident, $text:ident, $add:ident, $remove:ident) => {
         impl<'m> $type<'m> {
             /// Where attributes can stand.
             pub(super) fn attribute_indices(self) -> impl Iterator<Item = c_uint> {
@@ -71,6 +73,37 @@ macro_rules! attributed {
             /// Says something of the whole.
             pub fn add_attribute(self, attribute: Attribute) {
                 self.add_attribute_at(WHOLE, attribute.create());
+            }
+
+            /// Gives the whole an attribute of free text.
+            pub fn set_text_attribute(self, name: &str, value: &str) {
+                let [of_name, of_value] = [name, value].map(|text| text.len() as c_uint);
+                let [name, value] = [name, value].map(|text| text.as_ptr().cast());
+                // SAFETY: the context is alive; LLVM copies as many bytes as it is told.
+                unsafe {
+                    let context = context();
+                    let new = LLVMCreateStringAttribute(context, name, of_name, value, of_value);
+                    self.add_attribute_at(WHOLE, new);
+                }
+            }
+
+            /// An attribute of free text of the whole.
+            pub fn text_attribute(self, name: &str) -> Option<String> {
+                let (bytes, mut length) = (name.as_ptr().cast(), name.len() as c_uint);
+                // SAFETY: alive, and of the kind that the function takes, which reads as many bytes as it is told. An absent attribute
+                // is null; one that is there lends its value and says how long it is.
+                unsafe {
+                    let attribute = $text(self.raw(), WHOLE, bytes, length);
+                    (!attribute.is_null()).then(|| {
+                        let value = LLVMGetStringAttributeValue(attribute, &mut length);
+                        super::text(value, length as usize)
+                    })
+                }
+            }
+
+            /// Whether the whole has the attribute `name`.
+            pub fn has_attribute(self, name: &str) -> bool {
+                self.attribute_at(WHOLE, name).is_some()
             }
 
             /// Removes the attribute `name` from all places.
@@ -105,6 +138,7 @@ attributed!(
     LLVMGetAttributeCountAtIndex,
     LLVMGetAttributesAtIndex,
     LLVMGetEnumAttributeAtIndex,
+    LLVMGetStringAttributeAtIndex,
     LLVMAddAttributeAtIndex,
     LLVMRemoveEnumAttributeAtIndex
 );
@@ -114,31 +148,12 @@ attributed!(
     LLVMGetCallSiteAttributeCount,
     LLVMGetCallSiteAttributes,
     LLVMGetCallSiteEnumAttribute,
+    LLVMGetCallSiteStringAttribute,
     LLVMAddCallSiteAttribute,
     LLVMRemoveCallSiteEnumAttribute
 );
 
 impl Function<'_> {
-    /// Whether the function itself has the attribute `name`.
-    pub fn has_attribute(self, name: &str) -> bool {
-        self.attribute_at(WHOLE, name).is_some()
-    }
-
-    /// The string attribute `name` of the function itself.
-    pub fn string_attribute(self, name: &str) -> Option<String> {
-        let (bytes, mut length) = (name.as_ptr().cast(), 0);
-        // SAFETY: a function that is alive; LLVM reads as many bytes of the name as it is told, an absent attribute is null, and one that
-        // is there lends its value, which is copied.
-        unsafe {
-            let found =
-                LLVMGetStringAttributeAtIndex(self.raw(), WHOLE, bytes, name.len() as c_uint);
-            (!found.is_null()).then(|| {
-                let value = LLVMGetStringAttributeValue(found, &mut length);
-                super::text(value, length as usize)
-            })
-        }
-    }
-
     /// Whether parameter `index` is passed by value behind a pointer.
     pub fn is_by_value(self, index: u32) -> bool {
         self.attribute_at(index + 1, "byval").is_some()
@@ -148,6 +163,12 @@ impl Function<'_> {
     pub fn is_read_only(self, index: u32) -> bool {
         let mut promises = ["readonly", "readnone"].into_iter();
         promises.any(|name| self.attribute_at(index + 1, name).is_some())
+    }
+
+    /// Whether denormals in single precision count as zeros.
+    pub fn flushes_denormals(self) -> bool {
+        let modes = self.text_attribute("denormal-fp-math-f32");
+        modes.is_some_and(|modes| modes.starts_with("preserve-sign"))
     }
 
     /// Removes the string attributes of the function itself whose names `unwanted` picks.

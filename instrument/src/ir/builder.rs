@@ -353,7 +353,11 @@ fn is_cast(cast: Opcode, from: Type, to: Type) -> bool {
                 && (bits(from) < bits(to)) == (cast == Opcode::LLVMFPExt)
         }
         Opcode::LLVMSIToFP | Opcode::LLVMUIToFP => from.is_integer() && to.is_floating_point(),
-        Opcode::LLVMBitCast => from == to || bits(from).is_some() && bits(from) == bits(to),
+        Opcode::LLVMBitCast => {
+            let lengths = [from, to].map(|ty| ty.is_vector().then(|| ty.vector_length()));
+            let [from_bits, to_bits] = [from, to].map(|ty| bits(ty.scalar()));
+            from == to || from_bits.is_some() && from_bits == to_bits && lengths[0] == lengths[1]
+        }
         Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr => from.is_pointer() && to.is_integer(),
         Opcode::LLVMIntToPtr => from.is_integer() && to.is_pointer(),
         Opcode::LLVMAddrSpaceCast => from.is_pointer() && to.is_pointer() && from != to,

@@ -2,7 +2,9 @@
 
 use super::value::kind_of_value;
 use super::{Block, Function, Opcode, Type, Value, ValueKind};
-use llvm_sys::{LLVMAtomicRMWBinOp, LLVMFastMathAllowContract, LLVMIntPredicate};
+use llvm_sys::{
+    LLVMAtomicRMWBinOp, LLVMFastMathAllowContract, LLVMInlineAsmDialect, LLVMIntPredicate,
+};
 use llvm_sys::{core::*, debuginfo::LLVMInstructionGetDebugLoc, prelude::LLVMMetadataRef};
 
 kind_of_value! {
@@ -324,6 +326,27 @@ impl<'m> Call<'m> {
         assert_eq!(callee.kind(), ValueKind::LLVMInlineAsmValueKind);
         // SAFETY: the kind was just checked.
         unsafe { LLVMGetInlineAsmHasSideEffects(callee.raw()) != 0 }
+    }
+
+    /// Makes a call of inline assembly one that LLVM keeps and leaves where it is among accesses to memory.
+    pub fn keep_assembly(self) {
+        const CLOBBER: &str = "~{memory}";
+        let assembly = self.callee().inline_assembly();
+        let (template, mut constraints) = assembly.expect("a call of inline assembly");
+        if !constraints.contains(CLOBBER) {
+            let comma = if constraints.is_empty() { "" } else { "," };
+            constraints = format!("{constraints}{comma}{CLOBBER}");
+        }
+        let bytes = |text: &String| (text.as_ptr().cast(), text.len());
+        let ((text, length), (list, of_list)) = (bytes(&template), bytes(&constraints));
+        let ty = self.called_type().raw();
+        let dialect = LLVMInlineAsmDialect::LLVMInlineAsmDialectATT;
+        // SAFETY: texts of which LLVM copies as many bytes as it is told. But for a clobber they are those of the present callee, and so
+        // is the type: the new one can be called in its place, which is the call's last operand.
+        unsafe {
+            let new = LLVMGetInlineAsm(ty, text, length, list, of_list, 1, 0, dialect, 0);
+            LLVMSetOperand(self.raw(), self.operand_count() - 1, new);
+        }
     }
 
     /// Type of the function that is called.

@@ -41,25 +41,42 @@ fn is_system_header(file: &str) -> bool {
 impl Location {
     /// Where an instruction stands: the innermost place that is not in a system header.
     pub fn of(instruction: Instruction) -> Location {
+        let mut places = Self::all(instruction);
+        match places.iter().position(|p| !is_system_header(&p.file)) {
+            Some(index) => places.swap_remove(index),
+            None => places.pop().unwrap_or_default(),
+        }
+    }
+
+    /// Whether an instruction comes from a header that Clang brings in place of one of CUDA's.
+    pub fn is_in_header_of_clang(instruction: Instruction) -> bool {
+        let places = Self::all(instruction);
+        let file = places.first().map_or("", |place| &place.file);
+        let name = file.rsplit('/').next().unwrap_or(file);
+        name.starts_with("__clang_cuda_")
+    }
+
+    /// Where an instruction stands, and where that is inlined, the innermost place first.
+    fn all(instruction: Instruction) -> Vec<Location> {
         let mut place = instruction.debug_location();
-        let mut found = Location::default();
+        let mut found = Vec::new();
         while !place.is_null() {
             // SAFETY: the debug location of an instruction, and where that is inlined, are places with a scope, and null behind
             // the last; a scope has a file or null, and a file lends its name and says how long it is.
             unsafe {
                 let file = LLVMDIScopeGetFile(LLVMDILocationGetScope(place));
-                found.file.clear();
+                let mut name = String::new();
                 if !file.is_null() {
                     let mut length = 0;
-                    let name = LLVMDIFileGetFilename(file, &mut length);
-                    found.file = text(name, length as usize);
+                    let lent = LLVMDIFileGetFilename(file, &mut length);
+                    name = text(lent, length as usize);
                 }
-                found.line = LLVMDILocationGetLine(place);
-                found.column = LLVMDILocationGetColumn(place);
+                found.push(Location {
+                    file: name,
+                    line: LLVMDILocationGetLine(place),
+                    column: LLVMDILocationGetColumn(place),
+                });
                 place = LLVMDILocationGetInlinedAt(place);
-            }
-            if !is_system_header(&found.file) {
-                break;
             }
         }
         found

@@ -28,6 +28,7 @@ mod module;
 mod tests;
 mod types;
 mod value;
+mod variables;
 
 pub use attributes::Attribute;
 pub use builder::Builder;
@@ -39,7 +40,7 @@ pub use module::{Intrinsic, Linkage, Module, ModuleError};
 pub use types::{Type, TypeKind};
 pub use value::{Global, Opcode, Value, ValueKind, Variable};
 
-use llvm_sys::core::{LLVMContextCreate, LLVMDisposeMessage};
+use llvm_sys::core::{LLVMContextCreate, LLVMContextSetDiscardValueNames, LLVMDisposeMessage};
 use llvm_sys::prelude::LLVMContextRef;
 use std::ffi::{CStr, CString, c_char};
 
@@ -55,6 +56,26 @@ fn context() -> LLVMContextRef {
         };
     }
     CONTEXT.with(|context| *context)
+}
+
+/// Has LLVM give no names to values in functions from now on, as Clang does.
+pub fn discard_names() {
+    // SAFETY: the context is alive.
+    unsafe { LLVMContextSetDiscardValueNames(context(), 1) }
+}
+
+/// Says for all modules of this process whether square roots in single precision are rounded correctly: the value that libdevice asks for
+/// by the name `__CUDA_PREC_SQRT`.
+pub fn round_roots(exactly: bool) {
+    let value = match exactly {
+        true => c"-nvvm-reflect-add=__CUDA_PREC_SQRT=1",
+        false => c"-nvvm-reflect-add=__CUDA_PREC_SQRT=0",
+    };
+    let arguments = [c"superstep-instrument".as_ptr(), value.as_ptr()];
+    // SAFETY: both texts end with NUL and live longer than the call, which copies them; LLVM 22 knows the option, so it returns.
+    unsafe {
+        llvm_sys::support::LLVMParseCommandLineOptions(2, arguments.as_ptr(), std::ptr::null());
+    }
 }
 
 /// Text that LLVM lends, as an owned string.

@@ -166,7 +166,7 @@ impl Module {
     }
 
     /// Deletes what others supersede, which constants may still name.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         for (old, new) in self.superseded.take() {
             // SAFETY: two different globals of one type, both of this module and neither deleted before (`supersede`). No handle
             // exists, of the old one or of constants that name it: the module is borrowed by `&mut`.
@@ -447,6 +447,7 @@ impl Module {
                 ("llvm.fma", vec![ty.raw()])
             }
             Intrinsic::IsGlobal => ("llvm.nvvm.isspacep.global", Vec::new()),
+            Intrinsic::Plain(name) => (name, Vec::new()),
             Intrinsic::Lane => ("llvm.nvvm.read.ptx.sreg.laneid", Vec::new()),
             Intrinsic::ToSigned(to, from) => ("llvm.fptosi.sat", vec![to.raw(), from.raw()]),
             Intrinsic::ToUnsigned(to, from) => ("llvm.fptoui.sat", vec![to.raw(), from.raw()]),
@@ -454,9 +455,10 @@ impl Module {
                 ("llvm.threadlocal.address", vec![Type::pointer(0).raw()])
             }
         };
-        // SAFETY: a module that is alive; names of intrinsics of LLVM 22 with as many types as each is overloaded for.
+        // SAFETY: a module that is alive; names of intrinsics of LLVM 22 (checked) with as many types as each is overloaded for.
         unsafe {
             let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
+            assert_ne!(id, 0, "LLVM has no intrinsic {name}");
             let (types, count) = (overloads.as_mut_ptr(), overloads.len());
             Function::new(LLVMGetIntrinsicDeclaration(self.raw, id, types, count))
         }
@@ -472,6 +474,8 @@ pub enum Intrinsic {
     IsGlobal,
     /// The thread's number within its warp.
     Lane,
+    /// One that is not overloaded.
+    Plain(&'static str),
     /// Casts to the first type, signed, from the second; out of range to the nearest bound, and to 0 from what is no number.
     ToSigned(Type, Type),
     /// The same, unsigned.

@@ -221,6 +221,13 @@ impl Type {
         unsafe { Type(LLVMVectorType(self.0, count)) }
     }
 
+    /// Elements of a vector type.
+    pub fn vector_length(self) -> u32 {
+        self.expect(&[TypeKind::LLVMVectorTypeKind]);
+        // SAFETY: the kind was just checked.
+        unsafe { LLVMGetVectorSize(self.0) }
+    }
+
     /// The integer `value` of this integer type.
     pub fn constant(self, value: u64) -> Value<'static> {
         self.expect(&[TypeKind::LLVMIntegerTypeKind]);
@@ -236,7 +243,7 @@ impl Type {
         let element = self.element().constant(value);
         // SAFETY: a vector type, of which LLVM copies as many elements as it has; vectors of numbers live in the context.
         unsafe {
-            let mut list = vec![element.raw(); LLVMGetVectorSize(self.0) as usize];
+            let mut list = vec![element.raw(); self.vector_length() as usize];
             Value::new(LLVMConstVector(list.as_mut_ptr(), list.len() as u32))
         }
     }

@@ -225,6 +225,30 @@ impl<'m> Value<'m> {
             .then(|| unsafe { LLVMConstIntGetZExtValue(self.0) })
     }
 
+    /// A constant string of C's, without the NUL that ends it.
+    pub fn constant_text(self) -> Option<String> {
+        if self.kind() != ValueKind::LLVMConstantDataArrayValueKind {
+            return None;
+        }
+        // SAFETY: the kind was just checked; LLVM lends the bytes of one that is a string, and says how many.
+        unsafe {
+            let mut length = 0;
+            (LLVMIsConstantString(self.0) != 0).then(|| {
+                let bytes = LLVMGetAsString(self.0, &mut length);
+                let whole = text(bytes, length);
+                whole.strip_suffix('\0').unwrap_or(&whole).to_owned()
+            })
+        }
+    }
+
+    /// A constant number of a floating-point type.
+    pub fn constant_number(self) -> Option<f64> {
+        let mut loses = 0;
+        (self.kind() == ValueKind::LLVMConstantFPValueKind)
+            // SAFETY: the kind was just checked; LLVM writes one number.
+            .then(|| unsafe { LLVMConstRealGetDouble(self.0, &mut loses) })
+    }
+
     /// Template and constraints, when the value is inline assembly.
     pub fn inline_assembly(self) -> Option<(String, String)> {
         if self.kind() != ValueKind::LLVMInlineAsmValueKind {
@@ -337,6 +361,12 @@ impl<'m> Variable<'m> {
         // SAFETY: a constant address and a pointer type of another address space; the new constant names the variable and
         // goes no sooner.
         unsafe { Value::new(LLVMConstAddrSpaceCast(self.raw(), Type::pointer(0).raw())) }
+    }
+
+    /// Whether the host may write it before a program runs.
+    pub fn is_externally_initialized(self) -> bool {
+        // SAFETY: a variable that is alive.
+        unsafe { LLVMIsExternallyInitialized(self.raw()) != 0 }
     }
 
     pub fn is_never_written(self) -> bool {

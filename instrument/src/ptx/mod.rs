@@ -1,10 +1,15 @@
 //! Inline PTX, read once: by what traces its accesses, on both backends, and by what makes code of it for the CPU.
 
+mod effects;
+#[cfg(test)]
+mod headers;
 mod lexer;
 pub mod memory;
 mod parser;
+mod scopes;
 mod types;
 
+pub use effects::Effect;
 pub use parser::{Guard, Instruction, Operand, Register, Statement, Template};
 pub use types::{Class, Kind};
 
@@ -20,6 +25,12 @@ pub fn waits(instruction: &Instruction) -> bool {
     }
 }
 
+/// Whether an access is to what other threads may write or read at the same time.
+pub fn is_strong(instruction: &Instruction) -> bool {
+    let words = ["volatile", "relaxed", "acquire", "release", "mmio", "cv"];
+    words.iter().any(|word| instruction.has(word))
+}
+
 /// Whether a template only computes, loads and stores: it neither asks which thread runs nor tells any other thread something.
 pub fn only_computes(template: &str) -> bool {
     let knows_thread = |operand: &Operand| matches!(operand, Operand::Special(_));
@@ -27,10 +38,9 @@ pub fn only_computes(template: &str) -> bool {
         let others = [
             "atom", "red", "membar", "fence", "cp", "mbarrier", "trap", "exit", "isspacep", "brkpt",
         ];
-        let strong = ["volatile", "relaxed", "acquire", "release", "mmio"];
         !(waits(instruction)
             || others.contains(&instruction.opcode.as_str())
-            || strong.iter().any(|word| instruction.has(word))
+            || is_strong(instruction)
             || instruction.operands.iter().any(knows_thread))
     };
     Template::parse(template).is_ok_and(|template| template.instructions().all(computes))

@@ -1,8 +1,8 @@
 //! The statements of inline PTX, with registers told apart by the scopes that declare them.
 
 use super::lexer::{Token, tokens};
+use super::scopes::Scopes;
 use super::types::Kind;
-use std::collections::HashMap;
 use thiserror::Error;
 
 /// Text that is no PTX as inline assembly has it.
@@ -96,7 +96,7 @@ impl Template {
         let mut parser = Parser {
             tokens: tokens(template),
             at: 0,
-            scopes: vec![HashMap::new()],
+            scopes: Scopes::default(),
             result: Template::default(),
         };
         while parser.at < parser.tokens.len() {
@@ -122,7 +122,7 @@ impl Template {
 struct Parser {
     tokens: Vec<Token>,
     at: usize,
-    scopes: Vec<HashMap<String, usize>>,
+    scopes: Scopes,
     result: Template,
 }
 
@@ -162,16 +162,13 @@ impl Parser {
 
     fn statement(&mut self) -> Result<(), SyntaxError> {
         if self.take('{') {
-            self.scopes.push(HashMap::new());
+            self.scopes.open();
             return Ok(());
         }
         if self.take('}') {
-            // One scope is the template's own: braces that close more are its writer's mistake.
-            return if self.scopes.len() > 1 {
-                self.scopes.pop();
-                Ok(())
-            } else {
-                self.error()
+            return match self.scopes.close() {
+                true => Ok(()),
+                false => self.error(),
             };
         }
         if self.take(';') {
@@ -180,7 +177,7 @@ impl Parser {
         let guard = if self.take('@') {
             let negated = self.take('!');
             let name = self.word()?;
-            let Some(predicate) = self.register(&name) else {
+            let Some(predicate) = self.scopes.register(&name) else {
                 return self.error();
             };
             Some(Guard { predicate, negated })
@@ -228,7 +225,7 @@ impl Parser {
         )
     }
 
-    /// `.reg .b32 a, b<4>;`; directives for debuggers and hints have no meaning here.
+    /// `.reg .b32 a, b<4>;`, `.reg .v2 .b32 c;`; directives for debuggers and hints have no meaning here.
     fn directive(&mut self, directive: &str) -> Result<(), SyntaxError> {
         let Some(kind) = directive.strip_prefix("reg") else {
             if !["pragma", "loc"].contains(&directive) {
@@ -239,25 +236,33 @@ impl Parser {
             }
             return Ok(());
         };
-        let kind = if kind.is_empty() {
-            self.word()?
-        } else {
-            kind.to_owned()
+        let mut words = kind.to_owned();
+        let (kind, count) = loop {
+            let mut parts = words.split('.').filter(|part| !part.is_empty());
+            let count = match parts.clone().next() {
+                Some("v2") => Some(2),
+                Some("v4") => Some(4),
+                _ => None,
+            };
+            match parts.nth(usize::from(count.is_some())) {
+                Some(kind) => break (Kind::of(kind), count),
+                None => words += &self.word()?,
+            }
         };
-        let Some(kind) = Kind::of(kind.trim_start_matches('.')) else {
+        let Some(kind) = kind else {
             return self.error();
         };
         loop {
             let name = self.word()?;
             if self.take('<') {
-                let count = self.word()?;
-                let count: usize = count.parse().or_else(|_| self.error())?;
+                let names = self.word()?;
+                let names: usize = names.parse().or_else(|_| self.error())?;
                 self.expect('>')?;
-                for number in 0..count.min(4096) {
-                    self.declare(format!("{name}{number}"), kind);
+                for number in 0..names.min(4096) {
+                    self.declare(format!("{name}{number}"), kind, count);
                 }
             } else {
-                self.declare(name, kind);
+                self.declare(name, kind, count);
             }
             if !self.take(',') {
                 return Ok(());
@@ -265,20 +270,10 @@ impl Parser {
         }
     }
 
-    fn declare(&mut self, name: String, kind: Kind) {
-        let number = self.result.declared.len();
-        self.result.declared.push(kind);
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.insert(name, number);
-        }
-    }
-
-    fn register(&self, name: &str) -> Option<Register> {
-        if let Some(number) = name.strip_prefix('$') {
-            return number.parse().ok().map(Register::Argument);
-        }
-        let number = self.scopes.iter().rev().find_map(|scope| scope.get(name));
-        number.copied().map(Register::Declared)
+    fn declare(&mut self, name: String, kind: Kind, count: Option<usize>) {
+        let registers = &mut self.result.declared;
+        self.scopes.declare(name, registers.len(), count);
+        registers.extend(std::iter::repeat_n(kind, count.unwrap_or(1)));
     }
 
     fn operand(&mut self) -> Result<Operand, SyntaxError> {
@@ -304,7 +299,7 @@ impl Parser {
         }
         if self.take('!') {
             let name = self.word()?;
-            return match self.register(&name) {
+            return match self.scopes.register(&name) {
                 Some(register) => Ok(Operand::Not(register)),
                 None => self.error(),
             };
@@ -322,7 +317,10 @@ impl Parser {
             return self.number();
         }
         let word = self.word()?;
-        Ok(match self.register(&word) {
+        if let Some(vector) = self.scopes.vector(&word) {
+            return Ok(vector);
+        }
+        Ok(match self.scopes.register(&word) {
             Some(register) => Operand::Register(register),
             None if word == "_" => Operand::Sink,
             None if word.starts_with('%') => Operand::Special(word),
@@ -462,6 +460,22 @@ mod tests {
         let inner = template.instructions().nth(2).unwrap();
         assert_eq!(inner.operands[0], Operand::Register(Register::Declared(3)));
         assert_eq!(template.statements[3], Statement::Label("DONE".to_owned()));
+    }
+
+    #[test]
+    fn vectors_are_registers_one_behind_the_other() {
+        let text = "{ .reg .v2 .b32 q; .reg.v4 .f32 r<2>; ld.global.v2.b32 q, [$1]; mov.v4.f32 {_, _, _, $0}, r1; add.u32 $0, q.x, q.y; }";
+        let template = Template::parse(text).unwrap();
+        assert_eq!(template.declared.len(), 10);
+        let register = |number| Operand::Register(Register::Declared(number));
+        let operands = |index| template.instructions().nth(index).unwrap().operands.clone();
+        assert_eq!(
+            operands(0)[0],
+            Operand::Vector(vec![register(0), register(1)])
+        );
+        let last = (6..10).map(register).collect();
+        assert_eq!(operands(1)[1], Operand::Vector(last));
+        assert_eq!(operands(2)[1..], [register(0), register(1)]);
     }
 
     #[test]

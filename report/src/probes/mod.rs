@@ -8,8 +8,7 @@
 //! | `values` | `values` (SASSI, table 2), `value-sites` | `values` |
 //! | `cta-clocks` | `sm-balance`, `sm-load` | `sm-load` (Ocelot, figure 6) |
 //!
-//! `overheads` is what any probe costs (SASSI, table 3; Ocelot, figure 5), `compile-steps` what each step of a compilation takes
-//! (Ocelot, figure 9), `…-published` sets a table beside SASSI's.
+//! `overheads` is what any probe costs (SASSI, table 3; Ocelot, figure 5), `…-published` sets a table beside SASSI's.
 
 mod blocks;
 mod branches;
@@ -19,7 +18,6 @@ mod outcomes;
 mod overheads;
 mod page;
 mod published;
-mod steps;
 #[cfg(test)]
 mod testing;
 mod values;
@@ -28,7 +26,6 @@ pub use memory::against_traces;
 pub use outcomes::{OutcomeShare, outcomes};
 pub use overheads::{Cost, overheads};
 pub use page::{FOLDER, SECTION, Section, heading, page, section, sections};
-pub use steps::{StepTime, compile_steps};
 
 use crate::error::Result;
 use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};

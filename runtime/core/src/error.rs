@@ -27,6 +27,13 @@ pub enum RuntimeError {
     /// There is no code for a module that the program carries as bitcode.
     #[error("failed to load module {hash}: {reason}")]
     Module { hash: String, reason: String },
+    /// A file with device code that was not named when the program was started, which it has opened itself.
+    #[error(
+        "failed to load the device code of {}: the file was not named when the program was started; name it with --with {}",
+        file.display(),
+        file.file_name().unwrap_or_default().to_string_lossy()
+    )]
+    NotNamed { file: PathBuf },
     /// The capture cannot be written or a table not be read.
     #[error(transparent)]
     Trace(#[from] superstep_trace::TraceError),

@@ -24,4 +24,4 @@ pub use forks::is_used_fork;
 pub use loaded::{LoadedModule, loaded_module};
 pub use process::{Identity, Place};
 pub use registry::{Registry, registry};
-pub use session::{ActiveLaunch, AllocatedBy, Geometry, Session};
+pub use session::{ActiveLaunch, AllocatedBy, Geometry, Session, thread_number};

@@ -72,8 +72,12 @@ pub unsafe fn loaded_module(
     };
     if !known.contains_key(&hash) {
         if list.is_some() {
-            let reason = "it is of a program or library that is not among those that were named; name its file with --with";
-            return Some(Err(fail(reason.into())));
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+            let error = match file_around(&maps, image as usize) {
+                Some(file) => RuntimeError::NotNamed { file },
+                None => fail("its file was not named when the program was started".into()),
+            };
+            return Some(Err(error));
         }
         match make(image as usize, backend, known.len()).and_then(|list| read(&list)) {
             Ok(more) => known.extend(more),

@@ -1,6 +1,8 @@
 //! Which process of a program this is, and what /proc says about it.
 
+use parking_lot::Mutex;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use superstep_trace::{Backend, DeviceInfo, Header, Process};
 
@@ -25,7 +27,7 @@ impl Place {
     pub(crate) fn of(&self, identity: &Identity) -> PathBuf {
         let process = identity.process();
         match self {
-            Place::Each(text) => text.replace(Process::PLACE, &process.to_string()).into(),
+            Place::Each(text) => Self::of_each(text, &process),
             Place::One(path) if identity.is_fork() => {
                 let mut path = path.clone().into_os_string();
                 path.push(format!(".{process}"));
@@ -34,14 +36,28 @@ impl Place {
             Place::One(path) => path.clone(),
         }
     }
+
+    /// Where a process of that name leaves it, where each has its own.
+    pub(crate) fn of_process(&self, process: &Process) -> Option<PathBuf> {
+        match self {
+            Place::Each(text) => Some(Self::of_each(text, process)),
+            Place::One(_) => None,
+        }
+    }
+
+    fn of_each(text: &str, process: &Process) -> PathBuf {
+        text.replace(Process::PLACE, &process.to_string()).into()
+    }
 }
 
-/// Who this process is. A fork changes that.
+/// Who this process is. A fork changes that. Clones stay equal.
 #[derive(Clone, Debug)]
 pub struct Identity {
     rank: Option<u32>,
     /// The process that loaded the runtime.
     loaded_by: u32,
+    /// The process that has settled its name, and how many programs had its number before.
+    settled: Arc<Mutex<(u32, u32)>>,
 }
 
 impl Identity {
@@ -62,14 +78,35 @@ impl Identity {
         Self {
             rank: ranks.next(),
             loaded_by: std::process::id(),
+            settled: Arc::default(),
         }
     }
 
     pub(crate) fn process(&self) -> Process {
+        let pid = std::process::id();
+        let settled = *self.settled.lock();
         Process {
             rank: self.rank,
-            pid: std::process::id(),
+            pid,
+            earlier: if settled.0 == pid { settled.1 } else { 0 },
         }
+    }
+
+    /// Before this process writes anything: gives it a name under which no other program has left anything `there`. One that replaced
+    /// itself by this program (`exec`) had the same number.
+    pub(crate) fn settle(&self, is_taken: impl Fn(&Process) -> bool) {
+        let pid = std::process::id();
+        let mut settled = self.settled.lock();
+        if settled.0 == pid {
+            return;
+        }
+        let name = |earlier| Process {
+            rank: self.rank,
+            pid,
+            earlier,
+        };
+        let free = (0..u32::MAX).find(|&earlier| !is_taken(&name(earlier)));
+        *settled = (pid, free.unwrap_or_default());
     }
 
     /// Whether the process that loaded the runtime was another one.
@@ -135,9 +172,15 @@ mod tests {
         let fork = Identity {
             rank: None,
             loaded_by: id + 1,
+            settled: Arc::default(),
         };
         assert_eq!(at("a/b", &fork), PathBuf::from(format!("a/b.pid-{id}")));
         assert_eq!(at("{process}", &fork), PathBuf::from(format!("pid-{id}")));
+        let collector = fork.clone();
+        fork.settle(|name| name.earlier < 2);
+        fork.settle(|_| unreachable!("it has its name"));
+        let third = PathBuf::from(format!("pid-{id}-3"));
+        assert_eq!(at("{process}", &collector), third);
     }
 
     #[test]

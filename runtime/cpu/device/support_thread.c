@@ -67,6 +67,14 @@ SREG(cluster_nctaid_w, uint32_t, 1)
 SREG(cluster_ctarank, uint32_t, 0)
 SREG(cluster_nctarank, uint32_t, 1)
 bool __superstep_nvvm_is_explicit_cluster(void) { return false; }
+void *__superstep_nvvm_mapa(void *address, uint32_t rank) {
+  (void)rank;
+  return address;
+}
+uint32_t __superstep_nvvm_getctarank(void *address) {
+  (void)address;
+  return 0;
+}
 
 static uint64_t nanoseconds(void) {
   struct timespec now;

@@ -59,6 +59,8 @@ pub const KERNEL_NEEDS_FIBERS: u32 = 1;
 pub const KERNEL_FORGETS_THREADS: u32 = 2;
 /// Bit 2 of [`CpuKernel::flags`]: its CTAs wait for each other at the barrier of the grid.
 pub const KERNEL_WAITS_FOR_GRID: u32 = 4;
+/// Bit 3 of [`CpuKernel::flags`]: its CTAs run in clusters of several.
+pub const KERNEL_IN_CLUSTERS: u32 = 8;
 
 /// A kernel of a device module.
 #[repr(C)]

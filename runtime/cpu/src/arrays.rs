@@ -8,7 +8,7 @@ use crate::streams::stream_id;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use superstep_runtime_core::cuda::Extent;
-use superstep_trace::{AllocationKind, StreamId};
+use superstep_trace::AllocationKind;
 
 /// `cudaChannelFormatDesc`: bits of each component.
 #[repr(C)]
@@ -138,26 +138,27 @@ cuda! {
         put(format, get(array)?.format)
     }
 
-    /// `cudaMemcpyToArray`, within one row.
-    fn [cudaMemcpyToArray cudaMemcpyToArray_ptds](
-        array: *mut c_void, x: usize, y: usize, from: *const c_void, bytes: usize, kind: c_int
-    ) {
-        in_rows(array, x, y, bytes, |address, offset, bytes| {
-            copy_rows("cudaMemcpyToArray", Rows::one(address, from as u64 + offset, bytes), kind, StreamId(0))
-        })
-    }
-
-    /// `cudaMemcpyFromArray`, within one row.
-    fn [cudaMemcpyFromArray cudaMemcpyFromArray_ptds](
-        to: *mut c_void, array: *const c_void, x: usize, y: usize, bytes: usize, kind: c_int
-    ) {
-        in_rows(array, x, y, bytes, |address, offset, bytes| {
-            copy_rows("cudaMemcpyFromArray", Rows::one(to as u64 + offset, address, bytes), kind, StreamId(0))
-        })
-    }
 }
 
 cuda! { in_stream Copy:
+    fn [cudaMemcpyToArray cudaMemcpyToArray_ptds] [cudaMemcpyToArrayAsync cudaMemcpyToArrayAsync_ptsz](
+        array: *mut c_void, x: usize, y: usize, from: *const c_void, bytes: usize, kind: c_int
+    ) |call, stream| {
+        let stream = stream_id(stream)?;
+        in_rows(array, x, y, bytes, |address, offset, bytes| {
+            copy_rows(call, Rows::one(address, from as u64 + offset, bytes), kind, stream)
+        })
+    }
+
+    fn [cudaMemcpyFromArray cudaMemcpyFromArray_ptds] [cudaMemcpyFromArrayAsync cudaMemcpyFromArrayAsync_ptsz](
+        to: *mut c_void, array: *const c_void, x: usize, y: usize, bytes: usize, kind: c_int
+    ) |call, stream| {
+        let stream = stream_id(stream)?;
+        in_rows(array, x, y, bytes, |address, offset, bytes| {
+            copy_rows(call, Rows::one(to as u64 + offset, address, bytes), kind, stream)
+        })
+    }
+
     fn [cudaMemcpy2DToArray cudaMemcpy2DToArray_ptds] [cudaMemcpy2DToArrayAsync cudaMemcpy2DToArrayAsync_ptsz](
         array: *mut c_void, x: usize, y: usize, from: *const c_void, pitch: usize, width: usize, height: usize, kind: c_int
     ) |call, stream| {

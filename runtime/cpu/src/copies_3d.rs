@@ -3,7 +3,7 @@
 use crate::copies::{Rows, check_rows, copy_rows};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
 use crate::graphs::{Kind, submit};
-use crate::streams::stream_id;
+use crate::streams::{default_of, stream_id};
 use std::ffi::c_void;
 use superstep_runtime_core::cuda::{Copy3d, PitchedPointer, Position};
 
@@ -90,8 +90,12 @@ fn taken(parameters: *const Copy3d) -> Result<Copy3d, CudaError> {
 }
 
 cuda! {
-    fn [cudaMemcpy3D cudaMemcpy3D_ptds](parameters: *const Copy3d) {
-        copy_3d("cudaMemcpy3D", &taken(parameters)?, std::ptr::null_mut())
+    fn [cudaMemcpy3D](parameters: *const Copy3d) {
+        copy_3d("cudaMemcpy3D", &taken(parameters)?, default_of("cudaMemcpy3D"))
+    }
+
+    fn [cudaMemcpy3D_ptds](parameters: *const Copy3d) {
+        copy_3d("cudaMemcpy3D", &taken(parameters)?, default_of("cudaMemcpy3D_ptds"))
     }
 
     fn [cudaMemcpy3DAsync cudaMemcpy3DAsync_ptsz](parameters: *const Copy3d, stream: *mut c_void) {

@@ -74,14 +74,6 @@ pub fn of(address: u64) -> c_int {
     ELSEWHERE.lock().get(&address).copied().unwrap_or(0)
 }
 
-/// What stands for a default stream of the current device in the trace. No pointer looks like these numbers.
-pub fn default_stream() -> u64 {
-    match current() {
-        0 => 0,
-        device => 1 << 62 | (device as u64 + 1) << 40,
-    }
-}
-
 fn enable(peer: c_int) -> CudaResult {
     check(peer)?;
     if peer == current() {
@@ -182,6 +174,6 @@ mod tests {
             (Ok(()), Err(CudaError::INVALID_DEVICE))
         );
         assert_eq!(enable(0), Err(CudaError::INVALID_DEVICE), "itself");
-        assert_eq!((current(), default_stream(), of(0x1000)), (0, 0, 0));
+        assert_eq!((current(), of(0x1000)), (0, 0));
     }
 }

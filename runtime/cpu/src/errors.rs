@@ -132,8 +132,9 @@ pub fn put<T>(place: *mut T, value: T) -> CudaResult {
 }
 
 /// Defines CUDA functions that return an error code: each body is a closure that returns [`CudaResult`]. All names of a list are exported
-/// with the same parameters: CUDA's variants for the per-thread default stream (execution is in order here, so they agree), old names, and
-/// functions whose further arguments do not matter (by the C calling convention of x86-64, a function may be called with more).
+/// with the same parameters: CUDA's variants for programs whose default stream is the host thread's own, for which 0 in a parameter
+/// `stream` is that; old names; and functions whose further arguments do not matter (by the C calling convention of x86-64, a function may
+/// be called with more).
 ///
 /// `in_stream KIND:` defines two families, of which the second has a stream as its last argument, and becomes a node of that kind when the
 /// stream is being captured. The body gets the function's name, for messages, and the stream.
@@ -141,12 +142,10 @@ macro_rules! cuda {
     (in_stream $kind:ident: $($(#[$meta:meta])* fn [$name:ident $($alias:ident)*] [$async_name:ident $($async_alias:ident)*]
         ($($argument:ident: $type:ty),* $(,)?) |$call:ident, $stream:ident| $body:block)*
     ) => {$(
+        $crate::errors::in_default_stream! {
+            [$(#[$meta])*] $name [$name $($alias)*] ($($argument: $type),*) |$call, $stream| $body
+        }
         $crate::errors::cuda! {
-            $(#[$meta])*
-            fn [$name $($alias)*]($($argument: $type),*) {
-                let ($call, $stream) = (stringify!($name), std::ptr::null_mut::<std::ffi::c_void>());
-                $body
-            }
             $(#[$meta])*
             fn [$async_name $($async_alias)*]($($argument: $type,)* $stream: *mut std::ffi::c_void) {
                 let $call = stringify!($async_name);
@@ -157,6 +156,16 @@ macro_rules! cuda {
     ($($(#[$meta:meta])* fn [$name:ident $($alias:ident)*] $parameters:tt $body:block)*) => {$(
         $crate::errors::cuda_function! { [$(#[$meta])*] $name $parameters $body }
         $($crate::errors::cuda_alias! { $alias $name $parameters })*
+    )*};
+}
+
+/// The functions of `cuda! { in_stream …` that have no parameter for the stream.
+macro_rules! in_default_stream {
+    ($meta:tt $call_name:ident [$($name:ident)*] $parameters:tt |$call:ident, $stream:ident| $body:block) => {$(
+        $crate::errors::cuda_function! { $meta $name $parameters {
+            let ($call, $stream) = (stringify!($call_name), $crate::streams::default_of(stringify!($name)));
+            $body
+        } }
     )*};
 }
 
@@ -178,19 +187,30 @@ macro_rules! cuda_function {
 /// Another name for a function of [`cuda`].
 macro_rules! cuda_alias {
     ($alias:ident $name:ident ($($argument:ident : $type:ty),* $(,)?)) => {
-        #[doc = concat!("The same as [`", stringify!($name), "`].")]
+        #[doc = concat!("The same as [`", stringify!($name), "`], in the default stream that the name says.")]
         ///
         /// # Safety
         /// Pointers must be what the CUDA documentation asks for.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $alias($($argument: $type),*) -> std::ffi::c_int {
+            const { assert!($crate::streams::may_be_alias(stringify!($alias), &[$(stringify!($argument)),*])) };
             // SAFETY: the caller's promise is the same.
-            unsafe { $name($($argument),*) }
+            unsafe { $name($($crate::errors::as_given_to!($alias $argument $argument)),*) }
         }
     };
 }
-pub(crate) use {cuda, cuda_alias, cuda_function};
+
+/// The argument of an alias that the function gets.
+macro_rules! as_given_to {
+    ($alias:ident $argument:ident stream) => {
+        $crate::streams::as_given_to(stringify!($alias), $argument)
+    };
+    ($alias:ident $argument:ident $other:ident) => {
+        $argument
+    };
+}
+pub(crate) use {as_given_to, cuda, cuda_alias, cuda_function, in_default_stream};
 
 /// `cudaGetLastError`: the last error of this host thread, and forgets it unless it sticks.
 #[unsafe(no_mangle)]

@@ -11,8 +11,8 @@ use crate::memset::fill_bytes;
 use crate::probed::Probed;
 use crate::properties::MULTIPROCESSORS;
 use crate::registry::{self, Kernel};
-use crate::runtime::session;
-use crate::streams::stream_id;
+use crate::runtime::{session, unsupported};
+use crate::streams::{as_given_to, stream_id};
 use crate::{memory, pool};
 use parking_lot::ReentrantMutex;
 use std::cell::RefCell;
@@ -148,6 +148,14 @@ fn submit(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> Cud
     }
 }
 
+/// Stops the program at a launch of CTAs in clusters.
+fn no_clusters(kernel: &Kernel) -> ! {
+    unsupported(format_args!(
+        "the kernel {} runs in clusters of CTAs, which the CPU backend does not support; run this program with --backend cuda",
+        kernel.display_name
+    ))
+}
+
 /// Runs a kernel to its end, and what it launches.
 pub fn launch(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
     check_sticky()?;
@@ -175,6 +183,9 @@ fn run(
     stream: StreamId,
     parent: Option<u64>,
 ) -> Result<Vec<Child>, CudaError> {
+    if kernel.in_clusters {
+        no_clusters(kernel);
+    }
     let geometry = Geometry {
         grid: asked.grid.into(),
         block: asked.block.into(),
@@ -303,6 +314,7 @@ const ATTRIBUTE_COOPERATIVE: c_int = 2;
 const ATTRIBUTE_CLUSTER: c_int = 4;
 
 fn launch_configured(
+    call: &str,
     configuration: *const LaunchConfig,
     function: *const c_void,
     arguments: *mut *mut c_void,
@@ -320,9 +332,7 @@ fn launch_configured(
         let is_one_cta = attribute.value[..3].iter().all(|&n| n <= 1);
         match attribute.id {
             ATTRIBUTE_COOPERATIVE => is_cooperative = attribute.value[0] != 0,
-            ATTRIBUTE_CLUSTER if !is_one_cta => crate::runtime::unsupported(format_args!(
-                "cudaLaunchKernelExC with clusters is not supported by the CPU backend"
-            )),
+            ATTRIBUTE_CLUSTER if !is_one_cta => no_clusters(&*registry::kernel(function)?),
             _ => {}
         }
     }
@@ -340,7 +350,7 @@ fn launch_configured(
         shared_bytes,
         is_cooperative,
     };
-    submit(asked, arguments, stream)
+    submit(asked, arguments, as_given_to(call, stream))
 }
 
 cuda! {
@@ -356,10 +366,12 @@ cuda! {
         submit(Asked { function, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
     }
 
-    fn [cudaLaunchKernelExC cudaLaunchKernelExC_ptsz](
-        configuration: *const LaunchConfig, function: *const c_void, arguments: *mut *mut c_void
-    ) {
-        launch_configured(configuration, function, arguments)
+    fn [cudaLaunchKernelExC](configuration: *const LaunchConfig, function: *const c_void, arguments: *mut *mut c_void) {
+        launch_configured("cudaLaunchKernelExC", configuration, function, arguments)
+    }
+
+    fn [cudaLaunchKernelExC_ptsz](configuration: *const LaunchConfig, function: *const c_void, arguments: *mut *mut c_void) {
+        launch_configured("cudaLaunchKernelExC_ptsz", configuration, function, arguments)
     }
 }
 

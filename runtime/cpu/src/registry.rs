@@ -2,8 +2,8 @@
 //! module index and name. Nothing is bound before it is used.
 
 use crate::abi::{
-    ABI_VERSION, ASK, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_NEEDS_FIBERS,
-    KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
+    ABI_VERSION, ASK, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS,
+    KERNEL_NEEDS_FIBERS, KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
 };
 use crate::errors::CudaError;
 use crate::job::Arguments;
@@ -44,6 +44,8 @@ pub struct Kernel {
     pub frame_bytes: u64,
     /// Whether its CTAs wait for each other at the barrier of the grid.
     pub waits_for_grid: bool,
+    /// Whether its CTAs run in clusters of several.
+    pub in_clusters: bool,
     pub parameters: &'static [Parameter],
     /// Index of its module.
     pub module: u32,
@@ -89,6 +91,8 @@ static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(RwLock::default);
 
 /// Module index of a host object whose device code was not compiled for this runtime.
 const FOREIGN_MODULE: u32 = u32::MAX;
+/// That of one whose code could not be loaded, which a fault has said.
+const LOST_MODULE: u32 = u32::MAX - 1;
 
 unsafe fn slice<'a, T>(first: *const T, count: u64) -> &'a [T] {
     if first.is_null() {
@@ -189,6 +193,7 @@ unsafe fn bind_kernel(
         step: kernel.step.filter(|_| !only_fibers()),
         frame_bytes: kernel.frame_bytes,
         waits_for_grid: kernel.flags & KERNEL_WAITS_FOR_GRID != 0,
+        in_clusters: kernel.flags & KERNEL_IN_CLUSTERS != 0,
         // SAFETY: the caller passes a kernel whose list has as many numbers as it has parameters.
         parameters: unsafe { slice(kernel.parameter_list, kernel.parameters.into()) },
         module,
@@ -251,11 +256,15 @@ pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
         None => {
             let (module, name) = key.clone();
             drop(registry);
-            session().fault(if module == FOREIGN_MODULE {
-                format!("kernel {name} has no device code for the CPU backend; compile its file with superstep")
-            } else {
-                format!("kernel {name} is not in the device code of module {module}; build the program again")
-            });
+            match module {
+                LOST_MODULE => {}
+                FOREIGN_MODULE => session().fault(format_args!(
+                    "kernel {name} has no device code for the CPU backend; compile its file with superstep"
+                )),
+                _ => session().fault(format_args!(
+                    "kernel {name} is not in the device code of module {module}; build the program again"
+                )),
+            }
             Err(CudaError::INVALID_DEVICE_FUNCTION)
         }
     }
@@ -318,7 +327,7 @@ pub fn highest_module() -> u32 {
 unsafe fn module_index(image: *const c_char) -> Option<u32> {
     let refuse = |why: &dyn std::fmt::Display| {
         session().fault(why);
-        None
+        Some(LOST_MODULE)
     };
     // SAFETY: the caller's promise; our texts end with a line feed and a 0.
     let module = match unsafe { loaded_module(image, Backend::Cpu) }? {

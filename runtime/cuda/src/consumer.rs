@@ -104,6 +104,7 @@ impl<S: Sink> Consumer<S> {
         self.ending.failure = ticket.failure();
         self.sink.end(ticket, std::mem::take(&mut self.ending));
         self.queue.pop();
+        self.queue.done(1);
     }
 
     /// Evacuates full bins as long as the kernel runs.

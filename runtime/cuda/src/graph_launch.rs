@@ -11,11 +11,13 @@ use crate::queue::Ticket;
 use crate::real;
 use crate::runtime::{Runtime, runtime};
 use crate::selection;
+use crate::signals;
 use crate::traced::count_end;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use superstep_runtime_core::{Geometry, is_used_fork};
 use superstep_trace::{LaunchOutcome, OpaqueGeometry, Probe};
 
@@ -42,7 +44,9 @@ impl Call<'_> {
             Some(Probe::Trace) => {
                 runtime.note_variables(kernel);
                 let graphs = &runtime.graphs;
-                let lane = graphs.captured_lane(graph, stream, || runtime.graph_lane())?;
+                // Not by its handle: the default streams of all host threads have the same.
+                let number = runtime.stream(self.stream, self.per_thread);
+                let lane = graphs.captured_lane(graph, number, || runtime.graph_lane())?;
                 let launched = self.launch_with(kernel, lane.context, lane.parameter | bits);
                 let handle = last_captured(stream);
                 if launched == ffi::SUCCESS
@@ -179,7 +183,10 @@ pub fn launch(
                 let own = if is_last { event } else { 0 };
                 tickets.push((lane.clone(), lane.queue.push(begin(), [0, own], event)));
             }
-            Work::Counted(counted) => counted.pending.lock().push_back(begin()),
+            Work::Counted(counted) => {
+                signals::HAS_REST.store(true, Ordering::Release);
+                counted.pending.lock().push_back(begin());
+            }
             Work::Plain => {
                 let completed = LaunchOutcome::Completed;
                 (runtime.session).launch_end(&begin(), 0, 0, completed);

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use superstep_runtime_core::{ActiveLaunch, Geometry};
+use superstep_trace::StreamId;
 
 /// What becomes of a kernel's accesses.
 pub enum Work {
@@ -69,7 +70,7 @@ pub struct Known {
 struct State {
     graphs: HashMap<usize, Vec<Arc<Node>>>,
     instances: HashMap<usize, Vec<Arc<Node>>>,
-    captured_lanes: HashMap<(usize, usize), Arc<Lane>>,
+    captured_lanes: HashMap<(usize, StreamId), Arc<Lane>>,
     /// The node that ends a lane's chain so far.
     chains: HashMap<(usize, usize), Arc<Lane>>,
     nodes: HashMap<usize, Known>,
@@ -143,10 +144,10 @@ impl Graphs {
     pub fn captured_lane(
         &self,
         graph: Graph,
-        stream: Stream,
+        stream: StreamId,
         make: impl FnOnce() -> Result<Arc<Lane>, String>,
     ) -> Result<Arc<Lane>, String> {
-        let key = (graph as usize, stream as usize);
+        let key = (graph as usize, stream);
         if let Some(lane) = self.state.lock().captured_lanes.get(&key) {
             return Ok(lane.clone());
         }
@@ -156,8 +157,8 @@ impl Graphs {
     }
 
     /// What `stream` brings into `graph` from now on need not follow what it brought before.
-    pub fn forget_captured_lane(&self, graph: Graph, stream: Stream) {
-        let key = (graph as usize, stream as usize);
+    pub fn forget_captured_lane(&self, graph: Graph, stream: StreamId) {
+        let key = (graph as usize, stream);
         self.state.lock().captured_lanes.remove(&key);
     }
 

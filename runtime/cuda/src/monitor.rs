@@ -10,7 +10,7 @@ use crate::opaque::Running;
 use crate::queue::Ticket;
 use crate::real;
 use crate::runtime::Runtime;
-use crate::signals::{OPEN_LAUNCHES, PROGRESS};
+use crate::signals::{ASKED_FOR_REST, MONITORED, OPEN_LAUNCHES, PROGRESS};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -74,6 +74,7 @@ impl Monitor {
                 crate::signals::block();
                 worker.run(&receiver);
             });
+        MONITORED.store(std::process::id() as i32, Ordering::Release);
         if let Err(error) = spawned {
             runtime.session.fault(format!(
                 "failed to start the monitor thread: {error}; times and faults are not recorded"
@@ -151,6 +152,10 @@ impl Worker {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if ASKED_FOR_REST.load(Ordering::Acquire) {
+                self.runtime.write_rest();
+                ASKED_FOR_REST.store(false, Ordering::Release);
             }
             if looked.elapsed() >= LOOK_EVERY {
                 self.look_for_faults();

@@ -127,9 +127,7 @@ impl Queue {
         });
         state.next_serial += 1;
         state.launches.push_back(ticket.clone());
-        if self.ended.is_some() {
-            OPEN_LAUNCHES.fetch_add(1, Ordering::AcqRel);
-        }
+        OPEN_LAUNCHES.fetch_add(1, Ordering::AcqRel);
         let wake = state.sleepers > 0;
         drop(state);
         if wake {
@@ -199,10 +197,12 @@ impl Queue {
     /// The launch cannot get into the stream, nothing of it is there, and nobody will call `started` for it. Not for launches that the
     /// device counts.
     pub fn cancel(&self, ticket: &Ticket) {
-        self.state
-            .lock()
-            .launches
-            .retain(|other| !std::ptr::eq(other.as_ref(), ticket));
+        let mut state = self.state.lock();
+        let before = state.launches.len();
+        let is_other = |other: &Arc<Ticket>| !std::ptr::eq(other.as_ref(), ticket);
+        state.launches.retain(is_other);
+        self.done(before - state.launches.len());
+        drop(state);
         self.changed.notify_all();
     }
 
@@ -241,7 +241,7 @@ impl Queue {
         state.launches.front().cloned()
     }
 
-    /// `number` launches of a queue whose launches the device counts have been handed on, with everything of them written.
+    /// `number` launches have been handed on, with everything of them written, or cancelled.
     pub fn done(&self, number: usize) {
         OPEN_LAUNCHES.fetch_sub(number as i64, Ordering::AcqRel);
     }

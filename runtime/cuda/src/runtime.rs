@@ -8,6 +8,7 @@ use crate::ffi;
 use crate::graphs::Graphs;
 use crate::imported::Imported;
 use crate::in_situ::InSitu;
+use crate::interpose::ends;
 use crate::lanes::{Lane, Lanes, Transport};
 use crate::modules::{Kernel, Modules};
 use crate::monitor::Monitor;
@@ -16,7 +17,6 @@ use crate::real;
 use crate::signals;
 use crate::stream;
 use parking_lot::Mutex;
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -50,7 +50,6 @@ pub struct Runtime {
     monitor: OnceLock<Monitor>,
     device: OnceLock<Result<Device, String>>,
     counters: Mutex<HashMap<StreamId, Arc<Counters>>>,
-    first_thread: AtomicU64,
     built_for: Mutex<Option<Result<Protocol, String>>>,
     ended: AtomicBool,
     /// A bit for each device on which [`prepare`](Self::prepare) was called.
@@ -72,7 +71,6 @@ pub fn runtime() -> &'static Runtime {
         monitor: OnceLock::new(),
         device: OnceLock::new(),
         counters: Mutex::default(),
-        first_thread: AtomicU64::new(0),
         built_for: Mutex::default(),
         ended: AtomicBool::new(false),
         prepared: AtomicU64::new(0),
@@ -121,6 +119,7 @@ impl Runtime {
         HOOK.call_once(|| {
             // SAFETY: the handler is a plain function of this library, which is never unloaded before exit.
             unsafe { libc::atexit(at_exit) };
+            ends::install();
             signals::install();
         });
         if self.has_ended() && !is_used_fork() {
@@ -292,33 +291,16 @@ impl Runtime {
     }
 
     /// Number of the stream with a handle; `per_thread` says what the handle 0 means.
-    ///
-    /// The legacy stream and the per-thread stream of the first thread that uses one never run at the same time, and are
-    /// both stream 0; other threads' per-thread streams get numbers of their own.
     pub fn stream(&self, handle: ffi::Stream, per_thread: bool) -> StreamId {
         let handle = handle as usize;
         if handle > ffi::PER_THREAD_STREAM {
             return self.session.stream_id(handle as u64);
         }
-        // Each device has default streams of its own. No pointer of the runtime looks like these numbers.
         let device = current_device();
-        let other_device = match self.device() {
-            Some(first) if first.ordinal != device => 1 << 62 | (device as u64 + 1) << 40,
-            _ => 0,
-        };
-        let default = || self.session.stream_id(other_device);
-        if !(handle == ffi::PER_THREAD_STREAM || handle == 0 && per_thread) {
-            return default();
-        }
-        let thread = thread_number();
-        match self
-            .first_thread
-            .compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed)
-        {
-            Ok(_) => default(),
-            Err(first) if first == thread => default(),
-            Err(_) => self.session.stream_id(1 << 63 | other_device | thread),
-        }
+        let other_device =
+            (self.device().is_some_and(|first| first.ordinal != device)).then_some(device);
+        let per_thread = handle == ffi::PER_THREAD_STREAM || handle == 0 && per_thread;
+        self.session.default_stream(other_device, per_thread)
     }
 
     pub fn stream_destroyed(&self, handle: ffi::Stream) {
@@ -354,19 +336,25 @@ impl Runtime {
     /// Waits for all that is left when the lanes are empty.
     fn settle(&self) {
         self.note_totals();
-        let counted = self.graphs.wait_for_counts(STALL);
-        if !counted
-            || self
-                .monitor
-                .get()
-                .is_some_and(|monitor| !monitor.wait(STALL))
-        {
-            self.session.fault(
-                "the device did not finish its work; the last launches are not in the results",
-            );
+        let monitor = self.monitor.get();
+        if monitor.is_some_and(|monitor| !monitor.wait(STALL)) {
+            self.not_finished();
         } else {
-            self.in_situ.finish(self);
+            self.write_rest();
         }
+    }
+
+    /// Waits for what no launch waits for, and writes it.
+    pub fn write_rest(&self) {
+        match self.graphs.wait_for_counts(STALL) {
+            true => self.in_situ.finish(self),
+            false => self.not_finished(),
+        }
+    }
+
+    fn not_finished(&self) {
+        (self.session)
+            .fault("the device did not finish its work; the last launches are not in the results");
     }
 
     /// Leaves in the capture what came over the bus, for `superstep-bench capture` and whoever looks for it.
@@ -398,18 +386,6 @@ impl Runtime {
         self.session.free_all(device);
         self.modules.lock().forget_variables(device);
     }
-}
-
-/// A number for the calling thread, from 1.
-fn thread_number() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
-    NUMBER.with(|number| {
-        if number.get() == 0 {
-            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
-        }
-        number.get()
-    })
 }
 
 extern "C" fn at_exit() {

@@ -1,20 +1,28 @@
-//! A program that dies by a signal: what its kernels have brought to the host is written first.
+//! A program that ends without its exit handlers: what its kernels have brought to the host is written first.
 //!
-//! Nothing in a stream waits for the workers, so they may be behind when the program calls `abort` right after it has synchronised.
-//! Where a signal has its default action, ours waits for the workers and then lets the default happen.
+//! Nothing in a stream waits for the workers, so they may be behind when the program calls `abort` right after it has synchronised, or
+//! `_exit`. Where a signal has its default action, ours waits for the workers and then lets the default happen. `interpose::ends` waits
+//! before the process ends or replaces itself. Either may happen in a signal handler of the program, at any place of ours.
 
 use std::ffi::c_int;
 use std::sync::Once;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Launches that are not written completely; one of the protocol `stream` counts twice, for its records and for its end.
+/// Launches that are not written completely; a traced one counts twice, for its records and for its end.
 pub static OPEN_LAUNCHES: AtomicI64 = AtomicI64::new(0);
 /// Changes whenever any stream or the monitor shows that it is alive.
 pub static PROGRESS: AtomicU64 = AtomicU64::new(0);
 
-/// How long nothing may move before the program dies with launches open.
-const STALL_MS: u32 = 500;
+/// The process whose monitor runs: not one that was forked since.
+pub static MONITORED: AtomicI32 = AtomicI32::new(0);
+/// There is something that is written when no launch is open any more, by the monitor.
+pub static HAS_REST: AtomicBool = AtomicBool::new(false);
+/// The monitor is to do so.
+pub static ASKED_FOR_REST: AtomicBool = AtomicBool::new(false);
+
+/// How long nothing may move before a program dies with launches open.
+const STALL_MS: u64 = 500;
 
 const SIGNALS: [c_int; 7] = [
     libc::SIGABRT,
@@ -26,16 +34,38 @@ const SIGNALS: [c_int; 7] = [
     libc::SIGINT,
 ];
 
-/// Nothing here but atomics, sleeping and raising: what a signal handler may do.
-extern "C" fn wait_and_die(signal: c_int) {
-    let mut seen = PROGRESS.load(Ordering::Relaxed);
-    let mut quiet_ms = 0;
-    while OPEN_LAUNCHES.load(Ordering::Acquire) > 0 && quiet_ms < STALL_MS {
+/// Waits until all launches are written. Gives up when nothing moves for `stall_ms`. Nothing here but atomics and sleeping: what a signal
+/// handler may do.
+pub fn wait(stall_ms: u64) {
+    // SAFETY: getpid takes nothing and always succeeds.
+    if MONITORED.load(Ordering::Acquire) != unsafe { libc::getpid() } {
+        return;
+    }
+    let is_open = || OPEN_LAUNCHES.load(Ordering::Acquire) > 0;
+    if !moves_until(stall_ms, is_open) || !HAS_REST.load(Ordering::Acquire) {
+        return;
+    }
+    ASKED_FOR_REST.store(true, Ordering::Release);
+    moves_until(stall_ms, || ASKED_FOR_REST.load(Ordering::Acquire));
+}
+
+/// Waits while `is_open`; `false` when nothing has moved for `stall_ms`.
+fn moves_until(stall_ms: u64, is_open: impl Fn() -> bool) -> bool {
+    let (mut seen, mut quiet_ms) = (PROGRESS.load(Ordering::Relaxed), 0);
+    while is_open() {
+        if quiet_ms == stall_ms {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(1));
         let now = PROGRESS.load(Ordering::Relaxed);
         quiet_ms = if now == seen { quiet_ms + 1 } else { 0 };
         seen = now;
     }
+    true
+}
+
+extern "C" fn wait_and_die(signal: c_int) {
+    wait(STALL_MS);
     // SAFETY: the default action is in place again (SA_RESETHAND); it happens when this function returns.
     unsafe { libc::raise(signal) };
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Program, compile, library, sources};
-use superstep_trace::{Allocation, AllocationKind, Gap, LaunchCounts, Step};
+use superstep_trace::{Allocation, AllocationKind, Gap, Journal, LaunchCounts, Step, Summary};
 
 /// Accesses of a launch with so many rounds: 8 CTAs, 2 sites, 32 lanes.
 const fn accesses_of(rounds: u64) -> u64 {
@@ -284,6 +284,62 @@ fn a_fork_leaves_the_capture_to_the_parent() {
     assert_eq!(of_child.count(), 0);
 }
 
+/// The summary of a program that left only its journal.
+fn from_journal(program: &Program) -> Summary {
+    let summary = program.folder.path().join("summary.json");
+    assert!(!summary.exists());
+    Summary::from_journal(&Journal::beside(&summary)).unwrap()
+}
+
+#[test]
+fn ends_without_exit_handlers_wait_for_the_device() {
+    for (probe, mode) in [
+        ("trace", "_exit"),
+        ("trace", "quick_exit"),
+        ("trace", "exec"),
+        ("count", "_exit"),
+    ] {
+        let program = Program::build(probe);
+        let run = program.run(mode);
+        assert_eq!(run.status.code(), Some(6), "{mode}: {}", run.stderr);
+        assert_eq!(run.endings().len(), 10, "{probe}, {mode}");
+        let summary = from_journal(&program);
+        assert_eq!((summary.launches, summary.faults.len()), (10, 0), "{mode}");
+        let counts = summary.counts.unwrap_or_default();
+        let counted = counts.iter().flat_map(|launch| &launch.sites);
+        let counted: u64 = counted.map(|(_, count)| count).sum();
+        let expected = (0..10).map(|number| accesses_of(50 * number)).sum();
+        let traced = run.accesses(0) + run.accesses(1);
+        let [all, none] = [expected, 0];
+        match probe {
+            "count" => assert_eq!((counted, traced), (all, none)),
+            _ => assert_eq!((counted, traced), (none, all), "{mode}"),
+        }
+    }
+}
+
+#[test]
+fn a_process_that_only_tries_to_replace_itself_and_one_that_others_end_in_go_on() {
+    for (mode, launches) in [("no-exec", 11), ("others", 10)] {
+        let run = Program::build("trace").run(mode);
+        assert!(run.status.success(), "{mode}: {}", run.stderr);
+        assert!(run.capture.complete, "{:?}", run.capture.problems);
+        assert_eq!(run.summary().launches, launches, "{mode}");
+    }
+}
+
+#[test]
+fn a_kernel_that_never_ends_has_no_end_in_the_capture() {
+    let program = Program::build("trace");
+    let run = program.run("endless-_exit");
+    assert_eq!(run.status.code(), Some(6), "{}", run.stderr);
+    assert_eq!(from_journal(&program).launches, 10);
+    let launches = run.capture.launches();
+    let open: Vec<_> = launches.filter(|record| record.end.is_none()).collect();
+    assert_eq!(open.len(), 1);
+    assert!(open[0].launch.kernel.contains("endless"));
+}
+
 #[test]
 fn streams_come_and_go() {
     let run = Program::build("trace").run("streams");
@@ -428,9 +484,8 @@ fn a_module_that_the_program_carries_gets_the_binary_of_this_run() {
     std::fs::write(at("modules.txt"), line("0abd")).unwrap();
     let run = program.run_with("graph", &[]);
     assert_eq!(run.status.code(), Some(70), "{}", run.stdout);
-    assert!(
-        run.stderr.contains("failed to load module 0abc"),
-        "{}",
-        run.stderr
-    );
+    let names_the_file = |line: &str| {
+        line.contains("failed to load the device code of /") && line.contains("--with ")
+    };
+    assert!(run.stderr.lines().any(names_the_file), "{}", run.stderr);
 }

@@ -2,13 +2,13 @@
 
 mod open;
 mod replay;
-mod version_1;
 
-use crate::codec::{Decoder, version_2};
-use crate::container::{ChunkReader, GROUP_COLUMNS_VERSION, Role};
+use crate::codec::Decoder;
+use crate::container::{ChunkReader, Role};
 use crate::error::{Result, TraceError};
 use crate::writer::EVENTS_FILE;
 use crate::{AccessGroup, Header, LaunchId, ModuleTable, Outcome, SiteTable, StreamId, Watch};
+pub(crate) use open::stream_files;
 use rayon::prelude::*;
 use replay::Timeline;
 pub use replay::{LaunchRecord, Moment, Replay, Step};
@@ -56,32 +56,13 @@ pub struct GroupBuffer {
     stored: Vec<u8>,
     raw: Vec<u8>,
     decoder: Decoder,
-    old_decoder: version_2::Decoder,
 }
 
 impl GroupBuffer {
-    /// Hands the groups of the payload that was read last to `visit` until it says that it has enough. Answers the number of the
+    /// Hands the groups of the payload that was read last to `visit` until it says that it has enough. Returns the number of the
     /// first that is malformed, if there is one.
-    fn groups(&mut self, version: u32, mut visit: impl FnMut(&AccessGroup) -> bool) -> Option<u64> {
+    fn groups(&mut self, mut visit: impl FnMut(&AccessGroup) -> bool) -> Option<u64> {
         let (mut number, mut group) = (0, AccessGroup::EMPTY);
-        if version < GROUP_COLUMNS_VERSION {
-            self.old_decoder.clear();
-            let mut at = 0;
-            while at < self.raw.len() {
-                if self
-                    .old_decoder
-                    .decode(&self.raw, &mut at, &mut group)
-                    .is_none()
-                {
-                    return Some(number);
-                }
-                if !visit(&group) {
-                    return None;
-                }
-                number += 1;
-            }
-            return None;
-        }
         if self.decoder.begin(&self.raw).is_none() {
             return Some(0);
         }
@@ -102,7 +83,8 @@ impl Capture {
     /// Opens the capture in `path`, a folder or any file in it.
     ///
     /// # Errors
-    /// [`TraceError::NotACapture`] when there is none, [`TraceError::Damaged`] when not even its header is readable.
+    /// [`TraceError::NotACapture`] when there is none, [`TraceError::FormatVersion`] when it is of another version,
+    /// [`TraceError::Damaged`] when not even its header is readable.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let folder = open::capture_folder(path.as_ref())?;
         let events = ChunkReader::open(&folder.join(EVENTS_FILE), Role::Events)?;
@@ -110,7 +92,7 @@ impl Capture {
         let ended = capture.outcome.is_some();
         if !ended && !capture.damaged {
             capture.problems.push(format!(
-                "{} has no end: the program was killed, or is still running",
+                "{} has no end: the program was killed, ended without its exit handlers, or is still running",
                 events.path().display()
             ));
         }
@@ -190,7 +172,7 @@ impl Capture {
             }
             is_due
         };
-        let malformed = buffer.groups(reader.version, counted);
+        let malformed = buffer.groups(counted);
         if let Some(number) = malformed {
             let reason = format!("group {number} of the chunk is malformed");
             return Err(reader.damaged(info, reason));

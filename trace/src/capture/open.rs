@@ -1,12 +1,14 @@
 //! Opens a capture: collects what its files hold and what they lack.
 
 use super::replay::Timeline;
-use super::{Capture, ChunkRef, version_1};
+use super::{Capture, ChunkRef};
 use crate::container::{ChunkReader, Kind, Problem, Role};
 use crate::error::{Result, TraceError};
 use crate::event::TimedEvent;
 use crate::writer::{EVENTS_FILE, stream_file_name};
-use crate::{Event, Header, LaunchId, ModuleTable, SiteTable, StreamId, Watch, captures_in, parts};
+use crate::{
+    Event, Header, LaunchId, ModuleTable, Parts, SiteTable, StreamId, Watch, captures_in, parts,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +25,7 @@ impl Capture {
                     self.damage(format!("{path} says that it belongs to stream {stream}"));
                     continue;
                 }
-                Err(error @ TraceError::Damaged { .. }) => {
+                Err(error @ (TraceError::Damaged { .. } | TraceError::FormatVersion { .. })) => {
                     self.damage(error.to_string());
                     continue;
                 }
@@ -67,6 +69,7 @@ impl Capture {
     fn take_chunk(
         &mut self,
         events: &mut Vec<(Option<u64>, Event)>,
+        parts: &mut Vec<Parts>,
         kind: Kind,
         payload: &[u8],
     ) -> Result<(), String> {
@@ -82,8 +85,7 @@ impl Capture {
                 events.push((timed.at_ns, timed.event));
             }
             Kind::PARTS => {
-                let parts = parts::decode(payload).ok_or("the parts are malformed")?;
-                events.push((None, Event::Parts(parts)));
+                parts.push(parts::decode(payload).ok_or("the parts are malformed")?);
             }
             Kind::END => {
                 let outcome = serde_json::from_slice(payload).map_err(malformed("outcome"))?;
@@ -208,11 +210,11 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
         streams: BTreeMap::new(),
         timeline: Timeline::default(),
     };
-    let mut events = Vec::new();
+    let (mut events, mut parts) = (Vec::new(), Vec::new());
     for chunk in &file.chunks[1..] {
         let read = file.payload(chunk, &mut stored, &mut raw);
         let read = read.and_then(|()| {
-            let taken = capture.take_chunk(&mut events, chunk.kind, &raw);
+            let taken = capture.take_chunk(&mut events, &mut parts, chunk.kind, &raw);
             taken.map_err(|reason| file.damaged(chunk, reason))
         });
         match read {
@@ -225,15 +227,12 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
         }
     }
     capture.note_problem(file);
-    if file.version == 1 {
-        version_1::give_structure(&mut events);
-    }
-    capture.timeline = Timeline::new(events, &mut capture.problems);
+    capture.timeline = Timeline::new(events, parts, &mut capture.problems);
     capture.sites = SiteTable::new(&capture.modules);
     Ok(capture)
 }
 
-fn stream_files(folder: &Path) -> Result<Vec<StreamId>> {
+pub(crate) fn stream_files(folder: &Path) -> Result<Vec<StreamId>> {
     let mut ids = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(TraceError::unreadable(folder))? {
         let name = entry.map_err(TraceError::unreadable(folder))?.file_name();

@@ -220,9 +220,13 @@ enum Entry {
 }
 
 impl Timeline {
-    /// Puts events, given in file order with their times, into host order. An event that refers to a launch or an allocation
-    /// that no event before it made is left out, and named in `problems`.
-    pub(super) fn new(events: Vec<(Option<u64>, Event)>, problems: &mut Vec<String>) -> Self {
+    /// Puts events, given in file order with their times, into host order, and gives launches their `parts`. An event that
+    /// refers to a launch or an allocation that no event before it made is left out, and named in `problems`.
+    pub(super) fn new(
+        events: Vec<(Option<u64>, Event)>,
+        parts: Vec<Parts>,
+        problems: &mut Vec<String>,
+    ) -> Self {
         let mut latest = 0;
         let mut ordered: Vec<_> = (events.into_iter())
             .map(|(at_ns, event)| {
@@ -239,6 +243,9 @@ impl Timeline {
                 Ok(None) => {}
                 Err(problem) => problems.push(problem),
             }
+        }
+        for parts in parts {
+            problems.extend(timeline.take_parts(parts).err());
         }
         timeline
     }
@@ -393,10 +400,6 @@ impl Timeline {
                     ));
                 }
                 stored.sums = Some(sums);
-                return Ok(None);
-            }
-            Event::Parts(parts) => {
-                self.take_parts(parts)?;
                 return Ok(None);
             }
             Event::Gap(gap) => Entry::Gap(gap),

@@ -34,7 +34,7 @@ struct Partial {
 }
 
 impl Partial {
-    /// Takes `width` bits, at most 64. Answers the word, and whether it is full. Without a branch: nobody can foresee which words are.
+    /// Takes `width` bits, at most 64. Returns the word, and whether it is full. Without a branch, which could not be predicted.
     #[inline(always)]
     fn put(&mut self, value: u64, width: u32) -> (u64, bool) {
         let word = self.word | value << self.used;

@@ -178,7 +178,7 @@ impl Encoder {
         self.end(tag | form);
     }
 
-    /// Writes site, place and mask. Answers their part of the tag, the slot and the one before.
+    /// Writes site, place and mask. Returns their part of the tag, the slot and the one before.
     #[inline(always)]
     pub(super) fn begin(&mut self, group: &AccessGroup) -> (u8, usize, usize) {
         let state = &mut self.state;

@@ -13,7 +13,6 @@ mod offsets;
 mod strays;
 mod values;
 mod vectors;
-pub(crate) mod version_2;
 
 pub(crate) use decode::Decoder;
 pub(crate) use encode::Encoder;

@@ -170,13 +170,13 @@ impl State {
         (successor != NO_SLOT).then_some(successor as usize)
     }
 
-    /// Adds a slot and answers its number.
+    /// Adds a slot and returns its number.
     pub(super) fn add(&mut self, site: u32, width_bytes: u32) -> usize {
         self.slots.push(Slot::new(site, width_bytes));
         self.slots.len() - 1
     }
 
-    /// The next group is of `slot`; answers the one before.
+    /// Makes `slot` that of the last group; returns the one before.
     #[inline]
     pub(super) fn move_to(&mut self, slot: usize) -> usize {
         let before = self.last.unwrap_or(slot);

@@ -69,7 +69,7 @@ impl Encoder {
             index as u64 | far(index) << STRAYS_BITS
         };
         if width <= 64 / 4 - STRAYS_BITS {
-            // Four at once, because nobody can foresee how many there are.
+            // Four at once, because their number cannot be predicted.
             let mut left = count * each;
             while left != 0 {
                 let [a, b, c, d] = [next(), next(), next(), next()];

@@ -18,34 +18,8 @@ pub use writer::SealedChunk;
 /// First bytes of every capture file.
 pub const MAGIC: [u8; 8] = *b"SUPERST\x1a";
 
-/// Version of an `events.sst`, unless something in it needs a later one.
-pub(crate) const EVENTS_VERSION: u32 = 2;
-
-/// Version of an `events.sst` with opaque launches: a reader that does not know them would take what they wrote for unwritten.
-pub(crate) const OPAQUE_VERSION: u32 = 3;
-/// The version of captures with sums in place of accesses.
-pub(crate) const IN_SITU_VERSION: u32 = 4;
-/// Version of an `events.sst` with parts in columns, which were events before.
-pub(crate) const COLUMNS_VERSION: u32 = 5;
-
-/// The first version of a stream with the present columns of groups.
-pub(crate) const GROUP_COLUMNS_VERSION: u32 = 6;
-
-/// Version of an `events.sst` of a program that shares memory with another process: a reader that does not know that would take
-/// the memory for the program's own.
-pub(crate) const PROCESSES_VERSION: u32 = 7;
-
-/// Version of a stream, in which groups may have strays.
-pub const FORMAT_VERSION: u32 = 8;
-
-/// Version of an `events.sst` with transfers between blocks of CTAs: a reader that does not know them would take them for CTAs.
-pub(crate) const CTA_BLOCKS_VERSION: u32 = 9;
-
-/// The newest version that is read.
-const LATEST_VERSION: u32 = CTA_BLOCKS_VERSION;
-
-/// The oldest version that is still read.
-const OLDEST_VERSION: u32 = 1;
+/// Version of the format, in the header of every file of a capture. No other is read.
+pub const FORMAT_VERSION: u32 = 1;
 
 pub(crate) const FILE_HEADER_BYTES: usize = 32;
 pub(crate) const CHUNK_HEADER_BYTES: usize = 48;

@@ -1,9 +1,8 @@
 //! Finds the whole chunks of a file and reads them.
 
 use super::{
-    CHUNK_HEADER_BYTES, CHUNK_MAGIC, FILE_HEADER_BYTES, FLAG_HEAD, FLAG_ZSTD,
-    GROUP_COLUMNS_VERSION, HEAD_LENGTH_BYTES, Kind, LATEST_VERSION, MAGIC, MAX_CHUNK_ACCESSES,
-    MAX_CHUNK_BYTES, OLDEST_VERSION, Role,
+    CHUNK_HEADER_BYTES, CHUNK_MAGIC, FILE_HEADER_BYTES, FLAG_HEAD, FORMAT_VERSION,
+    HEAD_LENGTH_BYTES, Kind, MAGIC, MAX_CHUNK_ACCESSES, MAX_CHUNK_BYTES, Role,
 };
 use crate::error::{Result, TraceError};
 use std::cell::RefCell;
@@ -43,7 +42,6 @@ pub(crate) enum Problem {
 pub(crate) struct ChunkReader {
     file: File,
     path: PathBuf,
-    pub version: u32,
     pub stream: u32,
     /// Every whole chunk, in file order.
     pub chunks: Vec<ChunkInfo>,
@@ -55,7 +53,7 @@ impl ChunkReader {
     /// Reads the file's header and those of all of its chunks.
     ///
     /// # Errors
-    /// Fails when the file cannot be read or its header is not that of a capture file of this `role`;
+    /// Fails when the file cannot be read or its header is not that of a capture file of this version and `role`;
     /// damage further on is found in `problem`.
     pub(crate) fn open(path: &Path, role: Role) -> Result<Self> {
         let file = File::open(path).map_err(TraceError::unreadable(path))?;
@@ -78,11 +76,9 @@ impl ChunkReader {
             return Err(damaged(reason.to_owned()));
         }
         let version = u32_at(&header, 8);
-        if !(OLDEST_VERSION..=LATEST_VERSION).contains(&version) {
-            let reason = format!(
-                "format version {version}, this tool reads {OLDEST_VERSION} to {LATEST_VERSION}; use the tool that wrote it"
-            );
-            return Err(damaged(reason));
+        if version != FORMAT_VERSION {
+            let path = path.to_owned();
+            return Err(TraceError::FormatVersion { path, version });
         }
         let found = u32_at(&header, 12);
         if found != role as u32 {
@@ -92,7 +88,6 @@ impl ChunkReader {
         let mut reader = ChunkReader {
             file,
             path: path.to_owned(),
-            version,
             stream: u32_at(&header, 16),
             chunks: Vec::new(),
             problem: None,
@@ -115,7 +110,7 @@ impl ChunkReader {
                 break;
             }
             self.read_at(&mut header, offset)?;
-            let info = match parse_chunk_header(&header, self.version, offset, self.chunks.len()) {
+            let info = match parse_chunk_header(&header, offset, self.chunks.len()) {
                 Ok(info) => info,
                 Err(reason) => {
                     self.problem = Some(Problem::Damaged { offset, reason });
@@ -155,7 +150,7 @@ impl ChunkReader {
         if xxh3_64(target) != chunk.checksum {
             return Err(self.damaged(chunk, "the chunk's checksum does not match"));
         }
-        if chunk.flags != 0 && regain(chunk, stored, out).is_none() {
+        if chunk.flags != 0 && decompress(chunk, stored, out).is_none() {
             return Err(self.damaged(chunk, "the chunk does not decompress to its length"));
         }
         Ok(())
@@ -167,7 +162,7 @@ impl ChunkReader {
 }
 
 /// Decompresses what is stored of a payload.
-fn regain(chunk: &ChunkInfo, stored: &[u8], out: &mut Vec<u8>) -> Option<()> {
+fn decompress(chunk: &ChunkInfo, stored: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let (frame, tail) = if chunk.flags & FLAG_HEAD == 0 {
         (stored, &[][..])
     } else {
@@ -181,10 +176,10 @@ fn regain(chunk: &ChunkInfo, stored: &[u8], out: &mut Vec<u8>) -> Option<()> {
         return None;
     }
     out.resize(head_bytes, 0);
-    (decompress(frame, out)? == head_bytes).then(|| out.extend_from_slice(tail))
+    (decompress_frame(frame, out)? == head_bytes).then(|| out.extend_from_slice(tail))
 }
 
-fn decompress(stored: &[u8], out: &mut [u8]) -> Option<usize> {
+fn decompress_frame(stored: &[u8], out: &mut [u8]) -> Option<usize> {
     thread_local! {
         static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
     }
@@ -199,7 +194,6 @@ fn decompress(stored: &[u8], out: &mut [u8]) -> Option<usize> {
 
 fn parse_chunk_header(
     header: &[u8; CHUNK_HEADER_BYTES],
-    version: u32,
     offset: u64,
     index: usize,
 ) -> Result<ChunkInfo, String> {
@@ -223,23 +217,13 @@ fn parse_chunk_header(
         stored_bytes: u32_at(header, 28),
         checksum: u64_at(header, 32),
     };
-    let known_flags = if version < GROUP_COLUMNS_VERSION {
-        &[0, FLAG_ZSTD][..]
-    } else {
-        &[0, FLAG_ZSTD, FLAG_HEAD]
-    };
-    if !known_flags.contains(&info.flags) {
+    if info.flags > FLAG_HEAD {
         return Err(format!("unknown chunk flags {:#x}", info.flags));
     }
     if info.raw_bytes as usize > MAX_CHUNK_BYTES {
         return Err(format!("a chunk of {} bytes is too large", info.raw_bytes));
     }
-    // Before version 6 a group of up to 32 accesses takes two bytes at least.
-    let most_items = match version {
-        0..GROUP_COLUMNS_VERSION => 16 * u64::from(info.raw_bytes),
-        _ => MAX_CHUNK_ACCESSES,
-    };
-    if info.kind == Kind::ACCESSES && info.items > most_items {
+    if info.kind == Kind::ACCESSES && info.items > MAX_CHUNK_ACCESSES {
         let (bytes, items) = (info.raw_bytes, info.items);
         return Err(format!("{bytes} bytes cannot hold {items} accesses"));
     }

@@ -1,15 +1,14 @@
 //! Seals chunks and appends them to a file.
 
 use super::{
-    CHUNK_HEADER_BYTES, CHUNK_MAGIC, EVENTS_VERSION, FILE_HEADER_BYTES, FLAG_HEAD, FLAG_ZSTD,
-    FORMAT_VERSION, HEAD_LENGTH_BYTES, Kind, MAGIC, MAX_CHUNK_BYTES, Role,
+    CHUNK_HEADER_BYTES, CHUNK_MAGIC, ChunkReader, FILE_HEADER_BYTES, FLAG_HEAD, FLAG_ZSTD,
+    FORMAT_VERSION, HEAD_LENGTH_BYTES, Kind, MAGIC, MAX_CHUNK_BYTES, Problem, Role,
 };
 use crate::error::{Result, TraceError};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::Compressor;
@@ -64,7 +63,7 @@ impl SealedChunk {
     }
 }
 
-/// Appends a payload to `out` as it is stored, and answers the flags.
+/// Appends a payload to `out` as it is stored. Returns the flags.
 fn store(head: &[u8], tail: &[u8], out: &mut Vec<u8>) -> u8 {
     let start = out.len();
     if tail.len() > TAIL_SAMPLE_BYTES {
@@ -120,17 +119,9 @@ fn compress(payload: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-fn set_version(header: &mut [u8; FILE_HEADER_BYTES], version: u32) {
-    header[8..12].copy_from_slice(&version.to_le_bytes());
-    let checksum = xxh3_64(&header[..24]);
-    header[24..32].copy_from_slice(&checksum.to_le_bytes());
-}
-
 pub(crate) struct ChunkFile {
     file: File,
     path: PathBuf,
-    header: [u8; FILE_HEADER_BYTES],
-    version: u32,
     length: u64,
     next_index: u32,
     /// Where the end chunk begins, once there is one.
@@ -151,18 +142,14 @@ impl ChunkFile {
         let file = File::create(&part).map_err(TraceError::io("create", &path))?;
         let mut header = [0; FILE_HEADER_BYTES];
         header[0..8].copy_from_slice(&MAGIC);
+        header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
         header[12..16].copy_from_slice(&(role as u32).to_le_bytes());
         header[16..20].copy_from_slice(&stream.to_le_bytes());
-        let version = match role {
-            Role::Events => EVENTS_VERSION,
-            Role::Stream => FORMAT_VERSION,
-        };
-        set_version(&mut header, version);
+        let checksum = xxh3_64(&header[..24]);
+        header[24..32].copy_from_slice(&checksum.to_le_bytes());
         let mut this = ChunkFile {
             file,
             path,
-            header,
-            version,
             length: 0,
             next_index: 0,
             end: None,
@@ -176,15 +163,21 @@ impl ChunkFile {
         Ok(this)
     }
 
-    /// Raises the version in the header that is written already, where that is older.
-    pub(crate) fn raise_version(&mut self, version: u32) -> Result<()> {
-        if self.version < version {
-            set_version(&mut self.header, version);
-            self.version = version;
-            let written = self.file.write_all_at(&self.header, 0);
-            written.map_err(TraceError::io("write", &self.path))?;
+    /// Adds a last chunk to a file that nobody writes any more, unless it has one.
+    pub(crate) fn end_unended(path: PathBuf, role: Role, mut last: SealedChunk) -> Result<()> {
+        let reader = ChunkReader::open(&path, role)?;
+        if let Some(problem) = reader.problem {
+            let (Problem::CutOff { offset } | Problem::Damaged { offset, .. }) = problem;
+            let reason = "its last chunk is not whole, so that it cannot be ended";
+            return Err(TraceError::damaged(&path, offset, reason));
         }
-        Ok(())
+        if (reader.chunks.last()).is_some_and(|chunk| chunk.kind == Kind::END) {
+            return Ok(());
+        }
+        let file = File::options().append(true).open(&path);
+        let chunk = last.number(reader.chunks.len() as u32);
+        let written = file.and_then(|mut file| file.write_all(chunk));
+        written.map_err(TraceError::io("write", path))
     }
 
     pub(crate) fn length(&self) -> u64 {

@@ -22,7 +22,6 @@ pub struct KernelSlots {
     pub first: u32,
     pub count: u32,
     /// Whether the kernel is there without the probe too, under its name and [`NATIVE_SUFFIX`].
-    #[serde(default)]
     pub native: bool,
 }
 

@@ -11,22 +11,13 @@ pub fn number(bytes: &[u8]) -> u64 {
 
 /// Kind, launch, thread accesses and payload of every chunk.
 pub fn chunks(file: &[u8], role: u64, stream: u64) -> Vec<(u8, u32, u64, Vec<u8>)> {
-    chunks_of(file, if role == 1 { 2 } else { 8 }, role, stream)
-}
-
-pub fn chunks_of(
-    file: &[u8],
-    version: u64,
-    role: u64,
-    stream: u64,
-) -> Vec<(u8, u32, u64, Vec<u8>)> {
     assert_eq!(&file[..8], b"SUPERST\x1a");
     let header = (
         number(&file[8..12]),
         number(&file[12..16]),
         number(&file[16..24]),
     );
-    assert_eq!(header, (version, role, stream));
+    assert_eq!(header, (1, role, stream));
     assert_eq!(number(&file[24..32]), xxh3_64(&file[..24]));
     let (mut at, mut chunks) = (32, Vec::new());
     while at < file.len() {
@@ -39,13 +30,13 @@ pub fn chunks_of(
         assert_eq!(field(40, 48), xxh3_64(&header[..40]));
         let stored = &file[at + 48..at + 48 + field(28, 32) as usize];
         assert_eq!(field(32, 40), xxh3_64(stored));
-        let regain = |frame: &[u8]| zstd::stream::decode_all(frame).unwrap();
+        let decompress = |frame: &[u8]| zstd::stream::decode_all(frame).unwrap();
         let payload = match header[5] {
             0 => stored.to_vec(),
-            1 => regain(stored),
+            1 => decompress(stored),
             _ => {
                 let end = 4 + number(&stored[..4]) as usize;
-                [&regain(&stored[4..end]), &stored[end..]].concat()
+                [&decompress(&stored[4..end]), &stored[end..]].concat()
             }
         };
         assert_eq!(payload.len() as u64, field(24, 28));

@@ -59,9 +59,8 @@ pub fn make<'m>(
     let is_question = builder.compare(LLVMIntEQ, region, i32t.constant(u64::from(ASK)));
     builder.branch_if(is_question, asked, run);
     let builder = Builder::at_end(asked);
-    let bits = |bits, pointer: &Uniform| {
-        builder.binary(LLVMOr, bits, pointer.bits(&builder, &arguments))
-    };
+    let bits =
+        |bits, pointer: &Uniform| builder.binary(LLVMOr, bits, pointer.bits(&builder, &arguments));
     let bits = body.aligned.iter().fold(Type::int(64).constant(0), bits);
     builder.return_value(builder.cast(LLVMTrunc, bits, i32t));
     let builder = Builder::at_end(run);

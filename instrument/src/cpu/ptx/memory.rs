@@ -2,10 +2,10 @@
 
 use super::Code;
 use crate::cpu::alignment;
-use crate::cpu::polls::YIELD;
+use crate::cpu::polls::{POLLS, YIELD};
 use crate::ir::{Builder, Type, Value};
 use crate::operation::named_atomic_op;
-use crate::ptx::{Class, Instruction, Kind, Operand};
+use crate::ptx::{Class, Instruction, Kind, Operand, is_strong};
 use anyhow::Result;
 
 pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
@@ -102,12 +102,6 @@ pub fn registers(operand: &Operand) -> &[Operand] {
     }
 }
 
-/// What other threads may write or read at the same time.
-fn is_strong(instruction: &Instruction) -> bool {
-    let words = ["volatile", "relaxed", "acquire", "release", "mmio"];
-    words.iter().any(|word| instruction.has(word))
-}
-
 /// For `count` numbers of this kind, what one access moves: other threads see all of them or none, as on a GPU, where CTAs rely on
 /// that. `None` for accesses that no one looks at, and where x86 has none of that size.
 fn whole(instruction: &Instruction, kind: Kind, count: usize) -> Option<Type> {
@@ -136,7 +130,8 @@ fn load(code: &mut Code, instruction: &Instruction) -> Result<()> {
     if registers.len() != count {
         return code.unknown(instruction);
     }
-    if crate::ptx::waits(instruction) {
+    let polls = code.call.text_attribute(POLLS).is_some();
+    if crate::ptx::waits(instruction) && !polls {
         // Whoever loads so waits for somebody, most often in a loop: let the other threads of the CTA run.
         code.call_named(YIELD, Type::void(), &[]);
     }
@@ -154,7 +149,7 @@ fn load(code: &mut Code, instruction: &Instruction) -> Result<()> {
         address = slot(code, whole);
         code.builder.store(value, address);
     }
-    let is_seen = whole.is_none() && is_strong(instruction);
+    let is_seen = whole.is_none() && (is_strong(instruction) || polls);
     let mut values = Vec::new();
     for index in 0..count {
         let place = code.builder.offset(address, index as u64 * bytes);

@@ -26,12 +26,6 @@ pub fn lower(module: &Module, call: Call, template: &str, constraints: &str) -> 
         let place = call.location();
         anyhow!("{place}: {why}, in asm \"{text}\"; run this program with --backend cuda")
     };
-    // What writes memory says so, if it is not volatile.
-    let has_effects = call.assembly_has_effects() || constraints.contains("~{memory}");
-    if call.users().is_empty() && !has_effects {
-        call.erase();
-        return Ok(());
-    }
     let parsed = Template::parse(template)
         .map_err(|error| anyhow!("the CPU backend cannot read the PTX near `{error}`"))
         .map_err(failed)?;

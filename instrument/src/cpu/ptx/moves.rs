@@ -14,6 +14,13 @@ pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
         _ => return code.unknown(instruction),
     };
     match (instruction.opcode.as_str(), &instruction.operands[..]) {
+        ("mov", [Operand::Vector(to), Operand::Vector(from)]) if to.len() == from.len() => {
+            // All are read before one is written.
+            let values = from.iter().map(|part| code.operand(part, kind));
+            let values = values.collect::<Result<Vec<_>>>()?;
+            let mut parts = to.iter().zip(values);
+            parts.try_for_each(|(part, value)| code.define(part, value, false))
+        }
         ("mov", [Operand::Vector(parts), from]) => {
             let whole = code.operand(from, kind)?;
             let whole = code.bits_of(whole);
@@ -61,6 +68,16 @@ pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
                 number
             };
             code.define(to, number, false)
+        }
+        // A cluster is one CTA here.
+        ("mapa", [to, address, _]) => {
+            let kind = *instruction.kinds().last().unwrap_or(&Kind::U64);
+            let same = code.operand(address, kind)?;
+            code.define(to, same, false)
+        }
+        ("getctarank", [to, _]) => {
+            let first = code.number(32, 0);
+            code.define(to, first, false)
         }
         ("isspacep", [to, address]) => {
             let number = code.operand(address, Kind::U64)?;

@@ -10,7 +10,9 @@ pub fn build<'t>(code: &mut Code<'_, 't>, instruction: &'t Instruction) -> Resul
         .last()
         .is_some_and(|kind| kind.is_float());
     match instruction.opcode.as_str() {
-        "mov" | "selp" | "slct" | "cvta" | "isspacep" => moves::build(code, instruction),
+        "mov" | "selp" | "slct" | "cvta" | "isspacep" | "mapa" | "getctarank" => {
+            moves::build(code, instruction)
+        }
         "set" | "setp" | "testp" => compare::build(code, instruction),
         "cvt" => convert::build(code, instruction),
         "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" | "prefetchu" | "discard"

@@ -1,10 +1,9 @@
 //! The session's capture: opened by the first event, closed by the first failure.
 
 use super::{CaptureState, Session, State};
-use crate::{Place, RuntimeError, process};
-use std::path::PathBuf;
+use crate::{RuntimeError, process};
 use std::sync::atomic::Ordering;
-use superstep_trace::{CaptureWriter, DeviceInfo, Event, Header, Outcome, TraceError};
+use superstep_trace::{CaptureWriter, Event, Header, Outcome, TraceError};
 
 impl Session {
     pub(super) fn end_capture(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
@@ -32,7 +31,7 @@ impl Session {
         write: impl FnOnce(&CaptureWriter) -> Result<T, TraceError>,
     ) -> Option<T> {
         if matches!(state.capture, CaptureState::Unopened) {
-            state.capture = self.open_capture(state.device.clone());
+            state.capture = self.open_capture();
         }
         let CaptureState::Open(capture) = &state.capture else {
             state.early.clear();
@@ -63,22 +62,6 @@ impl Session {
         }
     }
 
-    /// A folder for this process's capture. What another program left that had the same number, by `exec` for example, stays.
-    fn folder(&self, place: &Place) -> PathBuf {
-        let folder = place.of(&self.identity);
-        if matches!(place, Place::One(_)) {
-            return folder;
-        }
-        let again = (2..).map(|number| {
-            let mut name = folder.clone().into_os_string();
-            name.push(format!("-{number}"));
-            PathBuf::from(name)
-        });
-        let mut all = std::iter::once(folder.clone()).chain(again);
-        all.find(|folder| !folder.exists())
-            .unwrap_or(folder.clone())
-    }
-
     /// Whether this is a forked process that has launched nothing: then it leaves nothing.
     pub(super) fn is_idle_fork(&self) -> bool {
         self.identity.is_fork()
@@ -100,18 +83,19 @@ impl Session {
         Ok(())
     }
 
-    fn open_capture(&self, device: DeviceInfo) -> CaptureState {
+    fn open_capture(&self) -> CaptureState {
         let Some(place) = &self.config.capture else {
             return CaptureState::Closed;
         };
-        let folder = self.folder(place);
+        self.settle();
+        let folder = place.of(&self.identity);
         let selection = &self.config.selection;
         let header = Header {
             sources: self.config.sources.clone(),
             selection: (!selection.is_everything()).then(|| selection.clone()),
             process: Some(self.identity.process()),
             cta_blocks: self.cta_blocks(),
-            ..process::header(self.backend, device, self.start_unix_ns)
+            ..process::header(self.backend, self.device(), self.start_unix_ns)
         };
         match CaptureWriter::create(folder, &header) {
             Ok(capture) => CaptureState::Open(capture.with_clock(self.start)),

@@ -1,7 +1,13 @@
 //! How launches begin: their numbers, and how much of each is recorded.
 
 use super::{ActiveLaunch, Geometry, Session, State};
-use superstep_trace::{Event, Launch, LaunchId, Recorded, StreamId};
+use std::cell::Cell;
+use superstep_trace::{Event, Journal, Launch, LaunchId, Recorded, StreamId};
+
+thread_local! {
+    /// Whether the thread has launched a kernel.
+    static HAS_LAUNCHED: Cell<bool> = const { Cell::new(false) };
+}
 
 impl Session {
     /// Numbers a launch of the kernel with the mangled name `kernel`, and announces it in the capture. `parent` is the sequence number of
@@ -48,6 +54,10 @@ impl Session {
         recorded: impl FnOnce(&mut State) -> Recorded,
     ) -> ActiveLaunch {
         let mut state = self.state.lock();
+        if parent.is_none() && !HAS_LAUNCHED.replace(true) {
+            state.host_threads += 1;
+            self.note(Journal::host_thread);
+        }
         let recorded = recorded(&mut state);
         let number = state.next_launch.entry(stream).or_insert(0);
         let launch_id = LaunchId(*number);

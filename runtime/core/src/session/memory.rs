@@ -101,7 +101,7 @@ impl Session {
         stream: StreamId,
     ) {
         self.host_wrote(destination, bytes);
-        self.note(|sequence| {
+        self.numbered(|sequence| {
             Event::Copy(HostCopy {
                 sequence,
                 direction,
@@ -116,7 +116,7 @@ impl Session {
     /// Notes that the host filled memory.
     pub fn memset(&self, address: u64, bytes: u64, value: u8, stream: StreamId) {
         self.host_wrote(address, bytes);
-        self.note(|sequence| {
+        self.numbered(|sequence| {
             Event::Memset(HostMemset {
                 sequence,
                 address,

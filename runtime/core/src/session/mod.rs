@@ -3,10 +3,12 @@
 mod caller;
 mod capture;
 mod in_situ;
+mod journal;
 mod launch;
 mod memory;
 mod opaque;
 mod report;
+mod streams;
 
 use crate::config::environment;
 use crate::in_situ::Shadow;
@@ -18,8 +20,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+pub use streams::thread_number;
 use superstep_trace::{
-    AllocationId, Backend, CaptureWriter, Chooser, ChunkBuilder, DeviceInfo, Event,
+    AllocationId, Backend, CaptureWriter, Chooser, ChunkBuilder, DeviceInfo, Event, Journal,
     KernelResources, KernelTotals, Launch, LaunchCounts, LaunchEnd, LaunchOutcome, LaunchSums,
     ModuleTable, Outcome, Parts, Recorded, SiteId, StreamId, StreamWriter, TraceError,
 };
@@ -72,7 +75,10 @@ pub struct Session {
     registry: &'static Registry,
     start_unix_ns: u64,
     start: Instant,
+    device: OnceLock<DeviceInfo>,
     state: Mutex<State>,
+    /// May be locked with `state` locked, not the other way round.
+    journal: Mutex<JournalState>,
     shadow: Option<Shadow>,
     messages: Mutex<Messages>,
     records_lost: AtomicU64,
@@ -85,7 +91,6 @@ pub struct Session {
 
 #[derive(Default)]
 struct State {
-    device: DeviceInfo,
     capture: CaptureState,
     /// How the run ended, once it has.
     outcome: Option<Outcome>,
@@ -98,12 +103,16 @@ struct State {
     latest_launch: u64,
     /// Launches that began.
     launches: u32,
+    /// Threads of the host that began them.
+    host_threads: u32,
     next_allocation: u32,
     /// By address.
     live: BTreeMap<u64, Live>,
     shares_memory: bool,
     streams: HashMap<u64, StreamId>,
     next_stream: u32,
+    /// The host thread that was the first to use its own default stream.
+    first_thread: Option<u64>,
     next_launch: HashMap<StreamId, u32>,
     kernels: Totals,
     opaque: Totals,
@@ -135,6 +144,15 @@ enum CaptureState {
 }
 
 #[derive(Default)]
+enum JournalState {
+    #[default]
+    Unopened,
+    Open(Journal),
+    /// Not asked for, failed, or the summary is there.
+    Closed,
+}
+
+#[derive(Default)]
 struct Messages {
     faults: Vec<String>,
     warnings: Vec<String>,
@@ -158,7 +176,9 @@ impl Session {
             registry,
             start_unix_ns: process::unix_ns(),
             start: Instant::now(),
+            device: OnceLock::new(),
             state: Mutex::new(state),
+            journal: Mutex::default(),
             shadow: None,
             messages: Mutex::default(),
             records_lost: AtomicU64::new(0),
@@ -174,40 +194,57 @@ impl Session {
     /// and the defaults are taken.
     pub fn global(backend: Backend) -> &'static Session {
         static SESSION: OnceLock<Session> = OnceLock::new();
-        let session = SESSION.get_or_init(|| match Config::from_environment() {
-            Ok(config) => Session::new(config, backend, registry()),
-            Err(error) => {
-                let outputs = ["SUPERSTEP_SUMMARY", "SUPERSTEP_CAPTURE"];
-                let lookup = |name: &str| environment(name).filter(|_| outputs.contains(&name));
-                let config = Config::from_lookup(lookup).unwrap_or_default();
-                let session = Session::new(config, backend, registry());
+        let session = SESSION.get_or_init(|| {
+            let (config, error) = match Config::from_environment() {
+                Ok(config) => (config, None),
+                Err(error) => {
+                    let outputs = ["SUPERSTEP_SUMMARY", "SUPERSTEP_CAPTURE"];
+                    let lookup = |name: &str| environment(name).filter(|_| outputs.contains(&name));
+                    let config = Config::from_lookup(lookup).unwrap_or_default();
+                    (config, Some(error))
+                }
+            };
+            let session = Session::new(config, backend, registry());
+            // A journal from the beginning, as the program may use no CUDA before it ends.
+            session.note(|_| Ok(()));
+            if let Some(error) = error {
                 session.fault(error);
-                session
             }
+            session
         });
         forks::watch(session);
         session
     }
 
-    /// The lock that a fork waits for, so that the new process finds it free.
+    /// The locks that a fork waits for, so that the new process finds them free.
     pub(crate) fn hold(&self) {
         std::mem::forget(self.state.lock());
+        std::mem::forget(self.journal.lock());
     }
 
     /// # Safety
     /// The calling thread has called [`hold`](Self::hold), or its copy before a fork has.
     pub(crate) unsafe fn release(&self) {
         // SAFETY: the caller's promise.
-        unsafe { self.state.force_unlock() };
+        unsafe {
+            self.journal.force_unlock();
+            self.state.force_unlock();
+        }
     }
 
-    /// In a forked process that holds the lock: whether the program had begun. Then the capture is the parent's, and closed here.
+    /// In a forked process that holds the locks: whether the program had begun. Then the capture is the parent's, and closed here. The
+    /// journal is the parent's in any case.
     pub(crate) fn leave_to_parent(&self) -> bool {
-        // SAFETY: this process has one thread, which holds the lock.
-        let state = unsafe { &mut *self.state.data_ptr() };
+        // SAFETY: this process has one thread, which holds the locks.
+        let (state, journal) = unsafe {
+            let state = &mut *self.state.data_ptr();
+            (state, &mut *self.journal.data_ptr())
+        };
         let has_begun = !matches!(state.capture, CaptureState::Unopened);
+        *journal = JournalState::Unopened;
         if has_begun {
             state.capture = CaptureState::Closed;
+            *journal = JournalState::Closed;
         }
         has_begun
     }
@@ -222,24 +259,12 @@ impl Session {
 
     /// Says which device runs the kernels; call before the first event.
     pub fn set_device(&self, device: DeviceInfo) {
-        self.state.lock().device = device;
+        self.note(|journal| journal.device(&device));
+        self.device.get_or_init(|| device);
     }
 
-    /// Number of the stream with the runtime's handle `handle`: 0 for the default stream (handles 0, 1 and 2), the next free number for one not seen yet.
-    pub fn stream_id(&self, handle: u64) -> StreamId {
-        if handle <= 2 {
-            return StreamId(0);
-        }
-        let state = &mut *self.state.lock();
-        *state.streams.entry(handle).or_insert_with(|| {
-            state.next_stream += 1;
-            StreamId(state.next_stream)
-        })
-    }
-
-    /// Forgets a destroyed stream's handle, which the runtime may give out again.
-    pub fn stream_destroyed(&self, handle: u64) {
-        self.state.lock().streams.remove(&handle);
+    fn device(&self) -> DeviceInfo {
+        self.device.get().cloned().unwrap_or_default()
     }
 
     /// Ends a launch; all of its chunks must be written. `thread_accesses` counts each lane.
@@ -255,6 +280,7 @@ impl Session {
         let totals = state.kernels.of(&launch.kernel);
         totals.launches += 1;
         totals.ns += elapsed_ns;
+        self.note(|journal| journal.launch(&launch.kernel, elapsed_ns));
         let end = LaunchEnd {
             stream: launch.stream,
             launch: launch.launch,
@@ -284,6 +310,7 @@ impl Session {
     /// Keeps what a kernel takes of a multiprocessor.
     pub fn kernel_resources(&self, kernel: &str, resources: KernelResources) {
         self.state.lock().kernels.of(kernel).resources = Some(resources);
+        self.note(|journal| journal.resources(kernel, resources));
     }
 
     /// Writes a chunk of a launch and leaves the builder empty. A failure becomes a fault, and the accesses count as lost.
@@ -303,7 +330,7 @@ impl Session {
         }
     }
 
-    fn note(&self, event: impl FnOnce(u64) -> Event) {
+    fn numbered(&self, event: impl FnOnce(u64) -> Event) {
         let mut state = self.state.lock();
         let event = event(state.sequence());
         self.event(&mut state, &event);
@@ -394,6 +421,7 @@ impl Session {
             sites: counts.map(|(site, count)| (site.0, count)).collect(),
         };
         let mut state = self.state.lock();
+        self.note(|journal| journal.counts(&counts));
         state.counts.get_or_insert_default().push(counts);
     }
 }

@@ -37,6 +37,7 @@ impl Session {
             ));
         }
         state.opaque.of(launch.name()).launches += 1;
+        self.note(|journal| journal.opaque_launch(launch.name()));
         self.event(&mut state, &Event::OpaqueLaunch(launch));
         drop(state);
         self.end_again();
@@ -48,6 +49,7 @@ impl Session {
         let mut state = self.state.lock();
         let name = kernel.unwrap_or(OpaqueLaunch::UNNAMED);
         state.opaque.of(name).ns += elapsed_ns;
+        self.note(|journal| journal.opaque_end(name, elapsed_ns));
         self.event(
             &mut state,
             &Event::OpaqueEnd(OpaqueEnd { launch, elapsed_ns }),

@@ -5,10 +5,10 @@ use crate::{RuntimeError, is_used_fork};
 use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use superstep_trace::{Event, Gap, Outcome, Probe, SUMMARY_SCHEMA_VERSION, Summary, Transport};
+use superstep_trace::{Event, Gap, Outcome, Probe, Summary, Transport};
 
 /// How long a fault handler waits for a lock that the faulting thread itself may hold.
-const FAULT_PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const FAULT_PATIENCE: Duration = Duration::from_secs(2);
 /// More messages than this add nothing.
 const MOST_MESSAGES: usize = 100;
 
@@ -17,9 +17,12 @@ impl Session {
     pub fn fault(&self, text: impl std::fmt::Display) {
         let text = text.to_string();
         say(format_args!("error: {text}"));
-        // Where the caller holds the session, it ends the run again itself.
-        if self.keep(|messages| &mut messages.faults, text) && self.state.try_lock().is_some() {
-            self.end_again();
+        if self.keep(|messages| &mut messages.faults, text.clone()) {
+            self.note(|journal| journal.fault(&text));
+            // Where the caller holds the session, it ends the run again itself.
+            if self.state.try_lock().is_some() {
+                self.end_again();
+            }
         }
     }
 
@@ -27,6 +30,7 @@ impl Session {
     pub fn warning(&self, text: impl std::fmt::Display) {
         let text = text.to_string();
         if self.keep(|messages| &mut messages.warnings, text.clone()) {
+            self.note(|journal| journal.warning(&text));
             say(format_args!("warning: {text}"));
         }
     }
@@ -44,11 +48,13 @@ impl Session {
     /// Adds to the number of records that did not reach the capture.
     pub fn records_lost(&self, records: u64) {
         self.records_lost.fetch_add(records, Ordering::Relaxed);
+        self.note(|journal| journal.records_lost(records));
     }
 
     /// Adds to the number of accesses outside every allocation.
     pub fn bad_addresses(&self, accesses: u64) {
         self.bad_addresses.fetch_add(accesses, Ordering::Relaxed);
+        self.note(|journal| journal.bad_addresses(accesses));
     }
 
     /// Whether anything made the run void.
@@ -70,11 +76,10 @@ impl Session {
         let messages = self.messages.try_lock_for(FAULT_PATIENCE).ok_or(busy)?;
         let kernels = &state.kernels.kernels;
         Ok(Summary {
-            schema_version: SUMMARY_SCHEMA_VERSION,
-            backend: self.backend,
-            device: state.device.clone(),
+            device: self.device(),
             process: Some(self.identity.process()),
             launches: kernels.iter().map(|kernel| kernel.launches).sum(),
+            host_threads: state.host_threads,
             kernel_ns: kernels.iter().map(|kernel| kernel.ns).sum(),
             kernels: kernels.clone(),
             records_lost: self.records_lost.load(Ordering::Relaxed),
@@ -86,6 +91,7 @@ impl Session {
                 .or_else(|| (self.registry.probe() == Probe::Count).then(Vec::new)),
             bad_addresses: self.bad_addresses.load(Ordering::Relaxed),
             opaque: state.opaque.kernels.clone(),
+            ..Summary::new(self.backend)
         })
     }
 
@@ -100,6 +106,7 @@ impl Session {
         if is_used_fork() || self.is_idle_fork() {
             return Ok(());
         }
+        self.settle();
         let path = place.of(&self.identity);
         let busy = RuntimeError::Busy {
             action: "write the summary",
@@ -119,7 +126,7 @@ impl Session {
             return Ok(());
         }
         if self.is_idle_fork() {
-            return self.remove_capture();
+            return self.remove_capture().and(self.end_journal());
         }
         let ended = self.end_capture(outcome);
         if let Err(error) = &ended {
@@ -130,7 +137,8 @@ impl Session {
         {
             self.fault(error);
         }
-        ended.and(self.write_summary())
+        let summed_up = self.write_summary().and_then(|()| self.end_journal());
+        ended.and(summed_up)
     }
 
     /// [`finish`](Self::finish) with the outcome that the faults so far give: what a runtime calls at the program's exit.

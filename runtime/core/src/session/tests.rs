@@ -263,6 +263,30 @@ fn a_fault_makes_the_run_void_but_loses_nothing() {
 }
 
 #[test]
+fn a_journal_is_there_until_the_summary_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session(folder.path());
+    session.set_device(DeviceInfo {
+        name: "x".into(),
+        ..DeviceInfo::default()
+    });
+    session.warning("odd");
+    let launch = begin(&session, 0, "_Zk");
+    session.site_counts(&launch, [(SiteId(1), 7), (SiteId(2), 0)]);
+    session.launch_end(&launch, 0, 5, LaunchOutcome::Completed);
+    session.opaque_launch(StreamId(0), Some("_Zo"), None, None);
+    session.records_lost(1);
+    session.bad_addresses(2);
+    session.fault("wrong");
+    let journal = superstep_trace::Journal::beside(&folder.path().join("summary.json"));
+    let read = Summary::from_journal(&journal).unwrap();
+    assert_eq!(read, session.summary().unwrap());
+    session.finish_at_exit();
+    assert!(!journal.exists());
+    assert_eq!(read, summary(folder.path()));
+}
+
+#[test]
 fn a_capture_that_cannot_be_written_is_a_fault_and_the_program_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("capture"), "a file is in the way").unwrap();
@@ -316,13 +340,31 @@ fn a_fault_handler_does_not_wait_for_ever() {
 fn streams_are_numbered_as_they_appear() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
-    let numbers: Vec<_> = [0, 1, 2, 900, 800, 900]
-        .into_iter()
-        .map(|handle| session.stream_id(handle).0)
-        .collect();
-    assert_eq!(numbers, [0, 0, 0, 1, 2, 1]);
+    let numbers = [900, 800, 900].map(|handle| session.stream_id(handle).0);
+    assert_eq!(numbers, [1, 2, 1]);
     session.stream_destroyed(900);
     assert_eq!(session.stream_id(900), StreamId(3));
+}
+
+#[test]
+fn default_streams_have_numbers_of_their_own_on_each_device_and_host_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session(folder.path());
+    let of = |device, per_thread| session.default_stream(device, per_thread).0;
+    let here = || [of(None, false), of(None, true), of(Some(1), false)];
+    assert_eq!(
+        here(),
+        [0, 0, 1],
+        "the first thread's is never beside the legacy one"
+    );
+    let there = std::thread::scope(|scope| scope.spawn(here).join().unwrap());
+    assert_eq!(there, [0, 2, 1]);
+    let both = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| [of(Some(1), true), of(None, true), of(Some(1), true)]);
+        thread.join().unwrap()
+    });
+    assert_eq!(both, [3, 4, 3]);
+    assert_eq!(here(), [0, 0, 1]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::graphs::KernelWork;
 use crate::launch::Asked;
 use crate::registry;
+use crate::streams::{Named, named};
 use parking_lot::Mutex;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ pub struct Capture {
     is_origin: bool,
 }
 
-static CAPTURES: Mutex<BTreeMap<usize, Capture>> = Mutex::new(BTreeMap::new());
+static CAPTURES: Mutex<BTreeMap<Named, Capture>> = Mutex::new(BTreeMap::new());
 /// How many there are, for calls to see quickly that there are none.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -52,7 +53,7 @@ fn of(stream: *mut c_void) -> Option<Capture> {
     if COUNT.load(Ordering::Acquire) == 0 {
         return None;
     }
-    CAPTURES.lock().get(&(stream as usize)).cloned()
+    CAPTURES.lock().get(&named(stream)).cloned()
 }
 
 pub(super) fn stream_is_capturing(stream: *mut c_void) -> bool {
@@ -76,7 +77,7 @@ pub(super) fn append(
         return Ok(false);
     };
     let node = add(capture.graph, &capture.tail, work()?, 0)?;
-    if let Some(capture) = CAPTURES.lock().get_mut(&(stream as usize)) {
+    if let Some(capture) = CAPTURES.lock().get_mut(&named(stream)) {
         capture.tail = vec![node];
     }
     Ok(true)
@@ -121,7 +122,7 @@ pub fn join(stream: *mut c_void, (id, graph, tail): Captured) -> bool {
     if !captures.values().any(|capture| capture.id == id) {
         return false;
     }
-    let capture = captures.entry(stream as usize).or_insert_with(|| Capture {
+    let capture = captures.entry(named(stream)).or_insert_with(|| Capture {
         id,
         graph,
         tail: Vec::new(),
@@ -137,12 +138,13 @@ pub fn join(stream: *mut c_void, (id, graph, tail): Captured) -> bool {
 }
 
 fn begin(stream: *mut c_void, graph: usize, tail: &[usize]) -> CudaResult {
-    // The legacy default stream cannot be captured.
-    if crate::streams::get(stream)?.is_none() && stream as usize != 2 {
+    crate::streams::get(stream)?;
+    let stream = named(stream);
+    if matches!(stream, Named::Legacy { .. }) {
         return Err(CudaError::STREAM_CAPTURE_UNSUPPORTED);
     }
     let mut captures = CAPTURES.lock();
-    if captures.contains_key(&(stream as usize)) {
+    if captures.contains_key(&stream) {
         return Err(CudaError::ILLEGAL_STATE);
     }
     let capture = Capture {
@@ -151,14 +153,14 @@ fn begin(stream: *mut c_void, graph: usize, tail: &[usize]) -> CudaResult {
         tail: tail.to_vec(),
         is_origin: true,
     };
-    captures.insert(stream as usize, capture);
+    captures.insert(stream, capture);
     COUNT.store(captures.len(), Ordering::Release);
     Ok(())
 }
 
 fn end(stream: *mut c_void) -> Result<usize, CudaError> {
     let mut captures = CAPTURES.lock();
-    let Some(capture) = captures.get(&(stream as usize)).cloned() else {
+    let Some(capture) = captures.get(&named(stream)).cloned() else {
         return Err(CudaError::ILLEGAL_STATE);
     };
     if !capture.is_origin {
@@ -215,7 +217,7 @@ fn set_tail(stream: *mut c_void, nodes: *const usize, count: usize, replace: boo
     let nodes = unsafe { list(nodes, count) };
     let mut captures = CAPTURES.lock();
     let capture = captures
-        .get_mut(&(stream as usize))
+        .get_mut(&named(stream))
         .ok_or(CudaError::ILLEGAL_STATE)?;
     if replace {
         capture.tail.clear();

@@ -152,19 +152,30 @@ pub struct InstantiateParameters {
     result: c_int,
 }
 
+/// There is nothing to upload, in whichever stream.
+fn instantiate_with(
+    place: *mut usize,
+    of: usize,
+    parameters: *mut InstantiateParameters,
+) -> CudaResult {
+    // SAFETY: the program passes a valid structure or null.
+    let parameters = unsafe { parameters.as_mut() }.ok_or(CudaError::INVALID_VALUE)?;
+    instantiate(place, of, parameters.flags)?;
+    (parameters.failed_node, parameters.result) = (std::ptr::null_mut(), 0);
+    Ok(())
+}
+
 cuda! {
     fn [cudaGraphInstantiate cudaGraphInstantiateWithFlags](place: *mut usize, of: usize, flags: u64) {
         instantiate(place, of, flags)
     }
 
-    fn [cudaGraphInstantiateWithParams cudaGraphInstantiateWithParams_ptsz](
-        place: *mut usize, of: usize, parameters: *mut InstantiateParameters
-    ) {
-        // SAFETY: the program passes a valid structure or null.
-        let parameters = unsafe { parameters.as_mut() }.ok_or(CudaError::INVALID_VALUE)?;
-        instantiate(place, of, parameters.flags)?;
-        (parameters.failed_node, parameters.result) = (std::ptr::null_mut(), 0);
-        Ok(())
+    fn [cudaGraphInstantiateWithParams](place: *mut usize, of: usize, parameters: *mut InstantiateParameters) {
+        instantiate_with(place, of, parameters)
+    }
+
+    fn [cudaGraphInstantiateWithParams_ptsz](place: *mut usize, of: usize, parameters: *mut InstantiateParameters) {
+        instantiate_with(place, of, parameters)
     }
 
     fn [cudaGraphExecDestroy](handle: usize) {

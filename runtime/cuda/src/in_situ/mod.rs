@@ -30,6 +30,7 @@ use crate::ffi::{self, Stream};
 use crate::launch::real_stream;
 use crate::real;
 use crate::runtime::Runtime;
+use crate::signals;
 use layout::{
     Block, COPIES, Context, INPUT, NOBODY_KNOWS, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION,
 };
@@ -125,6 +126,7 @@ impl InSitu {
         }
         let made = Arc::new(OnDevice::new(runtime, device, self.order.clone())?);
         devices.insert(device, made.clone());
+        signals::HAS_REST.store(true, Ordering::Release);
         Ok(made)
     }
 

@@ -143,8 +143,10 @@ interposed! {
     }
     [cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz: true](
         stream: Stream, graph: Graph, dependencies: Nodes, edges: *const c_void, count: usize, mode: c_int,
-    ) |real| {
-        runtime().graphs.forget_captured_lane(graph, stream);
+    ) |real, per_thread| {
+        let runtime = runtime();
+        let number = runtime.stream(stream, per_thread);
+        runtime.graphs.forget_captured_lane(graph, number);
         began(real())
     }
     [cudaStreamEndCapture, cudaStreamEndCapture_ptsz: true](stream: Stream, graph: *mut Graph) |real| {

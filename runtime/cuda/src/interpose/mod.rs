@@ -6,6 +6,7 @@
 mod copies;
 mod driver;
 mod driver_copies;
+pub mod ends;
 mod fills;
 mod functions;
 mod graphs;

@@ -229,11 +229,28 @@ int main(int argc, char **argv) {
     result |= waitpid(child, &status, 0) != child || status;
   }
   if (!strcmp(mode, "exit")) exit(6);
+  /* Ends without exit handlers, while kernels run. */
+  if (!strcmp(mode, "_exit")) _exit(6);
+  if (!strcmp(mode, "quick_exit")) quick_exit(6);
+  if (!strcmp(mode, "exec")) execl("/bin/sh", "sh", "-c", "exit 6", (char *)0);
+  if (!strcmp(mode, "no-exec")) {
+    char *arguments[] = {"none", 0};
+    if (execl("/nonexistent", "a", "b", "c", "d", "e", "f", (char *)0) != -1 || execvp("nonexistent", arguments) != -1) return 1;
+    result |= launch(0, memory, 3, 32, stream);
+  }
+  if (!strcmp(mode, "others")) {
+    int status, child = vfork();
+    if (!child) execl("/bin/true", "true", (char *)0), _exit(1);
+    result |= waitpid(child, &status, 0) != child || status;
+    if (!(child = fork())) _exit(0);
+    result |= waitpid(child, &status, 0) != child || status;
+  }
   if (!strcmp(mode, "kill")) {
     cudaDeviceSynchronize();
     abort();
   }
   if (!strcmp(mode, "endless")) launch(2, memory, 20, 32, stream);
+  if (!strcmp(mode, "endless-_exit")) launch(2, memory, 20, 32, stream), _exit(6);
   if (strcmp(mode, "endless")) result |= cudaDeviceSynchronize();
   cudaFree(memory);
   return result;

@@ -1,0 +1,47 @@
+//! How device code computes, where nvcc and Clang differ.
+
+use crate::manifest::Flags;
+
+/// nvcc's `-prec-sqrt=false`, which Clang lacks. Square roots in single precision are rounded correctly otherwise, as nvcc has it: the
+/// optimiser is told so, since libdevice approximates them where nothing is said.
+pub(crate) const INEXACT_ROOTS: &str = "-mllvm=-nvvm-reflect-add=__CUDA_PREC_SQRT=0";
+
+pub(super) fn has_inexact_roots(flags: &Flags) -> bool {
+    let mut flags = flags.all.iter().chain(&flags.device);
+    flags.any(|flag| flag == INEXACT_ROOTS)
+}
+
+/// nvcc's `-prec-div=false`, and the same with `-use_fast_math`. Clang, which has no such flags, notes the value in an attribute of each
+/// function, which the instrumenter reads (`instrument/src/approximate.rs`).
+pub(crate) const FULL_DIVISIONS: &str = "-mrecip=divf";
+pub(crate) const FAST_DIVISIONS: &str = "-mrecip=divf:0";
+
+/// What tells LLVM of inexact divisions where no instrumenter does.
+pub(super) fn division_flag(flags: &Flags) -> Option<&'static str> {
+    let mut flags = flags.all.iter().chain(&flags.device).rev();
+    flags.find_map(|flag| match flag.as_str() {
+        FAST_DIVISIONS => Some("-nvptx-prec-divf32=0"),
+        FULL_DIVISIONS => Some("-nvptx-prec-divf32=1"),
+        _ => None,
+    })
+}
+
+/// Clang's flag for some of what `-use_fast_math` does.
+pub(crate) const FAST_FUNCTIONS: &str = "-fgpu-approx-transcendentals";
+
+pub(super) fn is_fast(flags: &Flags) -> bool {
+    let mut flags = flags.all.iter().chain(&flags.device);
+    flags.any(|flag| flag == FAST_FUNCTIONS)
+}
+
+/// Where Clang declares the functions of which `-use_fast_math` takes other ones, and what it leaves out there.
+pub(super) const MATH_HEADER: &str = "__clang_cuda_math.h";
+
+/// The header's text with all functions that nvcc's `-use_fast_math` makes faster; Clang's does so with some.
+pub(super) fn with_fast_functions(text: &str) -> String {
+    let functions = ["expf", "exp10f", "log10f", "powf", "tanf"];
+    functions.iter().fold(text.to_owned(), |text, name| {
+        let fast = format!("return __FAST_OR_SLOW(__nv_fast_{name}, __nv_{name})(");
+        text.replace(&format!("return __nv_{name}("), &fast)
+    })
+}

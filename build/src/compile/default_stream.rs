@@ -1,0 +1,81 @@
+//! Programs whose default stream is the calling host thread's own, which nvcc makes of `--default-stream per-thread`.
+//!
+//! A macro has CUDA's headers name other functions, and Clang's flag has launches call another one. nvcc launches by a header, so that
+//! the macro alone is enough for it.
+
+use crate::manifest::Flags;
+
+const MACRO: &str = "CUDA_API_PER_THREAD_DEFAULT_STREAM";
+
+/// Clang's flag. Its driver takes it for HIP only.
+pub(super) const CLANG: [&str; 2] = ["-Xclang", "-fgpu-default-stream=per-thread"];
+
+/// What defines the macro.
+pub(crate) const DEFINITION: &str = "-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1";
+
+/// The flag `word`, or for nvcc's or Clang's name of the choice the definition of the macro; `None` for the default choice.
+pub(super) fn translated(word: &str) -> Option<&str> {
+    let value = [
+        "--default-stream=",
+        "-default-stream=",
+        "-fgpu-default-stream=",
+    ]
+    .iter()
+    .find_map(|name| word.strip_prefix(name));
+    match value {
+        Some("per-thread") => Some(DEFINITION),
+        Some("legacy" | "null") => None,
+        _ => Some(word),
+    }
+}
+
+/// Whether flags ask for it: the last one about the macro decides.
+pub(super) fn is_per_thread(flags: &Flags) -> bool {
+    let flags = [&flags.all, &flags.device, &flags.host];
+    let words = flags.into_iter().flatten();
+    let mut is_defined = false;
+    let mut before = "";
+    for word in words.filter_map(|word| translated(word)) {
+        let of = |flag: &str| match word.strip_prefix(flag) {
+            Some(name) if name.split('=').next() == Some(MACRO) => true,
+            _ => before == flag && word.split('=').next() == Some(MACRO),
+        };
+        is_defined = of("-D") || is_defined && !of("-U");
+        before = word;
+    }
+    is_defined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flag_and_the_macro_are_understood() {
+        let asked = |words: &[&str]| {
+            is_per_thread(&Flags {
+                all: words.iter().map(|&word| word.into()).collect(),
+                ..Flags::default()
+            })
+        };
+        for words in [
+            &["--default-stream=per-thread"][..],
+            &["-fgpu-default-stream=per-thread"],
+            &["-DCUDA_API_PER_THREAD_DEFAULT_STREAM"],
+            &["-UCUDA_API_PER_THREAD_DEFAULT_STREAM", DEFINITION, "-O3"],
+            &["-D", "CUDA_API_PER_THREAD_DEFAULT_STREAM=1"],
+        ] {
+            assert!(asked(words), "{words:?}");
+        }
+        for words in [
+            &[
+                "--default-stream=legacy",
+                "-DCUDA_API_PER_THREAD_DEFAULT_STREAMS",
+            ][..],
+            &[DEFINITION, "-U", MACRO],
+            &["-I", MACRO],
+        ] {
+            assert!(!asked(words), "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Macros that nvcc defines for every file, and headers and programs ask for. `__NVCC__` is not among them: in CUDA files it selects what only
+//! nvcc takes.
+
+/// The flags that define them; `version` is that of the toolkit whose headers are used (12.9.86), `architectures` those that code is
+/// compiled for.
+pub(crate) fn of_nvcc(version: &str, architectures: &[u32]) -> Vec<String> {
+    let numbers: Vec<&str> = version.split('.').collect();
+    let parts = [
+        ("__CUDACC_VER_MAJOR__", 0),
+        ("__CUDACC_VER_MINOR__", 1),
+        ("__CUDACC_VER_BUILD__", 2),
+        ("__CUDA_API_VER_MAJOR__", 0),
+        ("__CUDA_API_VER_MINOR__", 1),
+    ];
+    let parts = (parts.iter())
+        .filter_map(|(name, place)| Some(format!("-D{name}={}", numbers.get(*place)?)));
+    let mut flags: Vec<String> = parts.collect();
+    flags.push("-D__NVCC_DIAG_PRAGMA_SUPPORT__=1".into());
+    // `nv_atomics.h` has them, for every version.
+    flags.push("-D__CUDACC_DEVICE_ATOMIC_BUILTINS__=1".into());
+    if !architectures.is_empty() {
+        let mut list = architectures.to_vec();
+        list.sort_unstable();
+        list.dedup();
+        let list: Vec<String> = list.iter().map(|arch| format!("{arch}0")).collect();
+        // Clang defines it too, for the one that is taken.
+        flags.push("-U__CUDA_ARCH_LIST__".into());
+        flags.push(format!("-D__CUDA_ARCH_LIST__={}", list.join(",")));
+    }
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_nvcc;
+
+    #[test]
+    fn versions_and_architectures_are_in_macros() {
+        let flags = of_nvcc("12.9.86", &[90, 80, 90]);
+        for flag in [
+            "-D__CUDACC_VER_MAJOR__=12",
+            "-D__CUDACC_VER_MINOR__=9",
+            "-D__CUDACC_VER_BUILD__=86",
+            "-D__CUDA_API_VER_MINOR__=9",
+            "-D__CUDA_ARCH_LIST__=800,900",
+        ] {
+            assert!(flags.iter().any(|one| one == flag), "{flags:?}");
+        }
+        assert!(!of_nvcc("12.9", &[]).concat().contains("ARCH_LIST"));
+    }
+}

@@ -1,0 +1,312 @@
+//! The reference for the native build: the same program as nvcc builds it, on the machine where both run. That machine may have
+//! neither Clang nor the sources, so everything nvcc needs is written into one file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use super::Program;
+use super::builder::Builder;
+use super::constants;
+use super::error::BuildError;
+use super::linked;
+use super::sources::{normalised, own_texts};
+use crate::manifest::Language;
+use crate::run::die_with_this_process;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Reference {
+    /// It was not asked for.
+    #[default]
+    NotBuilt,
+    /// There is none, and why.
+    Refused(String),
+    /// Both without fused multiplications: compilers choose differently which to fuse, and the last digits of results with it.
+    Recipe {
+        /// A [`Recipe`] as JSON.
+        recipe: PathBuf,
+        /// The program to compare with it, built as the native one is.
+        native: PathBuf,
+    },
+}
+
+/// How nvcc builds a program.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Recipe {
+    /// Where nvcc runs, relative to the folder in which the files are put.
+    folder: PathBuf,
+    /// The program's own files and their texts.
+    files: BTreeMap<PathBuf, String>,
+    /// nvcc's arguments, one list for each compilation and the link.
+    commands: Vec<Vec<String>>,
+}
+
+/// The executable that the last command writes.
+const PROGRAM: &str = "superstep-reference";
+
+impl Builder {
+    /// Builds what is compared with nvcc's build of `program`, and writes down how nvcc builds that.
+    pub(super) fn reference(&self, program: &Program) -> Result<Reference, BuildError> {
+        if program.is_built() {
+            let why = "the program's own build system built it";
+            return Ok(Reference::Refused(why.to_owned()));
+        }
+        let mut unfused = program.clone();
+        unfused.flags.all.push("-ffp-contract=off".to_owned());
+        let parts = self.parts(&unfused)?;
+        let native = self.variant(&unfused, &parts, &self.nothing()?, None)?;
+        let recipe = Recipe::of(program, self.options.lowest_arch())?;
+        let text = serde_json::to_vec(&recipe).map_err(|error| BuildError::Unsupported {
+            subject: program.name.clone(),
+            reason: format!("its commands for nvcc cannot be written: {error}"),
+        })?;
+        let recipe = self.runner.text_file("nvcc.json", &text)?;
+        Ok(Reference::Recipe { recipe, native })
+    }
+}
+
+impl Recipe {
+    fn of(program: &Program, arch: u32) -> Result<Self, BuildError> {
+        let mut files = constants::set(program)?;
+        for unit in &program.units {
+            for source in own_texts(program, unit) {
+                files.entry(source.file).or_insert(source.text);
+            }
+        }
+        // Files and folders above the program's own stay where they are relative to it.
+        let above = |path: &PathBuf| {
+            let parts = path.components();
+            parts
+                .take_while(|part| *part == Component::ParentDir)
+                .count()
+        };
+        let depth = files.keys().chain(&program.include).map(above).max();
+        let folder: PathBuf = (0..depth.unwrap_or(0))
+            .map(|level| format!("{level}"))
+            .collect();
+        let placed = |(file, text): (PathBuf, String)| (normalised(&folder.join(file)), text);
+        Ok(Self {
+            files: files.into_iter().map(placed).collect(),
+            commands: commands(program, arch),
+            folder,
+        })
+    }
+
+    /// Builds the program in `folder`, and returns the executable.
+    ///
+    /// # Errors
+    /// The recipe cannot be read, a file cannot be written, or nvcc fails; the text says which.
+    pub fn build(recipe: &Path, nvcc: &Path, folder: &Path) -> Result<PathBuf, String> {
+        let shown = recipe.display();
+        let text = fs::read(recipe).map_err(|error| format!("cannot read {shown}: {error}"))?;
+        let recipe: Self =
+            serde_json::from_slice(&text).map_err(|error| format!("{shown}: {error}"))?;
+        let write = |path: &Path, text: &str| {
+            fs::create_dir_all(path.parent().unwrap_or(folder))?;
+            fs::write(path, text)
+        };
+        for (file, text) in &recipe.files {
+            let path = folder.join(file);
+            write(&path, text)
+                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        }
+        let place = folder.join(&recipe.folder);
+        fs::create_dir_all(&place)
+            .map_err(|error| format!("cannot create {}: {error}", place.display()))?;
+        for arguments in &recipe.commands {
+            let mut command = Command::new(nvcc);
+            command.args(arguments).current_dir(&place);
+            die_with_this_process(&mut command);
+            let output = command
+                .output()
+                .map_err(|error| format!("cannot run {}: {error}", nvcc.display()))?;
+            if !output.status.success() {
+                let said = [output.stderr, output.stdout].concat();
+                let said = String::from_utf8_lossy(&said);
+                let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+                let first = lines.next().unwrap_or("no message");
+                return Err(format!("nvcc cannot build it: {first}"));
+            }
+        }
+        Ok(place.join(PROGRAM))
+    }
+}
+
+/// The nvcc of a CUDA toolkit on this machine. Superstep's own has no compiler beside it.
+pub fn find_nvcc() -> Option<PathBuf> {
+    let named = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"].into_iter();
+    let named = named.filter_map(|name| Some(PathBuf::from(std::env::var_os(name)?).join("bin")));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = named
+        .chain(std::env::split_paths(&path))
+        .chain(["/usr/local/cuda/bin".into()]);
+    folders.map(|folder| folder.join("nvcc")).find(|nvcc| {
+        let root = nvcc.canonicalize().ok();
+        let root = root
+            .as_deref()
+            .and_then(Path::parent)
+            .and_then(Path::parent);
+        root.is_some_and(|root| root.join("nvvm/bin/cicc").is_file())
+    })
+}
+
+fn commands(program: &Program, arch: u32) -> Vec<Vec<String>> {
+    let device = [format!("-arch=sm_{arch}"), "-fmad=false".to_owned()];
+    let linked = linked::asked(&program.flags).then(|| "-rdc=true".to_owned());
+    let include = program
+        .include
+        .iter()
+        .map(|folder| format!("-I{}", folder.display()));
+    let include: Vec<String> = include.collect();
+    let mut objects = Vec::new();
+    let mut all = Vec::new();
+    for (number, unit) in program.units.iter().enumerate() {
+        let object = format!("superstep-{number}.o");
+        let language = match unit.language {
+            Language::Cuda => "cu",
+            Language::C => "c",
+            Language::Cpp | Language::Built => "c++",
+        };
+        let host = of_compiler(program.flags.all.iter().chain(&program.flags.host));
+        let mut command =
+            Vec::from(["-x", language, "-O3", "-w", "-c", "-o", &object].map(str::to_owned));
+        command.extend(include.iter().cloned().chain(host));
+        if unit.language == Language::Cuda {
+            command.extend(["--extended-lambda", "--expt-relaxed-constexpr"].map(str::to_owned));
+            command.extend(device.iter().cloned().chain(linked.clone()));
+        }
+        command.push(unit.file.display().to_string());
+        objects.push(object);
+        all.push(command);
+    }
+    let mut link = Vec::from(["-o", PROGRAM, &device[0]].map(str::to_owned));
+    link.extend(linked.into_iter().chain(objects));
+    link.extend(of_linker(&program.flags.link));
+    all.push(link);
+    all
+}
+
+/// Clang's flags as nvcc takes them. What is for the host's compiler only goes there.
+fn of_compiler<'a>(flags: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut result = Vec::new();
+    let mut takes_value = false;
+    for flag in flags.filter(|flag| !linked::asks(flag)) {
+        let is_common = [
+            "-D",
+            "-I",
+            "-U",
+            "-std=",
+            "-include",
+            "-isystem",
+            "--default-stream",
+        ]
+        .iter()
+        .any(|start| flag.starts_with(start));
+        if !takes_value && !is_common {
+            result.push("-Xcompiler".to_owned());
+        }
+        result.push(flag.clone());
+        takes_value = ["-D", "-I", "-U", "-include", "-isystem"].contains(&flag.as_str());
+    }
+    result
+}
+
+fn of_linker(flags: &[String]) -> Vec<String> {
+    let mut result = Vec::new();
+    for flag in flags {
+        if !matches!(flag.as_bytes(), [b'-', b'l' | b'L', ..]) {
+            result.push("-Xcompiler".to_owned());
+        }
+        result.push(flag.clone());
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::{Constant, Flags, TranslationUnit};
+
+    fn program(folder: &Path) -> Program {
+        let write = |name: &str, text: &str| {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(
+            "own/main.cu",
+            "#include \"../common/help.h\"\n#define N 100\n",
+        );
+        write("common/help.h", "int help();\n");
+        write("own/help.c", "int help() { return 1; }\n");
+        let unit = |file: &str, language| TranslationUnit {
+            file: file.into(),
+            language,
+        };
+        Program {
+            name: "toy".into(),
+            folder: folder.join("own"),
+            units: vec![unit("main.cu", Language::Cuda), unit("help.c", Language::C)],
+            include: vec!["../common".into()],
+            flags: Flags {
+                all: ["-DX=1", "-include", "unistd.h", "-march=native"]
+                    .map(str::to_owned)
+                    .into(),
+                device: vec!["-rdc=true".into()],
+                link: vec!["-lm".into(), "-pthread".into()],
+                ..Flags::default()
+            },
+            constants: vec![Constant {
+                file: "main.cu".into(),
+                name: "N".into(),
+                value: 3,
+            }],
+        }
+    }
+
+    #[test]
+    fn a_recipe_has_the_files_where_the_commands_look_for_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let recipe = Recipe::of(&program(folder.path()), 90).unwrap();
+        assert_eq!(recipe.folder, Path::new("0"));
+        let main = &recipe.files[Path::new("0/main.cu")];
+        assert!(main.contains("#define N 3"), "{main}");
+        assert!(recipe.files.contains_key(Path::new("common/help.h")));
+        let lines: Vec<String> = recipe.commands.iter().map(|line| line.join(" ")).collect();
+        assert_eq!(
+            lines,
+            [
+                "-x cu -O3 -w -c -o superstep-0.o -I../common -DX=1 -include unistd.h -Xcompiler -march=native --extended-lambda --expt-relaxed-constexpr -arch=sm_90 -fmad=false -rdc=true main.cu",
+                "-x c -O3 -w -c -o superstep-1.o -I../common -DX=1 -include unistd.h -Xcompiler -march=native help.c",
+                "-o superstep-reference -arch=sm_90 -rdc=true superstep-0.o superstep-1.o -lm -Xcompiler -pthread",
+            ]
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_recipe_is_followed_and_the_first_error_is_told() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let recipe = Recipe::of(&program(folder.path()), 90).unwrap();
+        let file = folder.path().join("nvcc.json");
+        fs::write(&file, serde_json::to_vec(&recipe).unwrap()).unwrap();
+        let nvcc = folder.path().join("nvcc");
+        let tool = |text: &str| {
+            fs::write(&nvcc, format!("#!/bin/sh\n{text}\n")).unwrap();
+            fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        let place = folder.path().join("place");
+        tool(
+            "for a in \"$@\"; do last=\"$a\"; done; case \"$*\" in *-c*) test -f \"$last\";; esac",
+        );
+        let program = Recipe::build(&file, &nvcc, &place).unwrap();
+        assert_eq!(program, place.join("0").join(PROGRAM));
+        tool("echo 'main.cu(1): error: no'; exit 2");
+        let why = Recipe::build(&file, &nvcc, &place).unwrap_err();
+        assert_eq!(why, "nvcc cannot build it: main.cu(1): error: no");
+    }
+}

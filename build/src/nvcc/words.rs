@@ -1,0 +1,150 @@
+//! Words of command lines, and what is in them.
+
+/// The parts of `text` between commas, none of them empty. `\,` is a comma of a part's own.
+pub(super) fn list(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let escaped = letter == '\\' && letters.peek() == Some(&',');
+        match parts.last_mut() {
+            Some(part) if escaped => part.extend(letters.next()),
+            Some(part) if letter != ',' => part.push(letter),
+            _ => parts.push(String::new()),
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// The macros in the value of `-D` or `-U`. Where what follows a comma is no name, it belongs to what stands before.
+pub(super) fn macros(text: &str) -> impl Iterator<Item = String> {
+    let parts = list(text);
+    let is_name = |part: &String| {
+        part.starts_with(|letter: char| letter == '_' || letter.is_ascii_alphabetic())
+    };
+    let whole = (!parts.iter().all(is_name)).then(|| text.replace("\\,", ","));
+    let parts = if whole.is_some() { Vec::new() } else { parts };
+    whole.into_iter().chain(parts)
+}
+
+/// What a value says to another program: a shell takes it apart there, at blanks and, before, at commas.
+pub(super) fn parts(text: &str) -> impl Iterator<Item = String> {
+    let parts = split(text, |letter| letter == ',' || letter.is_whitespace());
+    parts.into_iter().filter(|part| !part.is_empty())
+}
+
+/// Those of the host compiler's words that the preprocessor takes, which nvcc has it do for device code, too.
+pub(super) fn preprocessing(host: &[String]) -> Vec<String> {
+    /// Followed by a value, in the same word or the next.
+    const TAKING: [&str; 8] = [
+        "-D",
+        "-U",
+        "-I",
+        "-isystem",
+        "-include",
+        "-imacros",
+        "-iquote",
+        "-idirafter",
+    ];
+    let mut found = Vec::new();
+    let mut words = host.iter();
+    while let Some(word) = words.next() {
+        if TAKING.contains(&word.as_str()) {
+            found.push(word.clone());
+            found.extend(words.next().cloned());
+        } else if TAKING.iter().any(|flag| word.starts_with(flag)) {
+            found.push(word.clone());
+        } else if word == "-fopenmp" {
+            // Classes are to be the same on both sides.
+            found.push(OPENMP.into());
+        }
+    }
+    found
+}
+
+/// The macro that Clang 22 defines for `-fopenmp`.
+const OPENMP: &str = "-D_OPENMP=202011";
+
+/// The numbers of the virtual architectures in the value of `-arch` or `-gencode`, and whether each is for one kind of GPU only.
+pub(super) fn architectures(text: &str) -> impl Iterator<Item = (u32, bool)> {
+    // `arch=compute_80,code=[compute_80,sm_86]`
+    let named = text.split_once("arch=").map_or(text, |(_, behind)| behind);
+    let word = named.split(',').next();
+    let word = word.map(|word| word.trim_matches(['"', '\'']));
+    word.into_iter().filter_map(|word| {
+        let (_, number) =
+            (word.split_once('_')).filter(|(kind, _)| ["sm", "compute", "lto"].contains(kind))?;
+        let plain = number.trim_end_matches(['a', 'f']);
+        Some((plain.parse().ok()?, plain != number))
+    })
+}
+
+/// The words of a text as a shell splits them, without what else a shell does.
+pub(super) fn words(text: &str) -> Vec<String> {
+    split(text, char::is_whitespace)
+}
+
+fn split(text: &str, divides: impl Fn(char) -> bool) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(letters.next()),
+            (None, letter) if divides(letter) => words.extend(word.take()),
+            (_, letter) => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_divide_values() {
+        let found = |text: &str| macros(text).collect::<Vec<_>>();
+        assert_eq!(found("N=1\\,2"), ["N=1,2"]);
+        assert_eq!(found("N=1,2"), ["N=1,2"]);
+        assert_eq!(found("A,B=3"), ["A", "B=3"]);
+        assert_eq!(list("/a,,/b\\,c"), ["/a", "/b,c"]);
+    }
+
+    #[test]
+    fn a_shell_takes_words_for_other_programs_apart() {
+        let found = |text: &str| parts(text).collect::<Vec<_>>();
+        // As CMake's FindCUDA passes them.
+        let text = r#","-fPIC","-O3","-DNAME=\"a, b\"",,"#;
+        assert_eq!(found(text), ["-fPIC", "-O3", "-DNAME=\"a, b\""]);
+        assert_eq!(
+            found("-DF(x\\,y)=x,-Wall -O2"),
+            ["-DF(x,y)=x", "-Wall", "-O2"]
+        );
+    }
+
+    #[test]
+    fn the_preprocessor_reads_device_code_too() {
+        let host = parts("-include,x.h,-fopenmp,-Ifolder,-O3,-march=native,-DA");
+        let found = preprocessing(&host.collect::<Vec<_>>());
+        assert_eq!(found, ["-include", "x.h", OPENMP, "-Ifolder", "-DA"]);
+    }
+
+    #[test]
+    fn architectures_are_those_that_code_is_written_for() {
+        for (value, expected) in [
+            ("sm_90a", &[(90, true)][..]),
+            ("arch=compute_80,code=[compute_80,sm_86]", &[(80, false)]),
+            ("code=sm_86,arch=compute_86", &[(86, false)]),
+            ("native", &[]),
+            ("all-major", &[]),
+        ] {
+            assert_eq!(architectures(value).collect::<Vec<_>>(), expected);
+        }
+    }
+}

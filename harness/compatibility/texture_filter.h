@@ -1,0 +1,151 @@
+/* The linear filter of textures, bit for bit as texture hardware computes it. NVIDIA documents only that weights have 8 bits; the rest is a
+   model of what an H200 gave for millions of reads, a sample of which suites/features/texture_filter holds it to. All of it is integer
+   arithmetic, which no compiler flag changes. */
+#ifndef SUPERSTEP_TEXTURE_FILTER_H
+#define SUPERSTEP_TEXTURE_FILTER_H
+
+#include <cuda_runtime.h>
+
+/* Kept out of line: kernels read textures at many places, and each has a path for every format. */
+#define SUPERSTEP_OUT_OF_LINE __device__ __noinline__ inline
+
+/* Where a coordinate lies: without a filter in a texel, with one between two, of which the upper one counts `weight` 256ths. */
+struct superstep_place {
+    int lower, weight;
+};
+SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigned int extent, cudaTextureAddressMode mode, bool is_normalized, bool is_linear) {
+    constexpr double far = 1 << 30, steps = 1 << 21; /* outside of every texture, and even */
+    const unsigned int magnitude = __float_as_uint(coordinate) & 0x7fffffff;
+    double texels = 0; /* also for subnormal numbers and NaNs */
+    if (magnitude >= 0x00800000 && magnitude <= 0x7f800000) texels = fmin(fmax((double)coordinate, -far), far);
+    if (is_normalized) {
+        /* 21 bits behind the point count; two lengths of a texture are one period, mirrored or not. */
+        texels = floor(texels * steps) / steps;
+        if (mode == cudaAddressModeWrap || mode == cudaAddressModeMirror) texels -= 2 * floor(texels / 2);
+        texels = fmin(fmax(texels * extent, -far), far);
+    }
+    if (!is_linear) return {(int)floor(texels), 0};
+    const long long between = (long long)floor(texels * 256 + 0.5) - 128;
+    const int lower = (int)(between >> 8);
+    /* What lies outside counts as the nearest texel: always with this mode, and where textures cannot repeat. */
+    const bool is_clamped = mode == cudaAddressModeClamp || (!is_normalized && mode != cudaAddressModeBorder);
+    return {lower, is_clamped && (lower < 0 || lower + 1 >= (int)extent) ? 0 : (int)(between & 255)};
+}
+
+/* The weights of four texels of a plane, in 256ths: of rows y and y + 1 those at x and x + 1. Rounded so that columns add up. */
+__device__ inline int4 superstep_weigh(int plane, int x, int y) {
+    const int upper = (plane * x + 128) >> 8, lower = plane - upper;
+    const int first = (lower * (256 - y) + 128) >> 8, last = (upper * y + 128) >> 8;
+    return {first, upper - last, lower - first, last};
+}
+
+/* What components of texels are where reads give floats. */
+enum superstep_components { SUPERSTEP_FLOATS, SUPERSTEP_HALVES, SUPERSTEP_CHARS, SUPERSTEP_UNSIGNED_CHARS, SUPERSTEP_SHORTS, SUPERSTEP_UNSIGNED_SHORTS };
+
+/* Integers become numbers from 0 to 1, or from -1 to 1 when they have a sign. */
+__device__ inline float superstep_ratio(int number, int largest) {
+    const float ratio = __fdiv_rn((float)number, (float)largest);
+    return ratio < -1 ? -1 : ratio;
+}
+/* 16-bit floats are exact as floats. */
+__device__ inline unsigned int superstep_half_as_float(unsigned int half) {
+    const unsigned int sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
+    if (exponent == 0) return sign | __float_as_uint((float)fraction / (1 << 24));
+    return sign | (exponent == 31 ? 0x7f800000 : (exponent + 112) << 23) | fraction << 13;
+}
+/* A component, of which these are the bits, as a number. */
+SUPERSTEP_OUT_OF_LINE float superstep_number(unsigned int bits, superstep_components components) {
+    switch (components) {
+        case SUPERSTEP_FLOATS: return __uint_as_float(bits);
+        case SUPERSTEP_HALVES: return __uint_as_float(superstep_half_as_float(bits));
+        case SUPERSTEP_CHARS: return superstep_ratio((signed char)bits, 127);
+        case SUPERSTEP_UNSIGNED_CHARS: return superstep_ratio((int)bits, 255);
+        case SUPERSTEP_SHORTS: return superstep_ratio((short)bits, 32767);
+        case SUPERSTEP_UNSIGNED_SHORTS: return superstep_ratio((int)bits, 65535);
+    }
+}
+
+/* Significant bits of a filtered float; 0 for integers. */
+__device__ inline int superstep_significant_bits(superstep_components components) {
+    return components == SUPERSTEP_FLOATS ? 24 : components == SUPERSTEP_HALVES ? 11 : 0;
+}
+
+/* The weighted sum of a plane's components: of integers, or of floats in units of 2^(exponent - 138 - significant bits). */
+struct superstep_sum {
+    long long sum;
+    int exponent;          /* the largest, as floats hold it */
+    unsigned int specials; /* of what the filter reaches, however small its weight */
+};
+enum superstep_specials { SUPERSTEP_NAN = 1, SUPERSTEP_INFINITY = 2, SUPERSTEP_MINUS_INFINITY = 4, SUPERSTEP_NO_SIGN = 8 };
+
+/* Adds the components with these bits. Floats are aligned to the largest and keep four bits more than they have; subnormal ones are 0. `reached`
+   has a bit for each texel that the filter reaches. */
+SUPERSTEP_OUT_OF_LINE superstep_sum superstep_add(uint4 texels, int4 weights, unsigned int reached, superstep_components components) {
+    const unsigned int infinity = 0x7f800000, sign = 0x80000000;
+    const int weight[4] = {weights.x, weights.y, weights.z, weights.w}, significant_bits = superstep_significant_bits(components);
+    unsigned int bits[4] = {texels.x, texels.y, texels.z, texels.w};
+    superstep_sum result{0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if (significant_bits == 0) {
+            const int number = components == SUPERSTEP_CHARS ? (signed char)bits[i] : components == SUPERSTEP_SHORTS ? (short)bits[i] : (int)bits[i];
+            result.sum += number * weight[i];
+            continue;
+        }
+        if (components == SUPERSTEP_HALVES) bits[i] = superstep_half_as_float(bits[i]);
+        const int exponent = bits[i] >> 23 & 255;
+        if (weight[i] != 0 && exponent > result.exponent) result.exponent = exponent;
+        if (!(reached >> i & 1)) continue;
+        if ((bits[i] & ~sign) > infinity) result.specials |= SUPERSTEP_NAN;
+        if (bits[i] == infinity) result.specials |= SUPERSTEP_INFINITY;
+        if (bits[i] == (sign | infinity)) result.specials |= SUPERSTEP_MINUS_INFINITY;
+        if (!(bits[i] & sign)) result.specials |= SUPERSTEP_NO_SIGN;
+    }
+    if (significant_bits == 0) return result;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const int exponent = bits[i] >> 23 & 255, shift = result.exponent - exponent;
+        if (weight[i] == 0 || exponent == 0 || shift > 31) continue;
+        const unsigned int significand = ((bits[i] & 0x7fffff) | 0x800000) >> (24 - significant_bits);
+        const long long term = (long long)(significand << 4 >> shift) * weight[i];
+        result.sum += bits[i] & sign ? -term : term;
+    }
+    return result;
+}
+
+/* The mean of integers. It has 16 bits, whatever their type: bits of shorter ones are repeated. */
+__device__ inline float superstep_mean_of_integers(int sum, superstep_components components) {
+    switch (components) {
+        case SUPERSTEP_CHARS: return superstep_ratio(sum + (((sum >> 4) + (sum >> 12) + 4) >> 3), 32767);
+        case SUPERSTEP_UNSIGNED_CHARS: return superstep_ratio(sum + ((sum + 128) >> 8), 65535);
+        case SUPERSTEP_SHORTS: return superstep_ratio((sum + 128) >> 8, 32767);
+        default: return superstep_ratio((sum + 128) >> 8, 65535);
+    }
+}
+
+/* The mean from the sums of two planes. Those of floats are aligned to an exponent that is a multiple of 4; halves are rounded away from zero. */
+SUPERSTEP_OUT_OF_LINE float superstep_mean(superstep_sum a, superstep_sum b, superstep_components components) {
+    const int significant_bits = superstep_significant_bits(components);
+    if (significant_bits == 0) return superstep_mean_of_integers((int)(a.sum + b.sum), components);
+    const unsigned int specials = a.specials | b.specials, infinity = 0x7f800000, sign = 0x80000000;
+    const unsigned int infinities = specials & (SUPERSTEP_INFINITY | SUPERSTEP_MINUS_INFINITY);
+    if (specials & SUPERSTEP_NAN || infinities == (SUPERSTEP_INFINITY | SUPERSTEP_MINUS_INFINITY)) return __uint_as_float(0x7fffffff);
+    if (infinities) return __uint_as_float(infinities == SUPERSTEP_INFINITY ? infinity : sign | infinity);
+
+    const int unit = (a.exponent > b.exponent ? a.exponent : b.exponent) & ~3;
+    const auto aligned = [unit](const superstep_sum &plane) {
+        const int shift = plane.exponent - unit;
+        return shift >= 0 ? plane.sum << shift : plane.sum >> (shift < -63 ? 63 : -shift);
+    };
+    const long long sum = aligned(a) + aligned(b);
+    if (sum == 0) return __uint_as_float(specials & SUPERSTEP_NO_SIGN ? 0 : sign);
+    unsigned long long magnitude = sum < 0 ? -sum : sum;
+    const int leading = 63 - __clzll(magnitude), surplus = leading + 1 - significant_bits;
+    magnitude = surplus > 0 ? (magnitude + (1ull << (surplus - 1))) >> surplus : magnitude << -surplus;
+    const int exponent = leading + unit - 11 - significant_bits;
+    if (exponent <= 0) return 0;
+    const unsigned int bits = ((unsigned int)(exponent - 1) << 23) + ((unsigned int)magnitude << (24 - significant_bits));
+    return __uint_as_float(sum < 0 ? sign | bits : bits);
+}
+
+#endif

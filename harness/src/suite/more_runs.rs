@@ -1,0 +1,180 @@
+//! Further runs of a benchmark: those that show whether it differs from itself, and the trace that a run in situ is held against.
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::Path;
+
+use superstep_analysis::Analysis;
+use superstep_report::run_summary::{Check, Same};
+use superstep_trace::{Capture, LaunchCounts, Proof};
+
+use super::analyse;
+use super::benchmark::{One, Runs};
+use super::execute::{Kind, Run};
+use crate::capture;
+use crate::verify::{self, CaptureScan, Order, Unstable, Unsteady};
+use superstep_build::bail;
+use superstep_build::failure::Failure;
+
+/// Runs that are made to see whether a program differs from itself, where a traced run differs.
+const MORE_RUNS: u32 = 3;
+
+impl Run {
+    /// What a counting run counted, in all its processes.
+    pub(super) fn counts(&self) -> Option<Cow<'_, [LaunchCounts]>> {
+        if self.processes.is_empty() {
+            return self
+                .summary
+                .as_ref()
+                .ok()?
+                .counts
+                .as_deref()
+                .map(Cow::Borrowed);
+        }
+        let mut all = Vec::new();
+        for process in &self.processes {
+            all.extend_from_slice(process.summary.as_ref().ok()?.counts.as_deref()?);
+        }
+        Some(Cow::Owned(all))
+    }
+}
+
+impl Runs {
+    /// Whether the launches of the counting run are those of the traced one with the same numbers.
+    pub(super) fn order(&self) -> Order {
+        let runs = [&self.traced, &self.counted];
+        match runs.iter().all(|run| run.processes.is_empty()) {
+            true => Order::of(runs.iter().filter_map(|run| run.summary.as_ref().ok())),
+            false => Order::Processes,
+        }
+    }
+}
+
+impl One<'_> {
+    /// Holds other runs against the untraced one. Where they differ, more untraced runs show whether the program does so by itself.
+    pub(super) fn outputs_equal(
+        &self,
+        native: &Run,
+        others: [&Run; 2],
+        place: &Path,
+    ) -> Result<Vec<Check>, Failure> {
+        let checks = self.case.output_checks();
+        let mut unstable = Unstable::default();
+        let mut number = 0;
+        loop {
+            number += 1;
+            let compare = |run: &&Run| unstable.outputs_equal(&native.files, &run.files, &checks);
+            let results: Vec<Check> = others.iter().map(compare).collect();
+            if number > MORE_RUNS || results.iter().all(|check| check.ok) {
+                return Ok(results);
+            }
+            let again = self.again(Kind::Native, &self.executables.native, number, place)?;
+            unstable.add(&native.files, &again.files, &checks);
+        }
+    }
+
+    /// Holds the capture against the counting run, and where they differ this against more of its kind.
+    pub(super) fn counts_equal(
+        &self,
+        scan: &CaptureScan,
+        runs: &Runs,
+        place: &Path,
+    ) -> Result<Check, Failure> {
+        let (first, same) = (runs.counted.counts(), self.record.same());
+        let mut unsteady = Unsteady::new(runs.order());
+        let mut number = 0;
+        loop {
+            number += 1;
+            let check = unsteady.counts_equal(scan, first.as_deref(), same);
+            let Some(first) = first
+                .as_deref()
+                .filter(|_| !check.ok && number <= MORE_RUNS)
+            else {
+                return Ok(check);
+            };
+            let again = self.again(Kind::Counted, &self.executables.counted, number, place)?;
+            unsteady.add(first, again.counts().as_deref().unwrap_or_default());
+        }
+    }
+
+    /// Runs the program once more with a trace, which is not kept, and holds the sums against it.
+    pub(super) fn verify_in_situ(
+        &self,
+        added_up: &Analysis,
+        capture: &Capture,
+        runs: &Runs,
+        place: &Path,
+    ) -> Result<Vec<Check>, Failure> {
+        let Some(program) = &self.executables.recording else {
+            bail!(
+                Usage,
+                "failed to verify {}: the bundle has no program that records; build it again with --in-situ --verify-in-situ",
+                self.record.name
+            );
+        };
+        let waits_for_grid = (capture.sites().iter()).any(|site| site.proof == Proof::GridBarrier);
+        let is_steady = self.record.same() == Same::Digests && !waits_for_grid;
+        let (mut results, traced) = self.record_and_analyse(program, &runs.native, place)?;
+        let (sites, order) = (capture.sites(), runs.order());
+        let equal = is_steady.then(|| verify::in_situ_equal(added_up, &traced, sites, order));
+        let may_differ = |check: &Check| !check.ok && order != Order::Fixed;
+        let equal = match equal.filter(|check| !may_differ(check)) {
+            Some(equal) => equal,
+            None => {
+                let place = place.join("recorded-again");
+                let (more, again) = self.record_and_analyse(program, &runs.native, &place)?;
+                results.extend(more);
+                verify::in_situ_between(added_up, [&traced, &again], sites, order)
+            }
+        };
+        results.push(equal);
+        Ok(results)
+    }
+
+    /// Runs the program with a trace, which is not kept: the checks of the run, and its analysis.
+    fn record_and_analyse(
+        &self,
+        program: &Path,
+        native: &Run,
+        place: &Path,
+    ) -> Result<(Vec<Check>, Analysis), Failure> {
+        let folder = place.join(Kind::Recorded.name()).join("capture");
+        let recorded = {
+            let _step = self.step("recorded run", None);
+            (self.case).execute(Kind::Recorded, program, place, Some(&folder))?
+        };
+        recorded.ended_well(self.case)?;
+        let checks = self.case.output_checks();
+        let mut results = vec![verify::outputs_equal(
+            &native.files,
+            &recorded.files,
+            &checks,
+        )];
+        results.extend(verify::check_runtime(
+            recorded.files.name,
+            &recorded.summary,
+        ));
+        let trace = capture::open(&folder)?;
+        results.push(verify::capture_complete(&trace));
+        let _step = self.step("comparison with the trace", Some(&trace));
+        let options = &self.suite.options.analysis;
+        let traced = analyse::communication(&trace, &folder, options)?;
+        drop(trace);
+        fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
+        Ok((results, traced))
+    }
+
+    /// Another run of a variant.
+    fn again(&self, kind: Kind, program: &Path, number: u32, place: &Path) -> Result<Run, Failure> {
+        let name = match kind {
+            Kind::Native => "untraced",
+            _ => "counting",
+        };
+        let what = format!("{name} run once more, since results differ");
+        let _step = self.step(&what, None);
+        let place = place.join(format!("again-{number}"));
+        let run = self.case.execute(kind, program, &place, None)?;
+        run.ended_well(self.case)?;
+        Ok(run)
+    }
+}

@@ -1,0 +1,104 @@
+//! The untraced program beside the same program as nvcc builds it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use superstep_build::compile::{Executables, Recipe, Reference, find_nvcc};
+use superstep_build::failure::Failure;
+use superstep_report::run_summary::Check;
+use tempfile::TempDir;
+
+use super::benchmark::MORE_RUNS;
+use super::execute::{Case, Kind};
+use crate::results::Reporter;
+use crate::session::Prepared;
+use crate::verify::{self, Unstable};
+
+const NO_NVCC: &str =
+    "there is no nvcc on this machine; put that of a CUDA toolkit into PATH, or set CUDA_HOME";
+
+/// What nvcc built of the programs that have a recipe, by their names.
+#[derive(Debug, Default)]
+pub struct References {
+    built: BTreeMap<String, Result<PathBuf, String>>,
+    /// Holds the executables.
+    #[expect(dead_code, reason = "the folder is removed when this is dropped")]
+    folder: Option<TempDir>,
+}
+
+impl References {
+    /// Builds all programs with a recipe in parallel. One that nvcc cannot build does not stop the others.
+    ///
+    /// # Errors
+    /// There is no place for temporary files.
+    pub fn build(prepared: &[Prepared<'_>], reporter: &Reporter) -> Result<Self, Failure> {
+        let recipes: Vec<_> = (prepared.iter())
+            .filter_map(|item| match item.executables.as_ref().ok()?.reference {
+                Reference::Recipe { ref recipe, .. } => Some((&item.benchmark.name, recipe)),
+                Reference::NotBuilt | Reference::Refused(_) => None,
+            })
+            .collect();
+        if recipes.is_empty() {
+            return Ok(Self::default());
+        }
+        let Some(nvcc) = find_nvcc() else {
+            let missing = |(name, _): (&String, _)| (name.clone(), Err(NO_NVCC.to_owned()));
+            return Ok(Self {
+                built: recipes.into_iter().map(missing).collect(),
+                folder: None,
+            });
+        };
+        let _step = reporter.step("building with nvcc", None);
+        let folder = TempDir::new().map_err(|error| Failure::internal("make a folder", error))?;
+        let built = recipes.into_par_iter().map(|(name, recipe)| {
+            let built = Recipe::build(recipe, &nvcc, &folder.path().join(name));
+            (name.clone(), built)
+        });
+        Ok(Self {
+            built: built.collect(),
+            folder: Some(folder),
+        })
+    }
+
+    /// Runs a program as nvcc built it, and compares. Where they differ, both run again, which shows what differs by itself.
+    pub fn compare(
+        &self,
+        case: &Case<'_>,
+        executables: &Executables,
+        place: &std::path::Path,
+    ) -> Result<Option<Check>, Failure> {
+        let native = match &executables.reference {
+            Reference::NotBuilt => return Ok(None),
+            Reference::Refused(why) => return Ok(Some(verify::no_reference(why))),
+            Reference::Recipe { native, .. } => native,
+        };
+        let nvcc = match self.built.get(&case.benchmark.name) {
+            Some(Ok(program)) => program,
+            Some(Err(why)) => return Ok(Some(verify::no_reference(why))),
+            None => return Ok(None),
+        };
+        let checks = case.output_checks();
+        let mut unstable = Unstable::default();
+        let run = |kind, program, number: u32| {
+            let place = match number {
+                0 => place.to_owned(),
+                number => place.join(format!("again-{number}")),
+            };
+            case.execute(kind, program, &place, None)
+        };
+        let first = (run(Kind::Nvcc, nvcc, 0)?, run(Kind::Unfused, native, 0)?);
+        let mut number = 0;
+        loop {
+            let check = unstable.reference_equal(&first.0.files, &first.1.files, &checks);
+            number += 1;
+            if check.ok || number > MORE_RUNS {
+                return Ok(Some(check));
+            }
+            let again = run(Kind::Nvcc, nvcc, number)?;
+            unstable.add(&first.0.files, &again.files, &checks);
+            let again = run(Kind::Unfused, native, number)?;
+            unstable.add(&first.1.files, &again.files, &checks);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Which launch of a run in situ is which of a trace.
+//!
+//! Where one thread of the host launches kernels, it is the one with the same number. Several threads create streams and launch kernels
+//! as they come, so that the numbers of both differ from run to run. A stream is then known by what is launched in it, and where threads
+//! share a stream, a launch by what it does.
+
+use std::collections::BTreeMap;
+
+use superstep_analysis::Analysis;
+use superstep_trace::StreamId;
+
+use super::counts::Order;
+use super::in_situ::{COUNTED, volumes};
+
+/// Number in the trace of each launch in situ, and the other way round.
+pub struct Pairing {
+    pub traced: Vec<u32>,
+    pub in_situ: Vec<u32>,
+}
+
+/// A launch as it is in each run.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Signature<'a> {
+    kernel: &'a str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    counts: Vec<u64>,
+}
+
+/// A launch with its volumes, which need not be exact, and its number.
+type Known<'a> = (Signature<'a>, Vec<u64>, u32);
+
+/// The launches of each stream of a run.
+type Streams<'a> = BTreeMap<StreamId, Vec<Known<'a>>>;
+
+/// The ways in which launches may belong together, the likeliest first. There are as many in both runs.
+pub fn pairings(added_up: &Analysis, traced: &Analysis, order: Order) -> Vec<Pairing> {
+    let number = added_up.counts.launches.len() as u32;
+    let mut ways = vec![(0..number).collect()];
+    if order != Order::Fixed {
+        let both = [added_up, traced].map(launches);
+        ways.extend(by_stream(&both));
+        ways.extend(by_launch(&both));
+    }
+    ways.into_iter().map(Pairing::of).collect()
+}
+
+impl Pairing {
+    fn of(traced: Vec<u32>) -> Self {
+        let mut in_situ = vec![0; traced.len()];
+        for (number, &traced) in (0..).zip(&traced) {
+            in_situ[traced as usize] = number;
+        }
+        Pairing { traced, in_situ }
+    }
+}
+
+fn launches(of: &Analysis) -> Streams<'_> {
+    let mut streams = Streams::new();
+    for (number, it) in (0..).zip(&of.counts.launches) {
+        let signature = Signature {
+            kernel: &it.launch.kernel,
+            grid: it.launch.grid,
+            block: it.launch.block,
+            counts: COUNTED.map(|(_, column)| column(&it.counts)).into(),
+        };
+        let stream = streams.entry(it.launch.stream).or_default();
+        stream.push((signature, volumes(of, number), number));
+    }
+    streams
+}
+
+/// Streams with the same launches in the same order; of several, those whose volumes come at the same place in a sorted list.
+fn by_stream<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
+    let sorted = |streams: &Streams<'a>| {
+        let mut streams: Vec<Vec<Known<'a>>> = streams.values().cloned().collect();
+        streams.sort_by(|one, other| {
+            let signatures = one.iter().map(|it| &it.0).cmp(other.iter().map(|it| &it.0));
+            signatures.then_with(|| one.iter().map(|it| &it.1).cmp(other.iter().map(|it| &it.1)))
+        });
+        streams
+    };
+    let (ours, theirs) = (sorted(ours), sorted(theirs));
+    let has_same = ours.iter().map(Vec::len).eq(theirs.iter().map(Vec::len));
+    let pairs = ours.into_iter().flatten().zip(theirs.into_iter().flatten());
+    has_same.then(|| paired(pairs)).flatten()
+}
+
+/// Launches that do the same; of several, those whose volumes come at the same place in a sorted list.
+fn by_launch<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
+    let sorted = |streams: &Streams<'a>| {
+        let mut all: Vec<Known<'a>> = streams.values().flatten().cloned().collect();
+        all.sort();
+        all
+    };
+    let (ours, theirs) = (sorted(ours), sorted(theirs));
+    paired(ours.into_iter().zip(theirs))
+}
+
+/// The trace's number of each launch; `None` where one is another launch.
+fn paired<'a>(pairs: impl Iterator<Item = (Known<'a>, Known<'a>)>) -> Option<Vec<u32>> {
+    let pairs = pairs.map(|(ours, theirs)| (ours.0 == theirs.0).then_some((ours.2, theirs.2)));
+    let mut pairs: Vec<(u32, u32)> = pairs.collect::<Option<_>>()?;
+    pairs.sort_unstable();
+    Some(pairs.into_iter().map(|(_, theirs)| theirs).collect())
+}

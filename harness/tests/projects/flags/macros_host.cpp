@@ -1,0 +1,2 @@
+#include "macros.h"
+int of_host_code() { return sizeof archs ? BITS : VERSION == API; }

@@ -1,0 +1,3 @@
+#include <cstdio>
+int one(), two();
+int main() { std::printf("%d %d\n", one(), two()); }

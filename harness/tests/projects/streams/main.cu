@@ -1,0 +1,24 @@
+#include <cstdio>
+#include <thread>
+#include "kernel.h"
+unsigned long long hand(int *), legacy(int *), by_hand(), by_nvcc();
+
+// Prints which files' stream 0 is the calling thread's own, and which is the legacy one.
+static unsigned long long look(int *p) {
+  unsigned long long own = 0, shared = 0;
+  cudaStreamGetId(cudaStreamPerThread, &own);
+  cudaStreamGetId(cudaStreamLegacy, &shared);
+  for (auto id : {launch(p), hand(p), legacy(p), by_hand(), by_nvcc()}) std::printf("%s ", id == own ? "own" : id == shared ? "legacy" : "?");
+  return own;
+}
+
+int main() {
+  int *p, found[32];
+  unsigned long long ids[2];
+  cudaMalloc(&p, sizeof found);
+  cudaMemset(p, 0, sizeof found);
+  for (auto &id : ids) std::thread([&] { id = look(p); }).join();
+  cudaMemcpy(found, p, sizeof found, cudaMemcpyDeviceToHost);
+  std::printf("%s %d\n", ids[0] == ids[1] ? "same" : "different", found[31]);
+  return cudaDeviceSynchronize();
+}

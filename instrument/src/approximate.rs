@@ -1,0 +1,58 @@
+//! Divisions in single precision that nvcc's `-prec-div=false` or `-use_fast_math` let be inexact. Clang knows neither; the build names them
+//! by `-mrecip`, whose value becomes an attribute of each function.
+
+use crate::ir::{Builder, Instruction, Intrinsic, Module, Opcode::LLVMFDiv, Type};
+
+/// Clang's attribute for `-mrecip`, and what it says of divisions.
+const ATTRIBUTE: &str = "reciprocal-estimates";
+const FULL: &str = "divf";
+const FAST: &str = "divf:0";
+
+/// How inexact a division may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Division {
+    /// PTX's `div.full`, for the whole range of numbers (`-prec-div=false`).
+    Full,
+    /// PTX's `div.approx` (`-use_fast_math`).
+    Fast,
+}
+
+/// Makes the divisions those of PTX. For a CPU they stay exact, which is what comes closest to both: how a GPU rounds them is its secret.
+pub fn lower(module: &Module, for_gpu: bool) {
+    for function in module.defined_functions() {
+        let value = function.text_attribute(ATTRIBUTE);
+        let division = (value.iter()).flat_map(|value| value.split(','));
+        let division = division.fold(None, |found, part| match part {
+            FULL => Some(Division::Full),
+            FAST => Some(Division::Fast),
+            _ => found,
+        });
+        function.remove_string_attributes(|name| name == ATTRIBUTE);
+        if let Some(division) = division.filter(|_| for_gpu) {
+            let flushes = function.flushes_denormals();
+            (function.instructions().into_iter())
+                .filter(|i| i.operation() == LLVMFDiv && i.ty() == Type::float())
+                .for_each(|fdiv| lower_one(module, fdiv, division, flushes));
+        }
+    }
+}
+
+fn lower_one<'m>(module: &'m Module, fdiv: Instruction<'m>, division: Division, flushes: bool) {
+    let (dividend, divisor) = (fdiv.operand(0), fdiv.operand(1));
+    let builder = Builder::before(fdiv);
+    let result = if flushes && dividend.constant_number() == Some(1.0) {
+        // The same as either division, in one instruction.
+        let reciprocal = module.intrinsic(Intrinsic::Plain("llvm.nvvm.rcp.approx.ftz.f"));
+        builder.call(reciprocal, &[divisor])
+    } else {
+        let name = match (division, flushes) {
+            (Division::Full, false) => "llvm.nvvm.div.full",
+            (Division::Full, true) => "llvm.nvvm.div.full.ftz",
+            (Division::Fast, false) => "llvm.nvvm.div.approx.f",
+            (Division::Fast, true) => "llvm.nvvm.div.approx.ftz.f",
+        };
+        let divide = module.intrinsic(Intrinsic::Plain(name));
+        builder.call(divide, &[dividend, divisor])
+    };
+    fdiv.replace_with(result.value());
+}

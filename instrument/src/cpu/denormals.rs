@@ -1,0 +1,109 @@
+//! Single precision in which denormals count as zeros, as nvcc's `-ftz=true` has it. x86 has such a mode for all numbers or none, which would
+//! make zeros of doubles too; so the numbers are flushed around each operation, as the GPU's instructions do.
+
+use crate::ir::{Builder, Instruction, Module, Opcode::*, Type, Value};
+use llvm_sys::LLVMIntPredicate::LLVMIntEQ;
+use std::collections::HashSet;
+
+/// Bits of a number in single precision.
+const SIGN: u64 = 1 << 31;
+const EXPONENT: u64 = 0xff << 23;
+
+/// What an operation flushes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flushes {
+    Nothing,
+    /// The result is no denormal then, but for that of an extension of a number in another format.
+    Operands,
+    Result,
+    Both,
+}
+
+/// Flushes where Clang's attribute, which means nothing to x86, says so.
+pub fn flush(module: &Module) {
+    for function in module.defined_functions() {
+        if function.flushes_denormals() {
+            let mut flushed = HashSet::new();
+            for instruction in function.instructions() {
+                flush_one(instruction, &mut flushed);
+            }
+        }
+        function.remove_string_attributes(|name| name.starts_with("denormal-fp-math"));
+    }
+}
+
+fn flush_one<'m>(instruction: Instruction<'m>, flushed: &mut HashSet<Value<'m>>) {
+    let flushes = what(instruction);
+    if matches!(flushes, Flushes::Operands | Flushes::Both) {
+        let builder = Builder::before(instruction);
+        let parameters = match instruction.as_call() {
+            Some(call) => call.arguments().len() as u32,
+            None => instruction.operand_count(),
+        };
+        for index in 0..parameters {
+            let operand = instruction.operand(index);
+            if is_single(operand.ty()) && !flushed.contains(&operand) {
+                let zeroed = without_denormals(&builder, operand);
+                instruction.set_operand(index, zeroed);
+                flushed.insert(zeroed);
+            }
+        }
+    }
+    let Some(next) = instruction.next() else {
+        return;
+    };
+    if matches!(flushes, Flushes::Result | Flushes::Both) {
+        let users = instruction.using_instructions();
+        let zeroed = without_denormals(&Builder::before(next), instruction.value());
+        for user in users {
+            user.replace_operand(instruction.value(), zeroed);
+        }
+        flushed.insert(zeroed);
+    } else if flushes == Flushes::Operands && instruction.operation() != LLVMFPExt {
+        flushed.insert(instruction.value());
+    }
+}
+
+fn is_single(ty: Type) -> bool {
+    ty.scalar() == Type::float()
+}
+
+fn what(instruction: Instruction) -> Flushes {
+    let single = is_single(instruction.ty());
+    match instruction.operation() {
+        LLVMFAdd | LLVMFSub | LLVMFMul | LLVMFDiv if single => Flushes::Both,
+        LLVMFNeg if single => Flushes::Operands,
+        LLVMFCmp | LLVMFPExt => Flushes::Operands,
+        LLVMFPTrunc if single => Flushes::Result,
+        LLVMCall if single => {
+            let name = instruction.as_call().map(|call| call.function_name());
+            let name = name.unwrap_or_default();
+            let operation = name.strip_prefix("llvm.").unwrap_or_default();
+            match operation.split('.').next() {
+                Some("fma" | "fmuladd") => Flushes::Both,
+                Some(
+                    "minnum" | "maxnum" | "minimum" | "maximum" | "minimumnum" | "maximumnum"
+                    | "sqrt" | "fabs" | "floor" | "ceil" | "trunc" | "rint" | "nearbyint" | "round"
+                    | "roundeven",
+                ) => Flushes::Operands,
+                _ => Flushes::Nothing,
+            }
+        }
+        _ => Flushes::Nothing,
+    }
+}
+
+/// `number`, or a zero of its sign in place of a denormal.
+fn without_denormals<'m>(builder: &Builder<'m>, number: Value<'m>) -> Value<'m> {
+    let ty = number.ty();
+    let bits_type = match ty.is_vector() {
+        true => Type::int(32).vector(ty.vector_length()),
+        false => Type::int(32),
+    };
+    let bits = builder.cast(LLVMBitCast, number, bits_type);
+    let exponent = builder.binary(LLVMAnd, bits, bits_type.splat(EXPONENT));
+    let is_small = builder.compare(LLVMIntEQ, exponent, bits_type.null());
+    let zero = builder.binary(LLVMAnd, bits, bits_type.splat(SIGN));
+    let chosen = builder.select(is_small, zero, bits);
+    builder.cast(LLVMBitCast, chosen, ty)
+}

@@ -1,0 +1,190 @@
+//! What inline PTX does beside computing its results.
+
+use super::{Instruction, Template, is_strong};
+
+/// Ordered by how much of it a compiler has to leave as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// Computes its results from its operands.
+    None,
+    /// Reads memory that may change.
+    Reads,
+    /// Writes memory, or affects something else that its results do not show.
+    Acts,
+}
+
+impl Effect {
+    /// That of a template. One that cannot be read may do anything.
+    pub fn of(template: &str) -> Self {
+        let parsed = Template::parse(template);
+        parsed.map_or(Effect::Acts, |template| {
+            let effects = template.instructions().map(effect);
+            effects.max().unwrap_or(Effect::None)
+        })
+    }
+}
+
+/// Instructions that only compute. Votes and the like are among them, as for nvcc, and so are reads of textures, which a kernel may not
+/// change while it reads them.
+const COMPUTING: &[&str] = &[
+    "abs",
+    "activemask",
+    "add",
+    "addc",
+    "and",
+    "bfe",
+    "bfi",
+    "bfind",
+    "bmsk",
+    "bra",
+    "brev",
+    "clz",
+    "cnot",
+    "copysign",
+    "cos",
+    "createpolicy",
+    "cvt",
+    "cvta",
+    "div",
+    "dp2a",
+    "dp4a",
+    "elect",
+    "ex2",
+    "fma",
+    "fns",
+    "getctarank",
+    "isspacep",
+    "istypep",
+    "lg2",
+    "lop3",
+    "mad",
+    "mad24",
+    "madc",
+    "mapa",
+    "match",
+    "max",
+    "min",
+    "mma",
+    "mov",
+    "mul",
+    "mul24",
+    "neg",
+    "not",
+    "or",
+    "popc",
+    "prmt",
+    "rcp",
+    "redux",
+    "rem",
+    "rsqrt",
+    "sad",
+    "selp",
+    "set",
+    "setp",
+    "shf",
+    "shfl",
+    "shl",
+    "shr",
+    "sin",
+    "slct",
+    "sqrt",
+    "sub",
+    "subc",
+    "suq",
+    "szext",
+    "tanh",
+    "testp",
+    "tex",
+    "tld4",
+    "txq",
+    "vabsdiff",
+    "vadd",
+    "vavrg",
+    "vmad",
+    "vmax",
+    "vmin",
+    "vote",
+    "vset",
+    "vshl",
+    "vshr",
+    "vsub",
+    "xor",
+];
+
+fn effect(instruction: &Instruction) -> Effect {
+    let first = instruction.modifiers.first().map(String::as_str);
+    let opcode = instruction.opcode.as_str();
+    // `vadd2` and `vadd4` are `vadd` of several numbers.
+    let base = match opcode.strip_prefix('v') {
+        Some(_) => opcode.trim_end_matches(['2', '4']),
+        None => opcode,
+    };
+    match (base, first) {
+        ("ld", _) if is_strong(instruction) => Effect::Acts,
+        ("ld", _)
+            if ["nc", "const", "param"]
+                .iter()
+                .any(|word| instruction.has(word)) =>
+        {
+            Effect::None
+        }
+        ("ld" | "ldu" | "ldmatrix" | "suld", _) | ("wmma", Some("load")) => Effect::Reads,
+        ("wmma", Some("mma"))
+        | ("mbarrier", Some("pending_count"))
+        | ("clusterlaunchcontrol", Some("query_cancel")) => Effect::None,
+        _ if COMPUTING.contains(&base) => Effect::None,
+        _ => Effect::Acts,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn effects_of_single_instructions() {
+        use Effect::*;
+        for (text, expected) in [
+            ("", None),
+            ("vadd2.u32.u32.u32 $0, $1, $2, $3", None),
+            ("ld.global.nc.v2.f32 {$0, $1}, [$2]", None),
+            ("ld.param.u32 $0, [p]", None),
+            (
+                "wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64 {$0, $1}, {$2}, {$3}, {$4, $5}",
+                None,
+            ),
+            ("vote.sync.ballot.b32 $0, $1, $2", None),
+            ("mbarrier.pending_count.b64 $0, $1", None),
+            ("ld.global.u32 $0, [$1]", Reads),
+            ("ld.shared.u32 $0, [$1]", Reads),
+            ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {$0}, [$1]", Reads),
+            ("suld.b.1d.b32.trap $0, [$1, {$2}]", Reads),
+            ("ld.volatile.global.u32 $0, [$1]", Acts),
+            ("ld.acquire.gpu.u32 $0, [$1]", Acts),
+            ("ld.global.cv.u32 $0, [$1]", Acts),
+            ("ld.global.cg.u32 $0, [$1]", Reads),
+            ("atom.add.v2.f32 {$0, $1}, [$2], {$3, $4}", Acts),
+            ("red.add.f32 [$1], $2", Acts),
+            ("st.u32 [$1], $2", Acts),
+            ("mbarrier.test_wait.shared.b64 p, [$1], $2", Acts),
+            ("bar.red.popc.u32 $0, 0, $1", Acts),
+            ("fence.acq_rel.gpu", Acts),
+            ("trap", Acts),
+            ("tcgen05.ld.sync.aligned.16x64b.x1.b32 {$0}, [$1]", Acts),
+            ("an.instruction.of.another.year $0, $1", Acts),
+            ("no ptx, [", Acts),
+        ] {
+            assert_eq!(Effect::of(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_most_of_all_instructions_counts() {
+        let text = "{ ld.u32 $0, [$1]; add.u32 $0, $0, 1; st.u32 [$1], $0; }";
+        assert_eq!(Effect::of(text), Effect::Acts);
+        assert_eq!(
+            Effect::of("{ AGAIN: add.u32 $0, $0, 1; bra AGAIN; }"),
+            Effect::None
+        );
+    }
+}

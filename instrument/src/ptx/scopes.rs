@@ -1,0 +1,71 @@
+//! The names that inline PTX declares.
+
+use super::{Operand, Register};
+use std::collections::HashMap;
+
+/// A register, or a vector of several, one behind the other.
+#[derive(Clone, Copy)]
+struct Named {
+    first: usize,
+    /// Of a vector.
+    count: Option<usize>,
+}
+
+/// The names of each scope, the innermost last.
+pub struct Scopes(Vec<HashMap<String, Named>>);
+
+impl Default for Scopes {
+    fn default() -> Self {
+        Scopes(vec![HashMap::new()])
+    }
+}
+
+impl Scopes {
+    pub fn open(&mut self) {
+        self.0.push(HashMap::new());
+    }
+
+    /// Closes the innermost scope, unless it is the template's own: braces that close more are its writer's mistake.
+    pub fn close(&mut self) -> bool {
+        self.0.len() > 1 && self.0.pop().is_some()
+    }
+
+    /// Names the register `first`, or a vector of `count` from there on.
+    pub fn declare(&mut self, name: String, first: usize, count: Option<usize>) {
+        if let Some(scope) = self.0.last_mut() {
+            scope.insert(name, Named { first, count });
+        }
+    }
+
+    fn named(&self, name: &str) -> Option<Named> {
+        let mut scopes = self.0.iter().rev();
+        scopes.find_map(|scope| scope.get(name)).copied()
+    }
+
+    /// The register that a name stands for; `v.x` is the first one of the vector `v`.
+    pub fn register(&self, name: &str) -> Option<Register> {
+        if let Some(number) = name.strip_prefix('$') {
+            return number.parse().ok().map(Register::Argument);
+        }
+        let Some((vector, element)) = name.split_once('.') else {
+            let named = self.named(name)?;
+            return (named.count.is_none()).then_some(Register::Declared(named.first));
+        };
+        let Named { first, count } = self.named(vector)?;
+        let place = match element {
+            "x" | "r" => 0,
+            "y" | "g" => 1,
+            "z" | "b" => 2,
+            "w" | "a" => 3,
+            _ => return None,
+        };
+        (place < count?).then_some(Register::Declared(first + place))
+    }
+
+    /// The registers of the vector that a name stands for.
+    pub fn vector(&self, name: &str) -> Option<Operand> {
+        let Named { first, count } = self.named(name)?;
+        let registers = (first..first + count?).map(Register::Declared);
+        Some(Operand::Vector(registers.map(Operand::Register).collect()))
+    }
+}

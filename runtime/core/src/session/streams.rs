@@ -1,0 +1,57 @@
+//! The numbers of streams in a capture.
+
+use super::Session;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use superstep_trace::StreamId;
+
+/// A number for the calling host thread, from 1.
+pub fn thread_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        number.get()
+    })
+}
+
+impl Session {
+    /// Number of the stream with the runtime's handle `handle`: the next free number for one not seen yet. Handles 0, 1 and 2 name
+    /// [default streams](Self::default_stream).
+    pub fn stream_id(&self, handle: u64) -> StreamId {
+        let state = &mut *self.state.lock();
+        *state.streams.entry(handle).or_insert_with(|| {
+            state.next_stream += 1;
+            StreamId(state.next_stream)
+        })
+    }
+
+    /// Number of a default stream: the legacy one, or with `per_thread` that of the calling host thread. Each device has its own;
+    /// `other_device` is the current one unless that is the first.
+    ///
+    /// The legacy stream and the stream of the first thread that uses its own never run at the same time, so both are stream 0 of the
+    /// first device. Those of other threads get numbers of their own.
+    pub fn default_stream(&self, other_device: Option<i32>, per_thread: bool) -> StreamId {
+        // No pointer of the runtime looks like these numbers.
+        let device = other_device.map_or(0, |device| 1 << 62 | (device as u64 + 1) << 40);
+        let thread = thread_number();
+        let is_first = || {
+            let first = &mut self.state.lock().first_thread;
+            *first.get_or_insert(thread) == thread
+        };
+        if per_thread && !is_first() {
+            self.stream_id(1 << 63 | device | thread)
+        } else if device == 0 {
+            StreamId(0)
+        } else {
+            self.stream_id(device)
+        }
+    }
+
+    /// Forgets a destroyed stream's handle, which the runtime may give out again.
+    pub fn stream_destroyed(&self, handle: u64) {
+        self.state.lock().streams.remove(&handle);
+    }
+}

@@ -1,0 +1,105 @@
+//! Ends of the process that run no exit handlers: what its kernels do is waited for, as `exit` does.
+
+use crate::runtime::STALL;
+use crate::{signals, symbols};
+use std::ffi::{c_int, c_void};
+
+/// Waits for the device. A program whose kernels never end is let go, with launches that have no end.
+extern "C" fn wait() {
+    signals::wait(STALL.as_millis() as u64);
+}
+
+unsafe extern "C" {
+    fn at_quick_exit(handler: extern "C" fn()) -> c_int;
+}
+
+/// `quick_exit` ends the process inside the C library, after its handlers.
+pub fn install() {
+    // SAFETY: the handler is a plain function of this library, which is never unloaded.
+    unsafe { at_quick_exit(wait) };
+}
+
+/// Ends this process as the C library does.
+fn end(status: c_int) -> ! {
+    wait();
+    loop {
+        // SAFETY: the call takes a number, and does not return.
+        unsafe { libc::syscall(libc::SYS_exit_group, status) };
+    }
+}
+
+/// Stands before the C library's `_exit`.
+#[unsafe(no_mangle)]
+pub extern "C" fn _exit(status: c_int) -> ! {
+    end(status)
+}
+
+/// Stands before the C library's `_Exit`.
+#[unsafe(no_mangle)]
+pub extern "C" fn _Exit(status: c_int) -> ! {
+    end(status)
+}
+
+unsafe extern "C" fn absent() -> c_int {
+    // SAFETY: the place of this thread's `errno`.
+    unsafe { *libc::__errno_location() = libc::ENOSYS };
+    -1
+}
+
+/// Defines exported functions that wait and then become the C library's: they pass their arguments on as they are, since some of these
+/// functions take any number of them. Where one fails, the program goes on, and so does what it launches.
+macro_rules! before_exec {
+    ($($name:ident)*) => {
+        /// Looked up when the library is loaded: a forked process that is about to replace itself must not.
+        static REAL: std::sync::OnceLock<Real> = std::sync::OnceLock::new();
+
+        #[derive(Debug)]
+        struct Real { $($name: usize),* }
+
+        extern "C" fn look_up() {
+            REAL.get_or_init(|| Real {
+                $($name: {
+                    let name = concat!(stringify!($name), "\0");
+                    // SAFETY: the name ends with a zero byte.
+                    let found = unsafe { symbols::real()(libc::RTLD_NEXT, name.as_ptr().cast()) };
+                    match found.is_null() {
+                        true => absent as *const () as usize,
+                        false => found as usize,
+                    }
+                },)*
+            });
+        }
+
+        $(
+            #[doc = concat!("Stands before the C library's `", stringify!($name), "`.")]
+            ///
+            /// # Safety
+            /// As for the function of the C library.
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            pub unsafe extern "C" fn $name() {
+                extern "C" fn prepare() -> *const c_void {
+                    wait();
+                    look_up();
+                    let real = REAL.get().map_or(absent as *const () as usize, |real| real.$name);
+                    std::ptr::with_exposed_provenance(real)
+                }
+                // At entry the stack is 8 bytes off 16; seven registers later it is aligned.
+                std::arch::naked_asm!(
+                    "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
+                    "call {prepare}",
+                    "mov r11, rax",
+                    "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                    "jmp r11",
+                    prepare = sym prepare,
+                )
+            }
+        )*
+    };
+}
+
+before_exec! { execve execv execvp execvpe execl execlp execle fexecve execveat }
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK_UP: extern "C" fn() = look_up;

@@ -1,0 +1,10 @@
+// Host code that the host's compiler compiles with the same default stream.
+#include <cuda_runtime.h>
+
+unsigned long long default_stream_of_host_code() {
+    unsigned long long id = 0;
+    return cudaStreamGetId(0, &id) == cudaSuccess ? id : 0;
+}
+
+// Goes to stream 0 of the calling thread, so it becomes part of that one's capture.
+cudaError_t clear_in_host_code(int *p) { return cudaMemsetAsync(p, 0, 32 * sizeof(int)); }

@@ -1,0 +1,304 @@
+//! What a runtime notes beside its summary while the program runs.
+//!
+//! A program may end without its exit handlers: by `_exit` or `quick_exit`, by `exec`, by a signal. Then nobody writes the summary, and
+//! the journal has all that it would say. Each line is a note in JSON; a program that is killed leaves at most the last one unfinished.
+
+use crate::{DeviceInfo, KernelResources, KernelTotals, LaunchCounts, Summary};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Result, Write};
+use std::path::{Path, PathBuf};
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Note {
+    /// The summary before anything has happened.
+    Begin(Summary),
+    Device(DeviceInfo),
+    /// The mangled name of the next kernel; the other notes give its number, from 0.
+    Kernel(String),
+    /// A thread of the host launches a kernel for the first time.
+    HostThread,
+    Launch {
+        kernel: usize,
+        ns: u64,
+    },
+    OpaqueLaunch(usize),
+    OpaqueEnd {
+        kernel: usize,
+        ns: u64,
+    },
+    Resources(usize, KernelResources),
+    Counts {
+        kernel: usize,
+        stream: u32,
+        launch: u32,
+        sites: Vec<(u32, u64)>,
+    },
+    RecordsLost(u64),
+    BadAddresses(u64),
+    Fault(String),
+    Warning(String),
+}
+
+/// Writes the journal of a process. Every note reaches the file before its method returns.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+    kernels: HashMap<String, usize>,
+}
+
+impl Journal {
+    /// The journal beside the summary in the file `summary`.
+    pub fn beside(summary: &Path) -> PathBuf {
+        let mut path = summary.as_os_str().to_owned();
+        path.push(".journal");
+        path.into()
+    }
+
+    /// Begins the journal of a process whose summary will be in the file `summary`, and says `begin` now.
+    ///
+    /// # Errors
+    /// The file cannot be written; so it is with all other methods.
+    pub fn create(summary: &Path, begin: Summary) -> Result<Self> {
+        let path = Self::beside(summary);
+        let mut journal = Journal {
+            file: File::create(&path)?,
+            path,
+            kernels: HashMap::new(),
+        };
+        journal.add(&Note::Begin(begin))?;
+        Ok(journal)
+    }
+
+    pub fn device(&mut self, device: &DeviceInfo) -> Result<()> {
+        self.add(&Note::Device(device.clone()))
+    }
+
+    /// A thread of the host launches a kernel for the first time.
+    pub fn host_thread(&mut self) -> Result<()> {
+        self.add(&Note::HostThread)
+    }
+
+    /// A launch has ended.
+    pub fn launch(&mut self, kernel: &str, ns: u64) -> Result<()> {
+        let kernel = self.kernel(kernel)?;
+        self.add(&Note::Launch { kernel, ns })
+    }
+
+    /// An opaque launch has begun.
+    pub fn opaque_launch(&mut self, kernel: &str) -> Result<()> {
+        let kernel = self.kernel(kernel)?;
+        self.add(&Note::OpaqueLaunch(kernel))
+    }
+
+    pub fn opaque_end(&mut self, kernel: &str, ns: u64) -> Result<()> {
+        let kernel = self.kernel(kernel)?;
+        self.add(&Note::OpaqueEnd { kernel, ns })
+    }
+
+    pub fn resources(&mut self, kernel: &str, resources: KernelResources) -> Result<()> {
+        let kernel = self.kernel(kernel)?;
+        self.add(&Note::Resources(kernel, resources))
+    }
+
+    pub fn counts(&mut self, counts: &LaunchCounts) -> Result<()> {
+        let kernel = self.kernel(&counts.kernel)?;
+        self.add(&Note::Counts {
+            kernel,
+            stream: counts.stream,
+            launch: counts.launch,
+            sites: counts.sites.clone(),
+        })
+    }
+
+    pub fn records_lost(&mut self, records: u64) -> Result<()> {
+        self.add(&Note::RecordsLost(records))
+    }
+
+    pub fn bad_addresses(&mut self, accesses: u64) -> Result<()> {
+        self.add(&Note::BadAddresses(accesses))
+    }
+
+    pub fn fault(&mut self, text: &str) -> Result<()> {
+        self.add(&Note::Fault(text.to_owned()))
+    }
+
+    pub fn warning(&mut self, text: &str) -> Result<()> {
+        self.add(&Note::Warning(text.to_owned()))
+    }
+
+    /// Removes the journal: the summary is there, or the process leaves none.
+    pub fn remove(self) -> Result<()> {
+        std::fs::remove_file(&self.path)
+    }
+
+    fn kernel(&mut self, name: &str) -> Result<usize> {
+        if let Some(&number) = self.kernels.get(name) {
+            return Ok(number);
+        }
+        self.add(&Note::Kernel(name.to_owned()))?;
+        let number = self.kernels.len();
+        self.kernels.insert(name.to_owned(), number);
+        Ok(number)
+    }
+
+    fn add(&mut self, note: &Note) -> Result<()> {
+        let mut line = serde_json::to_vec(note)?;
+        line.push(b'\n');
+        self.file.write_all(&line)
+    }
+}
+
+impl Summary {
+    /// The summary of a process that left only the journal in the file `path`.
+    ///
+    /// # Errors
+    /// In words: the file cannot be read, or is no journal.
+    pub fn from_journal(path: &Path) -> std::result::Result<Self, String> {
+        let failed = |reason: String| format!("failed to read {}: {reason}", path.display());
+        let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+        // What follows the last line break was being written when the process ended.
+        let whole = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
+        let notes = serde_json::Deserializer::from_slice(&text[..whole]).into_iter::<Note>();
+        let (mut sum, mut names) = (None, Vec::new());
+        for note in notes {
+            let note = note.map_err(|error| failed(error.to_string()))?;
+            match (note, &mut sum) {
+                (Note::Begin(begin), _) => sum = Some(begin),
+                (note, Some(sum)) => sum.add(note, &mut names).map_err(failed)?,
+                (_, None) => return Err(failed("it has no beginning".to_owned())),
+            }
+        }
+        sum.ok_or_else(|| failed("it is empty".to_owned()))
+    }
+
+    fn add(&mut self, note: Note, names: &mut Vec<String>) -> std::result::Result<(), String> {
+        let name = |number: usize| {
+            let name = names.get(number).cloned();
+            name.ok_or_else(|| format!("no kernel has the number {number}"))
+        };
+        match note {
+            Note::Begin(_) => {}
+            Note::Device(device) => self.device = device,
+            Note::Kernel(name) => names.push(name),
+            Note::Launch { kernel, ns } => {
+                let kernel = of(&mut self.kernels, name(kernel)?);
+                kernel.launches += 1;
+                kernel.ns += ns;
+                self.launches += 1;
+                self.kernel_ns += ns;
+            }
+            Note::HostThread => self.host_threads += 1,
+            Note::OpaqueLaunch(kernel) => of(&mut self.opaque, name(kernel)?).launches += 1,
+            Note::OpaqueEnd { kernel, ns } => of(&mut self.opaque, name(kernel)?).ns += ns,
+            Note::Resources(kernel, resources) => {
+                of(&mut self.kernels, name(kernel)?).resources = Some(resources);
+            }
+            Note::Counts {
+                kernel,
+                stream,
+                launch,
+                sites,
+            } => self.counts.get_or_insert_default().push(LaunchCounts {
+                stream,
+                launch,
+                kernel: name(kernel)?,
+                sites,
+            }),
+            Note::RecordsLost(records) => self.records_lost += records,
+            Note::BadAddresses(accesses) => self.bad_addresses += accesses,
+            Note::Fault(text) => self.faults.push(text),
+            Note::Warning(text) => self.warnings.push(text),
+        }
+        Ok(())
+    }
+}
+
+fn of(kernels: &mut Vec<KernelTotals>, name: String) -> &mut KernelTotals {
+    let known = kernels.iter().position(|kernel| kernel.name == name);
+    let at = known.unwrap_or_else(|| {
+        kernels.push(KernelTotals {
+            name,
+            ..KernelTotals::default()
+        });
+        kernels.len() - 1
+    });
+    &mut kernels[at]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Backend;
+
+    #[test]
+    fn a_journal_gives_the_summary_that_nobody_wrote() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("summary.json");
+        let begin = Summary::new(Backend::Cpu);
+        let counts = LaunchCounts {
+            stream: 1,
+            launch: 0,
+            kernel: "b".into(),
+            sites: vec![(3, 64)],
+        };
+        let resources = KernelResources {
+            registers: 7,
+            ..KernelResources::default()
+        };
+        let totals = |name: &str, launches, ns, resources| KernelTotals {
+            name: name.into(),
+            launches,
+            ns,
+            resources,
+        };
+        let expected = Summary {
+            device: DeviceInfo {
+                name: "x".into(),
+                ..DeviceInfo::default()
+            },
+            launches: 3,
+            host_threads: 1,
+            kernel_ns: 10,
+            kernels: vec![totals("a", 2, 8, Some(resources)), totals("b", 1, 2, None)],
+            records_lost: 5,
+            faults: vec!["f".into()],
+            warnings: vec!["w".into()],
+            counts: Some(vec![counts.clone()]),
+            bad_addresses: 9,
+            opaque: vec![totals("b", 1, 4, None)],
+            ..begin.clone()
+        };
+        let mut journal = Journal::create(&path, begin.clone()).unwrap();
+        journal.device(&expected.device).unwrap();
+        journal.host_thread().unwrap();
+        journal.launch("a", 3).unwrap();
+        journal.resources("a", resources).unwrap();
+        journal.counts(&counts).unwrap();
+        journal.launch("b", 2).unwrap();
+        journal.opaque_launch("b").unwrap();
+        journal.opaque_end("b", 4).unwrap();
+        journal.records_lost(5).unwrap();
+        journal.bad_addresses(9).unwrap();
+        journal.fault("f").unwrap();
+        journal.warning("w").unwrap();
+        journal.launch("a", 5).unwrap();
+        let place = Journal::beside(&path);
+        assert_eq!(Summary::from_journal(&place).unwrap(), expected);
+
+        // Cut off anywhere, it says what had happened until then.
+        let whole = std::fs::read(&place).unwrap();
+        let begun = whole.iter().position(|&byte| byte == b'\n').unwrap();
+        for length in 0..=whole.len() {
+            std::fs::write(&place, &whole[..length]).unwrap();
+            let read = Summary::from_journal(&place);
+            assert_eq!(read.is_ok(), length > begun, "{length}");
+            assert!(read.is_ok_and(|read| read.launches <= 3) || length <= begun);
+        }
+        journal.remove().unwrap();
+        assert!(!place.exists());
+    }
+}
