@@ -15,8 +15,8 @@ struct superstep_texture_view {
     cudaTextureFilterMode filter_mode;
     bool is_normalized;
 
-    __device__ superstep_place locate(float coordinate, int dimension, unsigned int extent) const {
-        return superstep_locate(coordinate, extent, address_mode[dimension], is_normalized, filter_mode == cudaFilterModeLinear);
+    __device__ superstep_place locate(float coordinate, int dimension, unsigned int extent, int fraction_bits) const {
+        return superstep_locate(coordinate, extent, address_mode[dimension], is_normalized, filter_mode == cudaFilterModeLinear, fraction_bits);
     }
 };
 
@@ -50,7 +50,7 @@ template <> struct superstep_bits<1> { using type = unsigned char; };
 template <> struct superstep_bits<2> { using type = unsigned short; };
 template <> struct superstep_bits<4> { using type = unsigned int; };
 template <> struct superstep_bits<8> { using type = unsigned long long; };
-template <> struct superstep_bits<16> { using type = unsigned int __attribute__((ext_vector_type(4))); };
+template <> struct superstep_bits<16> { using type = unsigned __int128; };
 
 /* The bits of a component, and what is made of texels component by component. */
 template <class T> __device__ inline unsigned int superstep_component_bits(const T &texel, int i) {
@@ -88,12 +88,17 @@ __device__ inline bool superstep_address(int &index, int count, cudaTextureAddre
     return true;
 }
 
-/* Loads a texel as a whole, as texture hardware does: `volatile` keeps the compiler from leaving out components that are not used. */
+/* Loads a texel as a whole, as texture hardware does: as one number, of which the compiler cannot leave out components that are not used. */
 template <class T> __device__ inline T superstep_load(const void *place) {
-    using Bits = typename superstep_bits<sizeof(T)>::type;
-    if constexpr (superstep_texel<T>::count == 1) return *static_cast<const T *>(place);
-    const Bits bits = *static_cast<const volatile Bits *>(place);
-    return __builtin_bit_cast(T, bits);
+    using Part = typename superstep_bits<sizeof(typename superstep_texel<T>::component)>::type;
+    const auto bits = *static_cast<const typename superstep_bits<sizeof(T)>::type *>(place);
+    T texel;
+#pragma unroll
+    for (int i = 0; i < superstep_texel<T>::count; i++) {
+        const Part part = (Part)(bits >> (8 * sizeof(Part) * i));
+        __builtin_memcpy(reinterpret_cast<Part *>(&texel) + i, &part, sizeof(part));
+    }
+    return texel;
 }
 
 /* The texel of an index in each dimension. */
@@ -112,9 +117,13 @@ template <int dimensions, class T> __device__ inline T superstep_texel_at(const 
 template <int dimensions> struct superstep_places {
     superstep_place x, y, z;
     int layer;
-    __device__ superstep_places(const superstep_texture_view &view, float at_x, float at_y, float at_z, int at_layer)
-        : x(view.locate(at_x, 0, view.width)), y(view.locate(at_y, 1, view.height)),
-          z(dimensions == 3 ? view.locate(at_z, 2, view.depth) : superstep_place{0, 0}), layer(at_layer) {
+    bool is_layered;
+    __device__ superstep_places(const superstep_texture_view &view, float at_x, float at_y, float at_z, bool has_layers = false, int at_layer = 0)
+        : layer(at_layer), is_layered(has_layers) {
+        const int fraction_bits = superstep_fraction_bits(view.width, view.height, view.depth, has_layers);
+        x = view.locate(at_x, 0, view.width, fraction_bits);
+        y = view.locate(at_y, 1, view.height, fraction_bits);
+        z = dimensions == 3 ? view.locate(at_z, 2, view.depth, fraction_bits) : superstep_place{0, 0};
         /* A layer below 0 is a large number to the hardware. */
         if ((unsigned int)layer >= view.depth) layer = view.depth > 0 ? (int)view.depth - 1 : 0;
     }
@@ -137,8 +146,8 @@ __device__ inline R superstep_read(const superstep_texture_view &view, superstep
                 texels[plane][2] = dimensions == 1 ? texels[plane][0] : texel(0, 1, plane);
                 texels[plane][3] = dimensions == 1 ? texels[plane][1] : texel(1, 1, plane);
             }
-            /* The only row of a line has y = 0, so that half of what the filter reads lies below it. There is at most a border. */
-            if (dimensions == 1 && view.address_mode[1] == cudaAddressModeBorder) texels[0][0] = texels[0][1] = T{};
+            /* The only row of a line has y = 0, so that half of what the filter reads lies below it. There is at most a border. Layers have none. */
+            if (dimensions == 1 && !at.is_layered && view.address_mode[1] == cudaAddressModeBorder) texels[0][0] = texels[0][1] = T{};
             return superstep_by_component<R>([&](int i) {
                 superstep_sum sums[2]{};
 #pragma unroll

@@ -6,20 +6,28 @@
 
 #include <cuda_runtime.h>
 
-/* Kept out of line: kernels read textures at many places, and each has a path for every format. */
-#define SUPERSTEP_OUT_OF_LINE __device__ __noinline__ inline
+/* Kept out of line: kernels read textures at many places, and each has a path for every format. Internal, so that the compiler infers that
+   calls write no memory, and keeps what the kernel loaded before. */
+#define SUPERSTEP_OUT_OF_LINE static __device__ __noinline__ __attribute__((unused))
 
 /* Where a coordinate lies: without a filter in a texel, with one between two, of which the upper one counts `weight` 256ths. */
 struct superstep_place {
     int lower, weight;
 };
-SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigned int extent, cudaTextureAddressMode mode, bool is_normalized, bool is_linear) {
-    constexpr double far = 1 << 30, steps = 1 << 21; /* outside of every texture, and even */
+/* How many bits behind the point of normalized coordinates count: more where a texture is large in some dimension. */
+__device__ inline int superstep_fraction_bits(unsigned int width, unsigned int height, unsigned int depth, bool is_layered) {
+    const unsigned int longest = max(width, height);
+    return 21 + (longest > 8192 || (!is_layered && depth > 2050)) + (longest > (is_layered ? 16384 : 65536));
+}
+SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigned int extent, cudaTextureAddressMode mode, bool is_normalized,
+                                                       bool is_linear, int fraction_bits) {
+    constexpr double far = 1 << 30; /* outside of every texture, and even */
     const unsigned int magnitude = __float_as_uint(coordinate) & 0x7fffffff;
     double texels = 0; /* also for subnormal numbers and NaNs */
     if (magnitude >= 0x00800000 && magnitude <= 0x7f800000) texels = fmin(fmax((double)coordinate, -far), far);
     if (is_normalized) {
-        /* 21 bits behind the point count; two lengths of a texture are one period, mirrored or not. */
+        /* Two lengths of a texture are one period, mirrored or not. */
+        const double steps = 1 << fraction_bits;
         texels = floor(texels * steps) / steps;
         if (mode == cudaAddressModeWrap || mode == cudaAddressModeMirror) texels -= 2 * floor(texels / 2);
         texels = fmin(fmax(texels * extent, -far), far);
@@ -78,11 +86,15 @@ struct superstep_sum {
 };
 enum superstep_specials { SUPERSTEP_NAN = 1, SUPERSTEP_INFINITY = 2, SUPERSTEP_MINUS_INFINITY = 4, SUPERSTEP_NO_SIGN = 8 };
 
-/* Adds the components with these bits. Floats are aligned to the largest and keep four bits more than they have; subnormal ones are 0. `reached`
-   has a bit for each texel that the filter reaches. */
+/* The exponent of the smallest normal half, as floats hold it. Subnormal halves are filtered with fewer bits; subnormal floats are 0. */
+#define SUPERSTEP_HALF_EXPONENT 113
+
+/* Adds the components with these bits. Floats are aligned to the largest and keep four bits more than they have. `reached` has a bit for each
+   texel that the filter reaches. */
 SUPERSTEP_OUT_OF_LINE superstep_sum superstep_add(uint4 texels, int4 weights, unsigned int reached, superstep_components components) {
     const unsigned int infinity = 0x7f800000, sign = 0x80000000;
     const int weight[4] = {weights.x, weights.y, weights.z, weights.w}, significant_bits = superstep_significant_bits(components);
+    const int smallest_exponent = components == SUPERSTEP_HALVES ? SUPERSTEP_HALF_EXPONENT : 0;
     unsigned int bits[4] = {texels.x, texels.y, texels.z, texels.w};
     superstep_sum result{0, 0, 0};
 #pragma unroll
@@ -93,7 +105,7 @@ SUPERSTEP_OUT_OF_LINE superstep_sum superstep_add(uint4 texels, int4 weights, un
             continue;
         }
         if (components == SUPERSTEP_HALVES) bits[i] = superstep_half_as_float(bits[i]);
-        const int exponent = bits[i] >> 23 & 255;
+        const int exponent = max((int)(bits[i] >> 23 & 255), smallest_exponent);
         if (weight[i] != 0 && exponent > result.exponent) result.exponent = exponent;
         if (!(reached >> i & 1)) continue;
         if ((bits[i] & ~sign) > infinity) result.specials |= SUPERSTEP_NAN;
@@ -104,9 +116,9 @@ SUPERSTEP_OUT_OF_LINE superstep_sum superstep_add(uint4 texels, int4 weights, un
     if (significant_bits == 0) return result;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const int exponent = bits[i] >> 23 & 255, shift = result.exponent - exponent;
-        if (weight[i] == 0 || exponent == 0 || shift > 31) continue;
-        const unsigned int significand = ((bits[i] & 0x7fffff) | 0x800000) >> (24 - significant_bits);
+        const int own_exponent = bits[i] >> 23 & 255, exponent = max(own_exponent, smallest_exponent), shift = result.exponent - exponent;
+        if (weight[i] == 0 || own_exponent == 0 || shift > 31) continue;
+        const unsigned int significand = ((bits[i] & 0x7fffff) | 0x800000) >> (24 - significant_bits + exponent - own_exponent);
         const long long term = (long long)(significand << 4 >> shift) * weight[i];
         result.sum += bits[i] & sign ? -term : term;
     }
@@ -129,7 +141,7 @@ SUPERSTEP_OUT_OF_LINE float superstep_mean(superstep_sum a, superstep_sum b, sup
     if (significant_bits == 0) return superstep_mean_of_integers((int)(a.sum + b.sum), components);
     const unsigned int specials = a.specials | b.specials, infinity = 0x7f800000, sign = 0x80000000;
     const unsigned int infinities = specials & (SUPERSTEP_INFINITY | SUPERSTEP_MINUS_INFINITY);
-    if (specials & SUPERSTEP_NAN || infinities == (SUPERSTEP_INFINITY | SUPERSTEP_MINUS_INFINITY)) return __uint_as_float(0x7fffffff);
+    if (specials & SUPERSTEP_NAN || infinities == (SUPERSTEP_INFINITY | SUPERSTEP_MINUS_INFINITY)) return __uint_as_float(components == SUPERSTEP_HALVES ? 0x7fffe000 : 0x7fffffff);
     if (infinities) return __uint_as_float(infinities == SUPERSTEP_INFINITY ? infinity : sign | infinity);
 
     const int unit = (a.exponent > b.exponent ? a.exponent : b.exponent) & ~3;
@@ -140,11 +152,13 @@ SUPERSTEP_OUT_OF_LINE float superstep_mean(superstep_sum a, superstep_sum b, sup
     const long long sum = aligned(a) + aligned(b);
     if (sum == 0) return __uint_as_float(specials & SUPERSTEP_NO_SIGN ? 0 : sign);
     unsigned long long magnitude = sum < 0 ? -sum : sum;
-    const int leading = 63 - __clzll(magnitude), surplus = leading + 1 - significant_bits;
+    const int leading = 63 - __clzll(magnitude), exponent = leading + unit - 11 - significant_bits;
+    const int missing = components == SUPERSTEP_HALVES ? max(SUPERSTEP_HALF_EXPONENT - exponent, 0) : 0;
+    const int surplus = leading + 1 - significant_bits + missing;
     magnitude = surplus > 0 ? (magnitude + (1ull << (surplus - 1))) >> surplus : magnitude << -surplus;
-    const int exponent = leading + unit - 11 - significant_bits;
-    if (exponent <= 0) return 0;
-    const unsigned int bits = ((unsigned int)(exponent - 1) << 23) + ((unsigned int)magnitude << (24 - significant_bits));
+    unsigned int bits = 0;
+    if (missing > 0) bits = superstep_half_as_float((unsigned int)magnitude);
+    else if (exponent > 0) bits = ((unsigned int)(exponent - 1) << 23) + ((unsigned int)magnitude << (24 - significant_bits));
     return __uint_as_float(sum < 0 ? sign | bits : bits);
 }
 

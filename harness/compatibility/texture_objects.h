@@ -10,7 +10,8 @@
 struct superstep_texture_object {
     superstep_texture_view view;
     superstep_components components;
-    int component_bytes;
+    int component_bytes, channels;
+    bool is_signed;
     /* Of a surface: bytes of a row that elements take. */
     unsigned int row_used_bytes;
 };
@@ -107,17 +108,20 @@ static inline cudaError_t superstep_create_texture_object(cudaTextureObject_t *p
     cudaChannelFormatDesc format{};
     const cudaError_t known = superstep_view_of(*resource, object.view, format);
     if (known != cudaSuccess) return known;
-    const bool is_signed = format.f == cudaChannelFormatKindSigned;
+    object.is_signed = format.f == cudaChannelFormatKindSigned;
+    object.channels = format.y == 0 ? 1 : format.z == 0 ? 2 : 4;
+    const bool gives_floats = format.f == cudaChannelFormatKindFloat || (texture->readMode == cudaReadModeNormalizedFloat && format.x <= 16);
+    if (texture->filterMode == cudaFilterModeLinear && resource->resType != cudaResourceTypeLinear && !gives_floats) return cudaErrorInvalidFilterSetting;
     object.component_bytes = format.x / 8;
     if (format.f == cudaChannelFormatKindFloat) {
         if (format.x != 16 && format.x != 32) return cudaErrorNotSupported;
         object.components = format.x == 16 ? SUPERSTEP_HALVES : SUPERSTEP_FLOATS;
-    } else if (!is_signed && format.f != cudaChannelFormatKindUnsigned) {
+    } else if (!object.is_signed && format.f != cudaChannelFormatKindUnsigned) {
         return cudaErrorNotSupported;
     } else if (texture->readMode == cudaReadModeNormalizedFloat) {
         if (format.x != 8 && format.x != 16) return cudaErrorInvalidNormSetting;
-        if (format.x == 8) object.components = is_signed ? SUPERSTEP_CHARS : SUPERSTEP_UNSIGNED_CHARS;
-        else object.components = is_signed ? SUPERSTEP_SHORTS : SUPERSTEP_UNSIGNED_SHORTS;
+        if (format.x == 8) object.components = object.is_signed ? SUPERSTEP_CHARS : SUPERSTEP_UNSIGNED_CHARS;
+        else object.components = object.is_signed ? SUPERSTEP_SHORTS : SUPERSTEP_UNSIGNED_SHORTS;
     }
     for (int i = 0; i < 3; i++) object.view.address_mode[i] = texture->addressMode[i];
     object.view.filter_mode = texture->filterMode;
@@ -159,13 +163,55 @@ SUPERSTEP_STORED(1, unsigned char, uchar)
 SUPERSTEP_STORED(2, unsigned short, ushort)
 #undef SUPERSTEP_STORED
 
-template <class R, class Place> __device__ inline R superstep_read_object(const superstep_texture_object &object, const Place &place) {
-    if constexpr (__is_same(typename superstep_texel<R>::component, float)) {
-        constexpr int count = superstep_texel<R>::count;
-        if (object.component_bytes == 1) return superstep_read<R, typename superstep_stored<1, count>::type>(object.view, object.components, place);
-        if (object.component_bytes == 2) return superstep_read<R, typename superstep_stored<2, count>::type>(object.view, object.components, place);
+/* A texel as texture hardware gives it, whatever type the program reads: four numbers of 32 bits, of which those that it lacks are 0. */
+template <class Stored, class Floats, class Place>
+__device__ inline uint4 superstep_registers(const superstep_texture_object &object, const Place &place) {
+    constexpr int bits = 8 * sizeof(typename superstep_texel<Stored>::component);
+    unsigned int result[4] = {};
+    if (bits == 32 || object.components != SUPERSTEP_FLOATS) {
+        const Floats texel = superstep_read<Floats, Stored>(object.view, object.components, place);
+        for (int i = 0; i < superstep_texel<Stored>::count; i++) result[i] = __float_as_uint(reinterpret_cast<const float *>(&texel)[i]);
+    } else {
+        const Stored texel = superstep_read<Stored, Stored>(object.view, SUPERSTEP_FLOATS, place);
+        for (int i = 0; i < superstep_texel<Stored>::count; i++) {
+            const int high = (int)(superstep_component_bits(texel, i) << (32 - bits) % 32);
+            result[i] = object.is_signed ? (unsigned int)(high >> (32 - bits)) : (unsigned int)high >> (32 - bits);
+        }
     }
-    return superstep_read<R, R>(object.view, SUPERSTEP_FLOATS, place);
+    return {result[0], result[1], result[2], result[3]};
+}
+template <class Place> SUPERSTEP_OUT_OF_LINE uint4 superstep_registers_of_object(const superstep_texture_object &object, const Place &place) {
+    switch (object.component_bytes * 8 + object.channels) {
+        case 9: return superstep_registers<unsigned char, float>(object, place);
+        case 10: return superstep_registers<uchar2, float2>(object, place);
+        case 12: return superstep_registers<uchar4, float4>(object, place);
+        case 17: return superstep_registers<unsigned short, float>(object, place);
+        case 18: return superstep_registers<ushort2, float2>(object, place);
+        case 20: return superstep_registers<ushort4, float4>(object, place);
+        case 33: return superstep_registers<unsigned int, float>(object, place);
+        case 34: return superstep_registers<uint2, float2>(object, place);
+        default: return superstep_registers<uint4, float4>(object, place);
+    }
+}
+
+template <class R, class Place> __device__ inline R superstep_read_object(const superstep_texture_object &object, const Place &place) {
+    using Component = typename superstep_texel<R>::component;
+    constexpr int count = superstep_texel<R>::count;
+    if (object.channels == count) {
+        if constexpr (__is_same(Component, float)) {
+            const bool is_converted = object.components != SUPERSTEP_FLOATS;
+            if (object.component_bytes == 1 && is_converted) return superstep_read<R, typename superstep_stored<1, count>::type>(object.view, object.components, place);
+            if (object.component_bytes == 2 && is_converted) return superstep_read<R, typename superstep_stored<2, count>::type>(object.view, object.components, place);
+            if (object.component_bytes == 4) return superstep_read<R, R>(object.view, SUPERSTEP_FLOATS, place);
+        } else if (object.component_bytes == sizeof(Component) && object.components == SUPERSTEP_FLOATS && object.view.filter_mode == cudaFilterModePoint) {
+            return superstep_read<R, R>(object.view, SUPERSTEP_FLOATS, place);
+        }
+    }
+    const uint4 registers = superstep_registers_of_object(object, place);
+    const unsigned int all[4] = {registers.x, registers.y, registers.z, registers.w};
+    R result;
+    for (int i = 0; i < count; i++) __builtin_memcpy(reinterpret_cast<Component *>(&result) + i, &all[i], sizeof(Component));
+    return result;
 }
 
 /* Device code. Each function gives the texel, or writes it where its first argument points. */
@@ -178,17 +224,17 @@ template <class R, class Place> __device__ inline R superstep_read_object(const 
     template <class T> __device__ inline void superstep_##NAME(T *result, cudaTextureObject_t handle, SUPERSTEP_UNPACK PARAMETERS) { \
         *result = superstep_##NAME<T>(handle, SUPERSTEP_UNPACK ARGUMENTS); \
     }
-#define SUPERSTEP_PLACES(DIMENSIONS, X, Y, Z, LAYER) (superstep_places<DIMENSIONS>(object.view, X, Y, Z, LAYER))
+#define SUPERSTEP_PLACES(DIMENSIONS, ...) (superstep_places<DIMENSIONS>(object.view, __VA_ARGS__))
 SUPERSTEP_OBJECT_FUNCTION(tex1Dfetch, (int x), (x), (x))
-SUPERSTEP_OBJECT_FUNCTION(tex1D, (float x), (x), SUPERSTEP_PLACES(1, x, 0, 0, 0))
-SUPERSTEP_OBJECT_FUNCTION(tex2D, (float x, float y), (x, y), SUPERSTEP_PLACES(2, x, y, 0, 0))
-SUPERSTEP_OBJECT_FUNCTION(tex3D, (float x, float y, float z), (x, y, z), SUPERSTEP_PLACES(3, x, y, z, 0))
-SUPERSTEP_OBJECT_FUNCTION(tex1DLayered, (float x, int layer), (x, layer), SUPERSTEP_PLACES(1, x, 0, 0, layer))
-SUPERSTEP_OBJECT_FUNCTION(tex2DLayered, (float x, float y, int layer), (x, y, layer), SUPERSTEP_PLACES(2, x, y, 0, layer))
+SUPERSTEP_OBJECT_FUNCTION(tex1D, (float x), (x), SUPERSTEP_PLACES(1, x, 0, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex2D, (float x, float y), (x, y), SUPERSTEP_PLACES(2, x, y, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex3D, (float x, float y, float z), (x, y, z), SUPERSTEP_PLACES(3, x, y, z))
+SUPERSTEP_OBJECT_FUNCTION(tex1DLayered, (float x, int layer), (x, layer), SUPERSTEP_PLACES(1, x, 0, 0, true, layer))
+SUPERSTEP_OBJECT_FUNCTION(tex2DLayered, (float x, float y, int layer), (x, y, layer), SUPERSTEP_PLACES(2, x, y, 0, true, layer))
 /* Without mipmaps there is one level. */
-SUPERSTEP_OBJECT_FUNCTION(tex1DLod, (float x, float level), (x, level), SUPERSTEP_PLACES(1, x, 0, 0, 0))
-SUPERSTEP_OBJECT_FUNCTION(tex2DLod, (float x, float y, float level), (x, y, level), SUPERSTEP_PLACES(2, x, y, 0, 0))
-SUPERSTEP_OBJECT_FUNCTION(tex3DLod, (float x, float y, float z, float level), (x, y, z, level), SUPERSTEP_PLACES(3, x, y, z, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex1DLod, (float x, float level), (x, level), SUPERSTEP_PLACES(1, x, 0, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex2DLod, (float x, float y, float level), (x, y, level), SUPERSTEP_PLACES(2, x, y, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex3DLod, (float x, float y, float z, float level), (x, y, z, level), SUPERSTEP_PLACES(3, x, y, z))
 #undef SUPERSTEP_PLACES
 #undef SUPERSTEP_OBJECT_FUNCTION
 #undef SUPERSTEP_UNPACK

@@ -192,13 +192,13 @@ template <class T> struct superstep_reads<T, cudaReadModeNormalizedFloat> {
         return superstep_read<typename superstep_reads<T, mode>::type, T>(view, superstep_reads<T, mode>::components, SUPERSTEP_UNPACK PLACE); \
     }
 #define SUPERSTEP_UNPACK(...) __VA_ARGS__
-#define SUPERSTEP_PLACES(DIMENSIONS, X, Y, Z, LAYER) (superstep_places<DIMENSIONS>(view, X, Y, Z, LAYER))
+#define SUPERSTEP_PLACES(DIMENSIONS, ...) (superstep_places<DIMENSIONS>(view, __VA_ARGS__))
 SUPERSTEP_FETCH(tex1Dfetch, cudaTextureType1D, (int x), (x))
-SUPERSTEP_FETCH(tex1D, cudaTextureType1D, (float x), SUPERSTEP_PLACES(1, x, 0, 0, 0))
-SUPERSTEP_FETCH(tex2D, cudaTextureType2D, (float x, float y), SUPERSTEP_PLACES(2, x, y, 0, 0))
-SUPERSTEP_FETCH(tex3D, cudaTextureType3D, (float x, float y, float z), SUPERSTEP_PLACES(3, x, y, z, 0))
-SUPERSTEP_FETCH(tex1DLayered, cudaTextureType1DLayered, (float x, int layer), SUPERSTEP_PLACES(1, x, 0, 0, layer))
-SUPERSTEP_FETCH(tex2DLayered, cudaTextureType2DLayered, (float x, float y, int layer), SUPERSTEP_PLACES(2, x, y, 0, layer))
+SUPERSTEP_FETCH(tex1D, cudaTextureType1D, (float x), SUPERSTEP_PLACES(1, x, 0, 0))
+SUPERSTEP_FETCH(tex2D, cudaTextureType2D, (float x, float y), SUPERSTEP_PLACES(2, x, y, 0))
+SUPERSTEP_FETCH(tex3D, cudaTextureType3D, (float x, float y, float z), SUPERSTEP_PLACES(3, x, y, z))
+SUPERSTEP_FETCH(tex1DLayered, cudaTextureType1DLayered, (float x, int layer), SUPERSTEP_PLACES(1, x, 0, 0, true, layer))
+SUPERSTEP_FETCH(tex2DLayered, cudaTextureType2DLayered, (float x, float y, int layer), SUPERSTEP_PLACES(2, x, y, 0, true, layer))
 #undef SUPERSTEP_PLACES
 #undef SUPERSTEP_UNPACK
 #undef SUPERSTEP_TEXTURE

@@ -42,7 +42,7 @@ pub(crate) const NVCC: Wheel = Wheel {
 
 /// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels, and the smallest of these serves:
 /// it packs 12.9's cubins byte for byte like later ones.
-pub const PINS: [Wheel; 5] = [
+pub const PINS: [Wheel; 6] = [
     NVCC,
     Wheel {
         package: "nvidia-cuda-runtime-cu12",
@@ -67,6 +67,12 @@ pub const PINS: [Wheel; 5] = [
         version: "12.9.79",
         sha256: "8bb367913c62cb65be9ae386c58dbf573f1f9e2f01cae54abb87bf5f63c6069e",
         bytes: 120_263,
+    },
+    Wheel {
+        package: "nvidia-nvtx-cu12",
+        version: "12.9.79",
+        sha256: "fec150986817f2b4e7eed72ed059f2dcb9ba3856b9a96134e448eac946a6952f",
+        bytes: 85_504,
     },
 ];
 

@@ -14,7 +14,7 @@
 //! that sources fix, `linked` when device code is compiled separately, `support` Superstep's own device code. `carried` makes
 //! objects that carry device code, `record` is the form in which they do, `link` makes an executable of them, `loaded` what that
 //! loads; [`Builder`] has the order. `explain` asks stage 2 for its reasons and measures what it costs, [`libraries`] finds the
-//! shared libraries of an executable.
+//! shared libraries of an executable, `driver` makes what stands in for those of a GPU's driver.
 
 pub(crate) mod arithmetic;
 mod builder;
@@ -24,6 +24,7 @@ mod compatibility;
 mod constants;
 pub(crate) mod default_stream;
 mod depfile;
+mod driver;
 mod error;
 mod explain;
 mod gpu;
@@ -50,6 +51,7 @@ use std::path::PathBuf;
 pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables, Position};
 pub use cache::StepCache;
 pub use carried::CarryingObject;
+pub use driver::DRIVERS;
 pub(crate) use error::BuildError;
 pub use explain::{Explanation, KernelRegisters, ProgramCost, Summary};
 pub use libraries::{Library, Supplier, libraries};

@@ -148,7 +148,7 @@ impl One<'_> {
         )?;
         drop(step);
         self.record.seconds.analysis = Some(begin.elapsed().as_secs_f64());
-        if self.suite.options.verify_in_situ {
+        if self.suite.options.verify_in_situ && totals.launches > 0 {
             let check = self.verify_in_situ(&analysis, &capture, runs, place)?;
             self.add_checks(check);
         }
@@ -180,7 +180,9 @@ impl One<'_> {
         self.record.inputs = native.inputs.iter().map(input_record).collect();
         self.record.seconds.native = Some(native.wall_s());
         self.ended_well(&native)?;
-        if let Ok(summary) = &native.summary {
+        if let Ok(summary) = &native.summary
+            && !summary.device.name.is_empty()
+        {
             self.device = Some(summary.device.name.clone());
         }
         let compared = {
@@ -212,11 +214,25 @@ impl One<'_> {
             self.add_checks(verify::check_runtime(run.files.name, &run.summary));
         }
         self.add_checks(processes::early_ends(&traced.early));
+        self.add_checks(self.launched(&traced));
         Ok(Runs {
             native,
             traced,
             counted,
         })
+    }
+
+    /// That a program launched no kernel: no benchmark is for that, unless its manifest says so. `None` where it launched some.
+    fn launched(&self, run: &Run) -> Option<Check> {
+        let summary = run.summary.as_ref().ok()?;
+        let size = &self.suite.progress.summary.size;
+        let expected = self.case.benchmark.expected.get(size);
+        if expected.is_some_and(|expected| expected.launches == Some(0)) {
+            return None;
+        }
+        // Programs of the command line have no golden results.
+        let is_benchmark = self.suite.options.golden.is_some();
+        verify::launched(summary, is_benchmark)
     }
 
     fn ended_well(&mut self, run: &Run) -> Result<(), Failure> {

@@ -148,6 +148,14 @@ fn submit(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> Cud
     }
 }
 
+/// `cudaLaunchCooperativeKernelMultiDevice`, which no traced program may call on a GPU either.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaLaunchCooperativeKernelMultiDevice() -> ! {
+    unsupported(format_args!(
+        "cudaLaunchCooperativeKernelMultiDevice: Superstep does not support launches on several devices at once; launch on one after the other"
+    ))
+}
+
 /// Stops the program at a launch of CTAs in clusters.
 fn no_clusters(kernel: &Kernel) -> ! {
     unsupported(format_args!(

@@ -1,5 +1,6 @@
 //! The runtime as a whole: its session, its end, and how it says that something is not supported.
 
+use std::ffi::{CStr, c_char};
 use std::sync::Once;
 use superstep_runtime_core::Session;
 use superstep_trace::{Backend, DeviceInfo};
@@ -31,6 +32,23 @@ pub fn session() -> &'static Session {
 
 extern "C" fn at_exit() {
     session().finish_at_exit();
+}
+
+/// Stops the program because it calls `function`, which this backend lacks and a GPU has.
+pub fn lacks(function: &str) -> ! {
+    unsupported(format_args!(
+        "{function} is not supported by the CPU backend; run the program with --backend cuda, on a machine with a GPU"
+    ))
+}
+
+/// Stops the program because it calls a function of a GPU's driver (`build/src/compile/driver.c`).
+///
+/// # Safety
+/// `function` must end with 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_no_driver(function: *const c_char) -> ! {
+    // SAFETY: the caller's promise.
+    lacks(&unsafe { CStr::from_ptr(function) }.to_string_lossy())
 }
 
 /// Stops the program because it needs `what`.

@@ -380,7 +380,7 @@ fn unsupported_functions_are_named() {
     assert_eq!(run.output.status.code(), Some(70));
     assert_eq!(
         run.stderr(),
-        "superstep: error: cudaGraphConditionalHandleCreate is not supported by the CPU backend\n"
+        "superstep: error: cudaGraphConditionalHandleCreate: Superstep does not support conditional graph nodes; let the host decide which graphs it launches\n"
     );
     assert!(run.summary.unwrap().faults[0].contains("cudaGraphConditionalHandleCreate"));
 }
