@@ -33,13 +33,16 @@ fn instrument(input: &Path, backend: &str) -> Result<(ModuleTable, String), Stri
         .lines()
         .find_map(|line| line.strip_prefix("; options: "))
         .unwrap_or_default();
-    let probe = match options.contains("--probe") {
-        true => &[][..],
-        false => &["--probe", "trace"],
-    };
     let run = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
-        .args(["--backend", backend, "--module-index", "2", "--print"])
-        .args(probe)
+        .args([
+            "--backend",
+            backend,
+            "--probe",
+            "trace",
+            "--module-index",
+            "2",
+            "--print",
+        ])
         .args(options.split_whitespace())
         .arg(input)
         .args([

@@ -1,15 +1,10 @@
 //! Accesses whose address must be a multiple of something: a GPU refuses others (`cudaErrorMisalignedAddress`), x86 does not.
 //!
 //! [`mark`] puts a call of [`ALIGNED`] before each access whose address is not known to be one, and inline PTX gets the same when it is
-//! lowered. What decides is mostly the begin of an array that the kernel got as a parameter. [`take_uniform`] moves those out of the loops
-//! over threads: the runtime asks for them before a launch, and where one is odd, threads run by themselves. [`resolve`] makes code of the
-//! other calls. It stops the thread, or in loops that only compute, load and store it collects bits without a branch, so that they can
-//! still be vectorised; the runtime then runs the CTA again, thread by thread.
+//! lowered. What decides is mostly the begin of an array, which is the same for all threads: LLVM moves such a check out of the loops over
+//! them. [`resolve`] makes code of the calls, which stops the thread.
 
-use super::loops::collected_bits;
-use crate::ir::{
-    Attribute, Builder, Call, Function, Instruction, Location, Module, Opcode::*, Type, Value,
-};
+use crate::ir::{Attribute, Builder, Call, Instruction, Location, Module, Opcode::*, Type, Value};
 use llvm_sys::LLVMIntPredicate::LLVMIntEQ;
 use std::collections::HashSet;
 
@@ -223,69 +218,6 @@ fn multiple_of(value: Value, depth: u32) -> u64 {
     }
 }
 
-/// A pointer that is the same for all threads of a launch, and bits that may not be set in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Uniform {
-    parameter: u32,
-    /// Where it lies in a parameter that is passed by value.
-    member_offset_bytes: Option<u64>,
-    mask: u64,
-}
-
-impl Uniform {
-    /// What a call in the body of `kernel` is about.
-    fn of<'m>(module: &Module, kernel: Function<'m>, call: Call<'m>) -> Option<Self> {
-        let mut address = call.operand(0);
-        while address.opcode() == Some(LLVMAddrSpaceCast) {
-            address = address.operand(0);
-        }
-        let mut member_offset_bytes = None;
-        if address.opcode() == Some(LLVMLoad) {
-            address = address.operand(0);
-            let mut offset = 0u64;
-            while address.opcode() == Some(LLVMGetElementPtr) {
-                let (fixed, 0) = offset_of(module, address) else {
-                    return None;
-                };
-                offset = offset.wrapping_add(fixed);
-                address = address.operand(0);
-            }
-            member_offset_bytes = Some(offset);
-        }
-        let (_, parameter) = address.as_parameter()?;
-        let is_own = (parameter as usize) < kernel.parameters().len();
-        let is_value = is_own && kernel.is_by_value(parameter) == member_offset_bytes.is_some();
-        is_value.then_some(Uniform {
-            parameter,
-            member_offset_bytes,
-            mask: call.operand(1).constant_integer()?,
-        })
-    }
-
-    /// The bits that are set, with the kernel's parameters as `load_arguments` has them.
-    pub fn bits<'m>(self, builder: &Builder<'m>, arguments: &[Value<'m>]) -> Value<'m> {
-        let mut pointer = arguments[self.parameter as usize];
-        if let Some(offset) = self.member_offset_bytes {
-            pointer = builder.load(Type::pointer(0), builder.offset(pointer, offset));
-        }
-        bits(builder, pointer, Type::int(64).constant(self.mask))
-    }
-}
-
-/// Takes the calls out of a kernel's body that are about the kernel's parameters.
-pub fn take_uniform<'m>(module: &Module, kernel: Function<'m>, body: Function<'m>) -> Vec<Uniform> {
-    let mut found = Vec::new();
-    for call in body.calls().filter(|call| call.function_name() == ALIGNED) {
-        if let Some(uniform) = Uniform::of(module, kernel, call) {
-            found.push(uniform);
-            call.erase();
-        }
-    }
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
 /// Makes code of all calls.
 pub fn resolve(module: &Module) {
     let Some(aligned) = module.function(ALIGNED) else {
@@ -296,40 +228,23 @@ pub fn resolve(module: &Module) {
             continue;
         };
         let function = call.parent_function();
-        if let Some(collected) = collected_bits(function) {
-            let builder = Builder::before(*call);
-            // As wide as most numbers of programs: a wider variable would make the loop's vectors shorter.
-            let bits = builder.cast(LLVMTrunc, bits(&builder, address, mask), Type::int(32));
-            let before = builder.load(Type::int(32), collected);
-            let after = builder.binary(LLVMOr, before, bits);
-            after.set_name("superstep.collected");
-            builder.store(after, collected);
-        } else {
-            let rest = call.parent_block();
-            let name = rest.name();
-            let head = rest.split_before(*call);
-            rest.value().set_name("aligned");
-            head.value().set_name(&name);
-            let builder = Builder::at_end_for(head, *call);
-            let bits = bits(&builder, address, mask);
-            let stop = function.append_block("misaligned");
-            let is_fine = builder.compare(LLVMIntEQ, bits, Type::int(64).constant(0));
-            is_fine.set_name("superstep.is_aligned");
-            builder.branch_if(is_fine, rest, stop);
-            let builder = Builder::at_end_for(stop, *call);
-            let misaligned = module.declare(MISALIGNED, call.called_type());
-            misaligned.add_attribute(Attribute::NoReturn);
-            builder.call(misaligned, &[address, mask, file, line]);
-            builder.unreachable();
-        }
+        let rest = call.parent_block();
+        let name = rest.name();
+        let head = rest.split_before(*call);
+        rest.value().set_name("aligned");
+        head.value().set_name(&name);
+        let builder = Builder::at_end_for(head, *call);
+        let number = builder.cast(LLVMPtrToInt, address, Type::int(64));
+        let bits = builder.binary(LLVMAnd, number, mask);
+        let stop = function.append_block("misaligned");
+        let is_fine = builder.compare(LLVMIntEQ, bits, Type::int(64).constant(0));
+        is_fine.set_name("superstep.is_aligned");
+        builder.branch_if(is_fine, rest, stop);
+        let builder = Builder::at_end_for(stop, *call);
+        let misaligned = module.declare(MISALIGNED, call.called_type());
+        misaligned.add_attribute(Attribute::NoReturn);
+        builder.call(misaligned, &[address, mask, file, line]);
+        builder.unreachable();
         call.erase();
     }
-}
-
-fn bits<'m>(builder: &Builder<'m>, address: Value<'m>, mask: Value<'m>) -> Value<'m> {
-    let number = builder.cast(LLVMPtrToInt, address, Type::int(64));
-    let bits = builder.binary(LLVMAnd, number, mask);
-    number.set_name("superstep.number");
-    bits.set_name("superstep.bits");
-    bits
 }

@@ -106,15 +106,10 @@ pub type Step = unsafe extern "C" fn(
     last: u32,
 ) -> u32;
 
-/// The region for which a [`Step`] only returns bits of the arguments that must not be set: where any is, the kernel's threads have to run by
-/// themselves, as its loops take pointers among them for aligned.
-pub const ASK: u32 = u32::MAX;
 /// What a [`Step`] returns when its threads have ended.
 pub const EXIT: u32 = u32::MAX;
 /// What a [`Step`] returns when its threads go on with different regions: the frame begins with each thread's.
 pub const DIVERGED: u32 = u32::MAX - 1;
-/// What a [`Step`] returns when an address was misaligned.
-pub const MISALIGNED: u32 = u32::MAX - 2;
 /// A frame has room for a multiple of this many threads.
 pub const FRAME_THREADS_UNIT: u32 = 64;
 

@@ -24,7 +24,7 @@ fn enter<T>(what: &str, body: impl FnOnce(&'static Worker) -> T) -> T {
 }
 
 /// Ends the launch with a failure; the calling fiber is never resumed.
-pub fn fail(worker: &Worker, error: CudaError, what: impl std::fmt::Display) -> ! {
+fn fail(worker: &Worker, error: CudaError, what: impl std::fmt::Display) -> ! {
     let failure = worker.describe(error, what);
     *worker.failure.borrow_mut() = Some(failure);
     leave(worker, Pause::Failed)

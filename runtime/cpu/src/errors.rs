@@ -47,8 +47,6 @@ impl CudaError {
     pub const HARDWARE_STACK: CudaError = CudaError(714);
     /// A kernel used an address that is no multiple of what the access needs.
     pub const MISALIGNED_ADDRESS: CudaError = CudaError(716);
-    /// A CTA has more threads than its kernel allows (`__launch_bounds__`).
-    pub const LAUNCH_BOUNDS: CudaError = CudaError::INVALID_VALUE;
     /// A kernel failed in another way.
     pub const LAUNCH_FAILURE: CudaError = CudaError(719);
     /// A cooperative launch asks for more CTAs than can run together.

@@ -8,7 +8,6 @@ use crate::properties::MULTIPROCESSORS;
 use crate::ranges::Ranges;
 use crate::registry::Kernel;
 use crate::runtime::session;
-use crate::worker::Mode;
 use parking_lot::Mutex;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -61,8 +60,6 @@ pub struct Job {
     pub probe_logs: bool,
     /// What its CTAs wait at; none unless the launch is cooperative.
     pub grid_barrier: Option<Grid>,
-    /// How the threads of a CTA run.
-    pub mode: Mode,
     ctas: u64,
     next_cta: AtomicU64,
     batch: u64,
@@ -102,7 +99,6 @@ impl Job {
         } else {
             0
         };
-        let mode = kernel.mode(block.iter().product(), arguments);
         Job {
             kernel,
             grid,
@@ -116,7 +112,6 @@ impl Job {
             probed: None,
             probe_logs: false,
             grid_barrier: None,
-            mode,
             ctas,
             next_cta: AtomicU64::new(0),
             batch,

@@ -103,10 +103,9 @@ pub fn check(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared_bytes: u64
         session().warning(format_args!("kernel {name}: a grid of {grid:?} CTAs has more than 2^32, which captures cannot number"));
         return Err(CudaError::INVALID_CONFIGURATION);
     }
-    if block.iter().product::<u32>() > kernel.most_threads {
-        return Err(CudaError::LAUNCH_BOUNDS);
-    }
-    if shared_bytes > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed) {
+    if block.iter().product::<u32>() > kernel.most_threads
+        || shared_bytes > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed)
+    {
         return Err(CudaError::INVALID_VALUE);
     }
     Ok(())

@@ -103,7 +103,7 @@ pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
     let mut wanted = pool.workers.min(most).max(1);
     if job.grid_barrier.is_some() {
         wanted = most;
-    } else if matches!(job.mode, Mode::Fibers) {
+    } else if matches!(job.kernel.mode(job.threads()), Mode::Fibers) {
         wanted = workers_for(wanted, job.threads() as usize, pool.most_mappings);
     }
     let mut state = pool.state.lock();

@@ -2,18 +2,16 @@
 //! module index and name. Nothing is bound before it is used.
 
 use crate::abi::{
-    ABI_VERSION, ASK, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS,
+    ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS,
     KERNEL_NEEDS_FIBERS, KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
 };
 use crate::errors::CudaError;
-use crate::job::Arguments;
 use crate::runtime::session;
 use crate::worker::Mode;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
-use std::ptr::null_mut;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
@@ -212,14 +210,12 @@ unsafe fn bind_kernel(
 }
 
 impl Kernel {
-    /// How the threads of a CTA run.
-    pub fn mode(&self, threads: u32, arguments: Arguments) -> Mode {
-        // SAFETY: the arguments are those that the program passed for this kernel; nothing else is used.
-        let bits = |step: Step| unsafe { step(arguments.0, null_mut(), ASK, 0, 0) };
+    /// How the threads of a CTA run, of which there are so many.
+    pub fn mode(&self, threads: u32) -> Mode {
         match self.step {
-            Some(step) if bits(step) == 0 => Mode::Loops(step),
-            _ if self.needs_fibers && threads > 1 => Mode::Fibers,
-            _ => Mode::Plain,
+            Some(step) => Mode::Loops(step),
+            None if self.needs_fibers && threads > 1 => Mode::Fibers,
+            None => Mode::Plain,
         }
     }
 }

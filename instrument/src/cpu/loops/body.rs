@@ -1,7 +1,6 @@
 //! A kernel's code as a function of everything that tells one thread from another.
 
-use super::BODY;
-use crate::cpu::alignment::{self, ALIGNED, Uniform};
+use crate::cpu::alignment::ALIGNED;
 use crate::cpu::intrinsics::Register;
 use crate::cpu::kernels::CpuKernel;
 use crate::ir::{Attribute, Builder, Call, Function, Instruction, Module, Opcode::*, Type, Value};
@@ -15,10 +14,6 @@ pub struct Body {
     pub needs_thread_block: bool,
     /// Whether it only computes, loads and stores: such a CTA can be run again without harm, to find the thread that faulted.
     pub is_repeatable: bool,
-    /// Whether it collects the bits of misaligned addresses, in place of ending the launch at one.
-    pub collects: bool,
-    /// Pointers that it takes for aligned.
-    pub aligned: Vec<Uniform>,
 }
 
 /// What a body gets besides the kernel's parameters.
@@ -31,25 +26,20 @@ pub struct Ids<'m> {
     pub ntid: [Value<'m>; 3],
     pub ctaid: [Value<'m>; 3],
     pub nctaid: [Value<'m>; 3],
-    /// Where the bits of misaligned addresses are collected, if they are.
-    pub misaligned: Option<Value<'m>>,
 }
 
 impl<'m> Ids<'m> {
     const COUNT: usize = 14;
 
-    fn types(collects: bool) -> Vec<Type> {
+    fn types() -> Vec<Type> {
         let mut types = vec![Type::int(32); Self::COUNT];
         types[0] = Type::pointer(0);
-        types.extend(collects.then(|| Type::pointer(0)));
         types
     }
 
     /// All of them, in the order of the parameters.
     pub fn values(&self) -> Vec<Value<'m>> {
-        let mut values = [&[self.frame, self.thread], self.groups().as_flattened()].concat();
-        values.extend(self.misaligned);
-        values
+        [&[self.frame, self.thread], self.groups().as_flattened()].concat()
     }
 
     /// The coordinates, in the order of [`Register::Coordinate`].
@@ -60,9 +50,7 @@ impl<'m> Ids<'m> {
     /// The last parameters of a body, or of a region of it.
     pub fn of(function: Function<'m>) -> Self {
         let parameters = function.parameters();
-        let misaligned = (parameters.last().copied()).filter(|last| last.ty().is_pointer());
-        let end = parameters.len() - misaligned.iter().count();
-        let own = &parameters[end - Self::COUNT..end];
+        let own = &parameters[parameters.len() - Self::COUNT..];
         let three = |first: usize| [own[first], own[first + 1], own[first + 2]];
         Ids {
             frame: own[0],
@@ -71,20 +59,16 @@ impl<'m> Ids<'m> {
             ntid: three(5),
             ctaid: three(8),
             nctaid: three(11),
-            misaligned,
         }
     }
 }
 
-pub fn make<'m>(module: &'m Module, described: &CpuKernel, traced: bool) -> (Body, Function<'m>) {
+pub fn make<'m>(module: &'m Module, described: &CpuKernel) -> (Body, Function<'m>) {
     let kernel = described.function(module);
-    let is_repeatable = kernel.instructions().into_iter().all(is_repeatable);
-    // Of a trace, the log has each access up to the one that is misaligned.
-    let collects = is_repeatable && !traced;
     let signature = Type::void()
         .function(&kernel.signature().parameters())
-        .with_parameters(&Ids::types(collects));
-    let name = format!("{BODY}{}", described.name);
+        .with_parameters(&Ids::types());
+    let name = format!("superstep.body.{}", described.name);
     let function = module.add_function(&name, signature);
     function.make_internal();
     function.add_attribute(Attribute::NoUnwind);
@@ -92,14 +76,11 @@ pub fn make<'m>(module: &'m Module, described: &CpuKernel, traced: bool) -> (Bod
     let mut values: HashMap<Value, Value> = parameters.zip(function.parameters()).collect();
     function.append_copies(&kernel.blocks(), &mut values, &|_| false);
     copy_written_parameters(module, kernel, function);
-    let aligned = alignment::take_uniform(module, kernel, function);
     replace_special_registers(function);
     let body = Body {
         name,
         needs_thread_block: function.calls().any(needs_thread_block),
-        is_repeatable,
-        collects,
-        aligned,
+        is_repeatable: function.instructions().into_iter().all(is_repeatable),
     };
     (body, function)
 }

@@ -20,22 +20,13 @@ mod rematerialise;
 mod step;
 
 use super::kernels::CpuKernel;
-use crate::ir::{Attribute, Call, Function, Instruction, Machine, Module, Value};
+use crate::ir::{Attribute, Call, Function, Instruction, Machine, Module};
 use anyhow::Result;
-use body::Ids;
 
 /// What a region, and the step function, return when threads have ended.
 const EXIT: u32 = u32::MAX;
 /// What the step function returns when its threads part; where each goes stands at the start of the frame.
 const DIVERGED: u32 = u32::MAX - 1;
-/// What the step function returns when an address was misaligned.
-const MISALIGNED: u32 = u32::MAX - 2;
-/// The region by which the step function is asked whether a launch's pointers are aligned.
-const ASK: u32 = u32::MAX;
-
-/// How the names of bodies and regions begin.
-const BODY: &str = "superstep.body.";
-const REGION: &str = "superstep.region.";
 
 pub struct Loops {
     step: String,
@@ -75,7 +66,7 @@ fn add_to(
     if !kernel.can_loop {
         return Ok(None);
     }
-    let (body, function) = body::make(module, kernel, traced);
+    let (body, function) = body::make(module, kernel);
     if !traced {
         apart::mark(function);
     }
@@ -99,13 +90,6 @@ fn add_to(
     });
     module.delete_function(&body.name);
     Ok(loops)
-}
-
-/// Where a function collects the bits of misaligned addresses; `None` where it ends the launch at one.
-pub fn collected_bits(function: Function) -> Option<Value> {
-    let name = function.name();
-    let loops = [BODY, REGION].iter().any(|prefix| name.starts_with(prefix));
-    loops.then(|| Ids::of(function).misaligned).flatten()
 }
 
 /// Whether a call is a barrier at which all threads of the CTA meet.

@@ -2,7 +2,7 @@
 
 use super::body::{Body, Ids};
 use super::frame::{Frame, Layout, Place};
-use super::{EXIT, REGION, is_barrier, waits};
+use super::{EXIT, is_barrier, waits};
 use crate::ir::{
     Attribute, Block, Builder, Function, Instruction, Machine, Module, Opcode::*, Type, Value,
 };
@@ -228,7 +228,7 @@ impl<'m> Cutter<'_, 'm> {
         others: &[(Instruction<'m>, Place)],
     ) -> Region<'m> {
         let ty = Type::int(32).function(&self.function.signature().parameters());
-        let name = format!("{REGION}{}.{number}", self.name);
+        let name = format!("superstep.region.{}.{number}", self.name);
         let function = self.module.add_function(&name, ty);
         function.make_internal();
         function.add_attribute(Attribute::AlwaysInline);

@@ -1,10 +1,9 @@
 //! The step function: the loops over a CTA's threads, one for each region.
 
+use super::DIVERGED;
 use super::body::{Body, Ids};
 use super::columns::{self, Columns};
 use super::regions::Region;
-use super::{ASK, DIVERGED, MISALIGNED};
-use crate::cpu::alignment::Uniform;
 use crate::cpu::kernels::{CpuKernel, load_arguments};
 use crate::cpu::{offset, thread_address, thread_field};
 use crate::ir::{Attribute, Block, Builder, Function, Module, Opcode::*, Type, Value};
@@ -16,8 +15,7 @@ const SHORT_ROWS: [u32; 4] = [4, 8, 16, 32];
 const MOST_INSTRUCTIONS: usize = 400;
 
 /// Makes the step function of a kernel with these regions, and says its name. Where the last thread is not behind the first, the threads from the
-/// first to the CTA's end run, and then those from its beginning on. For region [`ASK`] it runs none, and returns the bits of pointers that
-/// the regions take for aligned. `traced`: the logs of a warp's lanes lie one behind the other,
+/// first to the CTA's end run, and then those from its beginning on. `traced`: the logs of a warp's lanes lie one behind the other,
 /// and where each begins is noted.
 pub fn make<'m>(
     module: &'m Module,
@@ -41,7 +39,6 @@ pub fn make<'m>(
         |first: u64| [0, 4, 8].map(|more| thread_field(module, &builder, i32t, first + more));
     let [_, ntid, ctaid, nctaid] = offset::COORDINATES;
     let zero = i32t.constant(0);
-    let misaligned = (body.collects).then(|| Variable::new(&builder, zero).place);
     let ids = Ids {
         frame,
         thread: zero,
@@ -49,21 +46,11 @@ pub fn make<'m>(
         ntid: three(ntid),
         ctaid: three(ctaid),
         nctaid: three(nctaid),
-        misaligned,
     };
     let log_starts = traced.then(|| thread_field(module, &builder, pointer, offset::LOG_STARTS));
     let never = function.append_block("never");
     Builder::at_end(never).unreachable();
     let start = Start::new(&builder, first, last);
-    let [asked, run] = ["asked", "run"].map(|name| function.append_block(name));
-    let is_question = builder.compare(LLVMIntEQ, region, i32t.constant(u64::from(ASK)));
-    builder.branch_if(is_question, asked, run);
-    let builder = Builder::at_end(asked);
-    let bits =
-        |bits, pointer: &Uniform| builder.binary(LLVMOr, bits, pointer.bits(&builder, &arguments));
-    let bits = body.aligned.iter().fold(Type::int(64).constant(0), bits);
-    builder.return_value(builder.cast(LLVMTrunc, bits, i32t));
-    let builder = Builder::at_end(run);
     let code = Code {
         module,
         function,
@@ -286,21 +273,15 @@ impl<'m> Code<'_, 'm> {
         b.branch_if(is_end, done, row);
 
         let b = Builder::at_end(done);
-        let mut next = match region.exits[..] {
-            [next] => i32t.constant(u64::from(next)),
+        match region.exits[..] {
+            [next] => b.return_value(i32t.constant(u64::from(next))),
             _ => {
                 let (all, any) = (start.all.get(&b), start.any.get(&b));
                 let together = b.compare(LLVMIntEQ, all, any);
                 let diverged = i32t.constant(u64::from(DIVERGED));
-                b.select(together, all, diverged)
+                b.return_value(b.select(together, all, diverged));
             }
-        };
-        if let Some(misaligned) = self.ids.misaligned {
-            let bits = b.load(i32t, misaligned);
-            let is_fine = b.compare(LLVMIntEQ, bits, i32t.constant(0));
-            next = b.select(is_fine, next, i32t.constant(u64::from(MISALIGNED)));
         }
-        b.return_value(next);
         row
     }
 

@@ -2,8 +2,7 @@
 //! serves a worker for the whole launch, so that a fault can be caught.
 
 use super::{Outcome, Scheduler};
-use crate::abi::{DIVERGED, EXIT, MISALIGNED, Step, WARP_LANES};
-use crate::device_calls::fail;
+use crate::abi::{DIVERGED, EXIT, Step, WARP_LANES};
 use crate::errors::CudaError;
 use crate::fiber::{Fiber, FiberYielder, Pause};
 use crate::job::{Failure, Job};
@@ -200,10 +199,6 @@ impl CtaLoop<'_> {
         // enough for the CTA.
         let next = unsafe { (self.step)(self.job.arguments.0, self.frame, region, first, last) };
         self.worker.place.set(Place::Runtime);
-        if next == MISALIGNED {
-            let text = "an address that is not a multiple of what the access needs";
-            fail(self.worker, CudaError::MISALIGNED_ADDRESS, text);
-        }
         next
     }
 

@@ -99,7 +99,7 @@ impl Scheduler {
 
     /// Everything that is the same for all CTAs of a launch.
     fn prepare(&mut self, job: &Job) -> Outcome {
-        let mode = job.mode;
+        let mode = job.kernel.mode(job.threads());
         self.worker.mode.set(mode);
         let forgets = matches!(mode, Mode::Loops(_)) && job.kernel.forgets_threads;
         self.worker.knows_thread.set(!forgets);
