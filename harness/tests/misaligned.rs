@@ -53,6 +53,22 @@ __global__ void function(char *p, int *out) { out[threadIdx.x] = load((int *)p);
 __global__ void ptx(char *p, int *out) {
   asm volatile("st.global.v2.u32 [%0], {%1, %1};" :: "l"(p), "r"(1) : "memory"); // HERE ptx
 }
+__global__ void copied(char *p, int *out) {
+  __shared__ int s[64];
+  unsigned to = __cvta_generic_to_shared(s + threadIdx.x);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4; cp.async.wait_all;" :: "r"(to), "l"(p + 1) : "memory"); // HERE copied
+  out[threadIdx.x] = s[threadIdx.x];
+}
+// Only the first eight lanes name a row.
+__global__ void matrices(int by, int *out) {
+  __shared__ __align__(16) char s[1024];
+  s[threadIdx.x] = 1;
+  __syncthreads();
+  unsigned lane = threadIdx.x % 32, n;
+  unsigned from = __cvta_generic_to_shared(s + 16 * lane) + (lane < 8 ? by : 8);
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(n) : "r"(from) : "memory");
+  out[threadIdx.x] = n;
+}
 __global__ void shared(int by, int *out) {
   __shared__ char s[300];
   s[threadIdx.x] = 1;
@@ -88,6 +104,9 @@ int main(int argc, char **argv) {
   if (mode == "atomics") atomics<<<2, 64>>>(p + 1, out);
   if (mode == "function") function<<<2, 64>>>(p + 1, out);
   if (mode == "ptx") ptx<<<2, 64>>>(p + 4, out);
+  if (mode == "copied") copied<<<2, 64>>>(p, out);
+  if (mode == "matrices") matrices<<<2, 64>>>(8, out);
+  if (mode == "rows16") matrices<<<2, 64>>>(16, out);
   if (mode == "shared") shared<<<2, 64>>>(1, out);
   if (mode == "local") local<<<2, 64>>>(1, out);
   if (mode == "unused") unused<<<2, 64>>>((int *)1, out);
@@ -110,9 +129,9 @@ int main(int argc, char **argv) {
 }
 "#;
 
-const FAULTS: [&str; 12] = [
+const FAULTS: [&str; 13] = [
     "loops", "member", "rows", "bytes", "regions", "fibers", "vector", "atomics", "function",
-    "ptx", "shared", "local",
+    "ptx", "copied", "shared", "local",
 ];
 
 fn line_of(mark: &str) -> usize {
@@ -166,8 +185,12 @@ fn a_misaligned_address_ends_the_launch_and_sticks() {
     let (_, _, err) = alone(folder.path(), "vector", &[]);
     assert!(err.contains("is not a multiple of 16"), "{err}");
 
+    let (_, out, err) = alone(folder.path(), "matrices", &[]);
+    assert_eq!(out, sticks, "{err}");
+    assert!(err.contains("lane 0 named a matrix's row"), "{err}");
+
     let fine = "cudaSuccess ".repeat(5) + "cudaSuccess\n";
-    for mode in ["unused", "packed"] {
+    for mode in ["unused", "packed", "rows16"] {
         let (code, out, err) = alone(folder.path(), mode, &[]);
         assert_eq!((code, &out), (0, &fine), "{mode}: {err}");
     }

@@ -103,9 +103,10 @@ fn of_intrinsic<'m>(
             (bytes > 1).then_some((call.operand(index), bytes))
         });
         Some(parts.collect())
-    } else if is("llvm.nvvm.ldg.global.") || is("llvm.nvvm.ldu.global.") {
-        Some(vec![(call.operand(0), natural(call.ty()))])
-    } else if is("llvm.nvvm.atomic.") {
+    } else if ["ldg.global.", "ldu.global.", "atomic."]
+        .iter()
+        .any(|op| is(&format!("llvm.nvvm.{op}")))
+    {
         Some(vec![(call.operand(0), natural(call.ty()))])
     } else if is("llvm.nvvm.cp.async.c") {
         let bytes = name.split('.').find_map(|part| part.parse().ok())?;

@@ -209,10 +209,17 @@ pub unsafe extern "C" fn __superstep_matrix(
             fail(worker, CudaError::LAUNCH_FAILURE, text);
         }
         if is_last {
-            // A bad address is the program's from here on.
-            worker.place.set(Place::Kernel);
             // SAFETY: all lanes handed in the address of their own, which are alive: none has gone on yet.
             let lanes = lanes.map(|lane| unsafe { &*(lane as *const Lane) });
+            if let Some(lane) = matrix::misaligned_row(operation, &lanes) {
+                let (address, bytes) = (lanes[lane].address, matrix::ROW_BYTES);
+                let text = format_args!(
+                    "misaligned access: lane {lane} named a matrix's row at address {address:#x}, which is not a multiple of {bytes}"
+                );
+                fail(worker, CudaError::MISALIGNED_ADDRESS, text);
+            }
+            // A bad address is the program's from here on.
+            worker.place.set(Place::Kernel);
             matrix::run(operation, &lanes);
             worker.place.set(Place::Runtime);
         }

@@ -53,7 +53,7 @@ fn copy(code: &mut Code, instruction: &Instruction) -> Result<()> {
     let to = memory::pointer(code, instruction, to, true)?;
     let from = memory::pointer(code, instruction, from, false)?;
     if let Operand::Integer(bytes @ (4 | 8 | 16)) = size {
-        memory::check(code, &[to, from], *bytes as u64);
+        memory::check(code, &[to, from], *bytes);
     }
     let size = code.operand(size, Kind::U32)?;
     let read = match (rest, instruction.has("L2::cache_hint")) {
