@@ -3,7 +3,8 @@
 use super::value::kind_of_value;
 use super::{Block, Function, Opcode, Type, Value, ValueKind};
 use llvm_sys::{
-    LLVMAtomicRMWBinOp, LLVMFastMathAllowContract, LLVMInlineAsmDialect, LLVMIntPredicate,
+    LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMFastMathAllowContract, LLVMInlineAsmDialect,
+    LLVMIntPredicate,
 };
 use llvm_sys::{core::*, debuginfo::LLVMInstructionGetDebugLoc, prelude::LLVMMetadataRef};
 
@@ -126,6 +127,14 @@ impl<'m> Instruction<'m> {
         self.expect(&[Opcode::LLVMLoad, Opcode::LLVMStore]);
         // SAFETY: the operation was just checked.
         unsafe { LLVMGetVolatile(self.raw()) != 0 }
+    }
+
+    /// Whether a load or store is atomic.
+    pub fn is_atomic(self) -> bool {
+        self.expect(&[Opcode::LLVMLoad, Opcode::LLVMStore]);
+        // SAFETY: the operation was just checked.
+        let ordering = unsafe { LLVMGetOrdering(self.raw()) };
+        ordering != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
     }
 
     /// Makes a load or store one that the compiler neither drops nor repeats.
