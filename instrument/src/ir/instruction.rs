@@ -152,6 +152,18 @@ impl<'m> Instruction<'m> {
         unsafe { LLVMSetAlignment(self.raw(), bytes) }
     }
 
+    /// What the address of a load, a store or an atomic operation is said to be a multiple of.
+    pub fn access_alignment_bytes(self) -> u32 {
+        self.expect(&[
+            Opcode::LLVMLoad,
+            Opcode::LLVMStore,
+            Opcode::LLVMAtomicRMW,
+            Opcode::LLVMAtomicCmpXchg,
+        ]);
+        // SAFETY: an operation that has an alignment, as was just checked.
+        unsafe { LLVMGetAlignment(self.raw()) }
+    }
+
     /// Incoming values of a phi, and the blocks that they come from.
     pub fn incoming(self) -> Vec<(Value<'m>, Block<'m>)> {
         self.expect(&[Opcode::LLVMPHI]);
