@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
   scale<<<(count + 31) / 32, 32>>>(device, count);
   cudaMemcpy(host, device, count * sizeof(int), cudaMemcpyDeviceToHost);
   for (int i = 0; i < count; ++i) sum += host[i];
-  printf("sum %d of %d, %s\n", sum, count, argv[1]);
+  printf("%s: sum %d of %d, %s\n", argv[0], sum, count, argv[1]);
   printf("time %lld\n", (long long)std::chrono::steady_clock::now().time_since_epoch().count());
   return 7;
 }
@@ -82,7 +82,7 @@ fn a_program_with_files_flags_and_an_exit_code_runs_and_travels() {
         .join("out/scale/latest/benchmarks/scale/traced/stdout");
     let printed = fs::read_to_string(printed).unwrap();
     assert!(
-        printed.starts_with("sum 15150 of 100, an argument\n"),
+        printed.starts_with("scale: sum 15150 of 100, an argument\n"),
         "{printed}"
     );
 
@@ -307,4 +307,43 @@ fn a_kernel_that_needs_clusters_is_named_when_it_is_launched() {
     assert_eq!(code, 10, "{err}");
     let reason = "the kernel pair runs in clusters of CTAs, which the CPU backend does not support";
     assert!(err.contains(reason), "{err}");
+}
+
+/// NVTX 3 is headers only; without a profiler its calls do nothing.
+const NVTX: &str = r#"
+#include <cstdio>
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvtx3.hpp>
+__global__ void fill(int *numbers) { numbers[threadIdx.x] = threadIdx.x; }
+struct phases { static constexpr char const *name = "phases"; };
+int main() {
+  NVTX3_FUNC_RANGE();
+  nvtx3::scoped_range_in<phases> range{"fill", nvtx3::rgb{1, 2, 3}};
+  nvtxRangePushA("fill");
+  int *numbers;
+  cudaMalloc(&numbers, 256);
+  fill<<<1, 64>>>(numbers);
+  nvtxRangePop();
+  nvtxMarkA("filled");
+  std::printf("%d\n", cudaDeviceSynchronize());
+}
+"#;
+
+#[test]
+fn ranges_of_nvtx_compile_and_do_nothing() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("nvtx.cu"), NVTX).unwrap();
+    let words = ["build", "--", "nvcc", "nvtx.cu", "-o", "app"];
+    let (code, out, err) = run(superstep(folder.path()).args(words));
+    assert_eq!(code, 0, "{out}\n{err}");
+    for (program, name) in [("nvtx.cu", "nvtx"), ("app", "app")] {
+        let words = ["run", program, "--backend", "cpu"];
+        let (code, out, err) = run(superstep(folder.path()).args(words));
+        assert_eq!(code, 0, "{out}\n{err}");
+        let benchmark = result(&folder.path().join("out").join(name).join("latest"));
+        assert_eq!(benchmark["threads"]["stores"], 64, "{benchmark:#}");
+    }
 }

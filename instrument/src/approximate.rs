@@ -20,7 +20,7 @@ enum Division {
 /// Makes the divisions those of PTX. For a CPU they stay exact, which is what comes closest to both: how a GPU rounds them is its secret.
 pub fn lower(module: &Module, for_gpu: bool) {
     for function in module.defined_functions() {
-        let value = function.string_attribute(ATTRIBUTE);
+        let value = function.text_attribute(ATTRIBUTE);
         let division = (value.iter()).flat_map(|value| value.split(','));
         let division = division.fold(None, |found, part| match part {
             FULL => Some(Division::Full),

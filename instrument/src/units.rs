@@ -1,7 +1,7 @@
 //! The units of a program: read, linked into one module, and refused when something is missing.
 
 use crate::assembly;
-use crate::ir::{Builder, Instruction, Module, ModuleError, Type, Value, Variable};
+use crate::ir::{Builder, Instruction, Location, Module, ModuleError, Type, Value, Variable};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use superstep_trace::display_name;
@@ -48,18 +48,44 @@ fn join_static_variables(module: &Module) {
 /// What stands between a static variable's name and what tells it from those of other units.
 const STATIC: &str = "__static__";
 
-/// A symbol that would be missing when the program is linked.
+/// Something that would be missing when the program is linked.
 #[derive(Debug, Error)]
-#[error(
-    "{location}: {user} uses the device {kind} {name}, which is defined in none of {units}; add the file that defines it, and \
-     compile with -fgpu-rdc (nvcc: -rdc=true) if device code of several files belongs together"
-)]
-pub struct Undefined {
-    location: crate::ir::Location,
-    user: String,
-    kind: &'static str,
-    name: String,
-    units: String,
+pub enum Missing {
+    #[error(
+        "{location}: {user} uses the device {kind} {name}, which is defined in none of {units}; add the file that defines it, and \
+         compile with -fgpu-rdc (nvcc: -rdc=true) if device code of several files belongs together"
+    )]
+    Undefined {
+        location: Location,
+        user: String,
+        kind: &'static str,
+        name: String,
+        units: String,
+    },
+    #[error("{location}: {user} calls {name}: Superstep does not support {lacking}")]
+    DeviceRuntime {
+        location: Location,
+        user: String,
+        name: String,
+        lacking: &'static str,
+    },
+}
+
+/// What Superstep lacks where device code calls `name`, a function of CUDA's device runtime; `None` where it is none.
+fn lacking(name: &str) -> Option<&'static str> {
+    let called = name
+        .strip_prefix("__cudaCDP2")
+        .or(name.strip_prefix("cuda"))?;
+    Some(match called {
+        "GraphSetConditional" => {
+            "conditional graph nodes; let the host decide which graphs it launches"
+        }
+        "GraphLaunch" => "graphs launched from the device; launch the graph from the host",
+        _ if called.starts_with(|first: char| first.is_ascii_uppercase()) => {
+            "this function of CUDA's device runtime; call it from the host"
+        }
+        _ => return None,
+    })
 }
 
 /// An instruction that newer GPUs have no more.
@@ -69,7 +95,7 @@ pub struct Undefined {
      whose name ends with _sync instead, or compile for an older architecture"
 )]
 pub struct Removed {
-    location: crate::ir::Location,
+    location: Location,
     user: String,
     intrinsic: String,
     arch: u32,
@@ -123,7 +149,7 @@ pub fn refuse(
     module: &Module,
     units: &str,
     provided: impl Fn(&str) -> bool,
-) -> Result<(), Undefined> {
+) -> Result<(), Missing> {
     let is_there = |name: &str| PROVIDED.contains(&name) || provided(name);
     let functions = (module.functions().into_iter())
         .filter(|f| f.is_declaration() && !f.is_intrinsic() && !is_there(&f.name()));
@@ -135,12 +161,23 @@ pub fn refuse(
         .chain(variables.map(|v| ("variable", v.value())));
     for (kind, value) in missing {
         if let Some(user) = instruction_with(value, &mut HashSet::new()) {
-            return Err(Undefined {
-                location: user.location(),
-                user: display_name(&user.parent_function().name()),
-                kind,
-                name: display_name(&value.name()),
-                units: units.to_owned(),
+            let location = user.location();
+            let user = display_name(&user.parent_function().name());
+            let name = display_name(&value.name());
+            return Err(match lacking(&value.name()) {
+                Some(lacking) if kind == "function" => Missing::DeviceRuntime {
+                    location,
+                    user,
+                    name,
+                    lacking,
+                },
+                _ => Missing::Undefined {
+                    location,
+                    user,
+                    kind,
+                    name,
+                    units: units.to_owned(),
+                },
             });
         }
     }

@@ -14,7 +14,7 @@ use crate::wheels::WheelError;
 pub(crate) const RULES_VERSION: u32 = 1;
 
 /// What is taken of the wheels that are always fetched. Left out because nothing here uses it: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the device runtime.
-const RULES: [Rule; 5] = [
+const RULES: [Rule; 6] = [
     Rule {
         package: "nvidia-cuda-nvcc-cu12",
         folder: "nvidia/cuda_nvcc/",
@@ -38,6 +38,11 @@ const RULES: [Rule; 5] = [
     Rule {
         package: "nvidia-nvml-dev-cu12",
         folder: "nvidia/nvml_dev/",
+        taken: &["include/"],
+    },
+    Rule {
+        package: "nvidia-nvtx-cu12",
+        folder: "nvidia/nvtx/",
         taken: &["include/"],
     },
 ];

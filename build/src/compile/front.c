@@ -3,7 +3,9 @@
  * installation, with SUPERSTEP_NAMES naming the list of functions and SUPERSTEP_RUNTIME the library that serves when the variable of that
  * name is not set. */
 
+#define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +43,14 @@ static void *find(const char *name) {
   }
   fprintf(stderr, "superstep: no CUDA runtime here has %s\n", name);
   exit(70);
+}
+
+/* A script starts the executable, and a script cannot pass on the name that the runner gave the program. Children of the program keep theirs. */
+__attribute__((constructor)) static void take_name(int argc, char **argv) {
+  const char *name = getenv("SUPERSTEP_NAME");
+  if (!name) return;
+  if (argc > 0) program_invocation_name = argv[0] = strdup(name);
+  unsetenv("SUPERSTEP_NAME");
 }
 
 __attribute__((visibility("hidden"))) extern void *superstep_slots[COUNT];

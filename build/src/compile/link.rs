@@ -42,7 +42,7 @@ impl Builder {
             .and(runtime)
             // Folders that the flags name hold for libraries that libraries need, too, with the old tags.
             .texts(["-Wl,--disable-new-dtags", "-lm", "-lpthread", "-ldl"])
-            .texts(&program.flags.link);
+            .and(self.with_drivers(&program.flags.link)?);
         let subject = Subject {
             name: &program.name,
             folder: &program.folder,

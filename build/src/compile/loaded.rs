@@ -175,7 +175,8 @@ impl Builder {
         let word = |path: &Path| quote(&path.to_string_lossy());
         let superstep = word(&self.installation.binaries.join("superstep"));
         let runtime = word(&self.installation.cpu_runtime()?);
-        self.find_closed(executable, [&superstep, &word(executable), &runtime])
+        let closed = self.find_closed(executable, [&superstep, &word(executable), &runtime])?;
+        Ok(closed + &self.find_drivers(executable)?)
     }
 
     /// What a program finds its modules by, as words before its name: the runtime's libraries, their first one, the list.

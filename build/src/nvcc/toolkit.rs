@@ -10,11 +10,10 @@
 //!   lib64/libcudart.so        leads the linker to it; there is no shared one
 //!   lib64/libcudadevrt.a      empty, and so is libculibos.a
 //!   lib64/libcublas.so        and other closed libraries (`closed.rs`)
-//!   lib64/stubs               the driver's libraries, to link with: their names without code
+//!   lib64/stubs               what stands in for the driver's libraries (`compile/driver.rs`)
 //!   version.json
 //! ```
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -25,22 +24,11 @@ use superstep_toolchain::Toolchain;
 
 use super::closed::{self, ClosedFolder};
 use crate::compile::hash::{self, KeyHasher};
-use crate::compile::{BuildError, Builder, DEFAULT_ARCH, quote};
+use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, quote};
 use crate::installation::{Installation, ROOT_VARIABLE};
 
-/// The libraries that come with a GPU's driver: headers, how the names of its functions begin, name, and the name that programs load.
-const DRIVER: [(&[&str], &str, &str, &str); 2] = [
-    (
-        &["cuda.h", "cudaEGL.h", "cudaGL.h", "cudaVDPAU.h"],
-        "cu",
-        "libcuda.so",
-        "libcuda.so.1",
-    ),
-    (&["nvml.h"], "nvml", "libnvidia-ml.so", "libnvidia-ml.so.1"),
-];
-
 /// Another text for each change of what is written into the folder: folders made before are not taken.
-const LAYOUT: &str = "4";
+const LAYOUT: &str = "5";
 
 /// The architecture of the GPU that programs are to run on, 90 for sm_90. Of those that a command line names, the one is taken
 /// that such a GPU would run.
@@ -79,12 +67,11 @@ impl Toolkit {
         let mut key = KeyHasher::new("toolkit");
         key.text(&script)
             .text(LAYOUT)
-            .text(&format!("{DRIVER:?}"))
             .text(&closed.root.to_string_lossy());
         key.text(&hash::of_file(&front).map_err(BuildError::io("read", &front))?);
         let openmp = toolchain.llvm.prefix.join("lib/libomp.so");
         let openmp = openmp.is_file().then_some(openmp);
-        key.text(&format!("{openmp:?}"));
+        key.list(&openmp);
         let root = cache.join(format!("toolkit-{}", &key.finish()[..12]));
         let cuda = toolchain.cuda.root.clone();
         if !root.is_dir() {
@@ -114,7 +101,7 @@ impl Toolkit {
                 let place = staging.path().join(name);
                 fs::write(&place, &script).map_err(BuildError::io("write", &place))?;
             }
-            make_stubs(staging.path(), &root, toolchain)?;
+            put_drivers(staging.path(), &root, builder)?;
             fs::set_permissions(staging.path(), fs::Permissions::from_mode(0o755))
                 .map_err(BuildError::io("write", &root))?;
             match fs::rename(staging.path(), &root) {
@@ -235,27 +222,18 @@ fn fill(
     fs::write(root.join("version.json"), format!("{version:#}\n"))
 }
 
-/// Makes libraries in `staging/lib64/stubs` to link with where there is no driver; `root`: where the folder will be.
-fn make_stubs(staging: &Path, root: &Path, toolchain: &Toolchain) -> Result<(), BuildError> {
+/// Puts libraries into `staging/lib64/stubs` to link with where there is no driver; `root`: where the folder will be.
+fn put_drivers(staging: &Path, root: &Path, builder: &Builder) -> Result<(), BuildError> {
     let folder = staging.join("lib64/stubs");
     fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
-    for (headers, start, name, loaded) in DRIVER {
-        let header = |name: &&str| fs::read_to_string(toolchain.cuda.include.join(name)).ok();
-        let text: String = headers.iter().filter_map(header).collect();
-        if text.is_empty() {
-            continue; // not every toolkit has both
-        }
-        let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-        // Names of types among them harm nobody.
-        let functions: BTreeSet<&str> = words
-            .filter(|word| {
-                let rest = word.strip_prefix(start);
-                rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
-            })
-            .collect();
-        closed::make_stub(toolchain, &folder, loaded, functions.into_iter())?;
-        let script = closed::linker_script(&root.join("lib64/stubs").join(loaded));
-        let place = folder.join(name);
+    for driver in &DRIVERS {
+        let Some(library) = builder.driver(driver)? else {
+            continue;
+        };
+        let place = folder.join(driver.file);
+        fs::copy(library, &place).map_err(BuildError::io("write", &place))?;
+        let script = closed::linker_script(&root.join("lib64/stubs").join(driver.file));
+        let place = folder.join(format!("lib{}.so", driver.link));
         fs::write(&place, script).map_err(BuildError::io("write", &place))?;
     }
     Ok(())

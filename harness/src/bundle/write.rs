@@ -131,7 +131,8 @@ fn placed_name((number, executable): (usize, &PathBuf)) -> String {
 
 /// Takes along the shared libraries that a bare machine lacks; returns what is wrong with the others.
 fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
-    let runtime = parts.session.builder()?.runtime_libraries()?;
+    let builder = parts.session.builder()?;
+    let runtime = builder.runtime_libraries()?;
     let is_ours = |name: &str| {
         let mut names = runtime.iter().filter_map(|path| path.file_name());
         names.any(|ours| ours == name)
@@ -172,6 +173,10 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
         for file in files {
             for library in compile::libraries(&file)? {
                 let name = library.file_name();
+                if let Some(driver) = builder.instead_of_driver(&library)? {
+                    take(name, &driver)?;
+                    continue;
+                }
                 let why = match (library.supplier(), &library.path) {
                     (Supplier::Machine, _) => continue,
                     _ if is_ours(name) => continue,

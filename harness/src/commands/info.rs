@@ -165,6 +165,9 @@ fn collect<'a>(
         }
     }
     info.streams = streams.into_values().collect();
+    if info.launches == 0 && info.opaque_launches == 0 && capture.complete {
+        (info.notes).push("the program launched no kernel: there are no accesses".to_owned());
+    }
     Ok(info)
 }
 
@@ -227,7 +230,10 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
     let capability = format!("(compute capability {major}.{minor})");
     line(
         "backend",
-        format!("{} on {device} {capability}", header.backend),
+        match device.is_empty() {
+            true => format!("{}, not used", header.backend),
+            false => format!("{} on {device} {capability}", header.backend),
+        },
     )?;
     line("written by", format!("superstep {}", header.tool_version))?;
     line(

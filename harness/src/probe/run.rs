@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use superstep_export::tables::Format;
-use superstep_trace::ProbeResults;
+use superstep_trace::{ProbeResults, ProbeWriter};
 
 use super::write_run;
 use crate::capture;
@@ -198,6 +198,11 @@ fn run_benchmark(
             "failed to probe {name}: its output differs from that without the probe: {}",
             equal.detail
         );
+    }
+    if after.launches == 0 && !results.exists() {
+        // The program used no CUDA.
+        let empty = ProbeWriter::create(&results).and_then(|mut empty| empty.modules(&[]));
+        empty.map_err(capture::failure)?;
     }
     record.probed_launches = Some(write_tables(&results, &folder.join("tables"))?);
     Ok(after.device.name.clone())

@@ -17,7 +17,7 @@ use crate::session::SourceHashes;
 use crate::verify::{RunFiles, read_text};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::{self, InputUsed};
-use superstep_build::manifest::{Benchmark, Checks, Size, Suite};
+use superstep_build::manifest::{Benchmark, Checks, Language, Size, Suite};
 use superstep_build::run::{self, End, Kill, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, Summary};
 use superstep_trace::{Process, Protocol};
 
@@ -138,6 +138,10 @@ impl Case<'_> {
             environment.retain(|(name, _)| name != PROTOCOL);
             environment.push((PROTOCOL.to_owned(), recording.into()));
         }
+        let mut units = self.benchmark.translation_units.iter();
+        if units.all(|unit| unit.language != Language::Built) {
+            environment.push(("SUPERSTEP_NAME".into(), (&self.benchmark.name).into()));
+        }
         let summary = summaries.join(format!("{}.json", Process::PLACE));
         environment.push(("SUPERSTEP_SUMMARY".into(), summary.into()));
         if let Some(capture) = capture {
@@ -173,7 +177,7 @@ impl Case<'_> {
             let _ = fs::remove_file(work.join(&input.name));
         }
         let is_over = matches!(outcome.end, End::Exited(_));
-        let left = processes::collect(&place, capture, is_over)?;
+        let left = processes::collect(&place, capture, self.execution.backend, is_over)?;
         Ok(Run {
             files: RunFiles {
                 any_order: !left.processes.is_empty(),

@@ -8,7 +8,8 @@ use superstep_build::failure::Failure;
 use superstep_build::run::Summary;
 use superstep_report::run_summary::Check;
 use superstep_trace::{
-    Capture, CaptureWriter, Header, KernelTotals, Outcome, Process, captures_in, end_capture,
+    Backend, Capture, CaptureWriter, Header, KernelTotals, Outcome, Process, TraceError,
+    captures_in, end_capture,
 };
 
 use crate::verify;
@@ -59,7 +60,12 @@ struct Found {
 /// Sorts out what lies in the [`summaries`] of `place` and, one folder each, in `capture`. Of a single process, the summary becomes
 /// `summary.json`, and the capture lies in `capture` itself. `is_over` says that the program was not stopped: then what its processes
 /// left is all that there will be.
-pub fn collect(place: &Path, capture: Option<&Path>, is_over: bool) -> Result<Left, Failure> {
+pub fn collect(
+    place: &Path,
+    capture: Option<&Path>,
+    backend: Backend,
+    is_over: bool,
+) -> Result<Left, Failure> {
     let folder = summaries(place);
     let mut found: BTreeMap<String, Found> = BTreeMap::new();
     for entry in fs::read_dir(&folder).map_err(Failure::io("read", &folder))? {
@@ -103,17 +109,20 @@ pub fn collect(place: &Path, capture: Option<&Path>, is_over: bool) -> Result<Le
             early,
         });
     }
-    // The program itself may have launched nothing.
-    let only = match kept.pop() {
-        Some(only) => Found {
-            summary: only
-                .summary
-                .is_ok()
-                .then(|| folder.join(format!("{}.json", only.process))),
-            capture: only.capture,
-            ..Found::default()
-        },
-        None => idle.pop().unwrap_or_default(),
+    // The program itself may have launched nothing. Without even a summary, it used no CUDA, or ended early.
+    let (only, is_idle) = match kept.pop() {
+        Some(only) => {
+            let found = Found {
+                summary: only
+                    .summary
+                    .is_ok()
+                    .then(|| folder.join(format!("{}.json", only.process))),
+                capture: only.capture,
+                ..Found::default()
+            };
+            (found, false)
+        }
+        None => (idle.pop().unwrap_or_default(), true),
     };
     idle.iter().try_for_each(remove)?;
     let summary = place.join("summary.json");
@@ -128,11 +137,17 @@ pub fn collect(place: &Path, capture: Option<&Path>, is_over: bool) -> Result<Le
         moved.map_err(Failure::io("move", path))?;
     }
     fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
-    let summary = Summary::read(&summary);
-    if let (Some(capture), None, Ok(summary)) = (capture, &only.capture, &summary)
-        && is_over
-    {
-        empty_capture(capture, summary).map_err(crate::capture::failure)?;
+    let summary = match is_idle && is_over && only.summary.is_none() {
+        true => Ok(Summary::new(backend)),
+        false => Summary::read(&summary),
+    };
+    if let (Some(capture), true, Ok(summary)) = (capture, is_over, &summary) {
+        let ended = match &only.capture {
+            None => empty_capture(capture, summary),
+            Some(_) if is_idle => end_idle(capture),
+            Some(_) => Ok(()),
+        };
+        ended.map_err(crate::capture::failure)?;
     }
     Ok(Left {
         summary,
@@ -180,8 +195,16 @@ fn end(folder: &Path, summary: &Summary) -> Option<bool> {
     Some(may_end && end_capture(folder, &outcome).is_ok())
 }
 
-/// The capture of a process that used no CUDA and ended early.
-fn empty_capture(folder: &Path, summary: &Summary) -> Result<(), superstep_trace::TraceError> {
+/// Ends the capture of a process that launched nothing and ended early.
+fn end_idle(folder: &Path) -> Result<(), TraceError> {
+    match Capture::open(folder)?.outcome {
+        Some(_) => Ok(()),
+        None => end_capture(folder, &Outcome::Finished),
+    }
+}
+
+/// The capture of a process that used no CUDA.
+fn empty_capture(folder: &Path, summary: &Summary) -> Result<(), TraceError> {
     let header = Header {
         device: summary.device.clone(),
         process: summary.process,
@@ -190,7 +213,7 @@ fn empty_capture(folder: &Path, summary: &Summary) -> Result<(), superstep_trace
     CaptureWriter::create(folder, &header)?.finish(&Outcome::Finished)
 }
 
-fn captures(folder: &Path) -> Result<Vec<PathBuf>, superstep_trace::TraceError> {
+fn captures(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     match folder.is_dir() {
         true => captures_in(folder),
         false => Ok(Vec::new()),
@@ -308,7 +331,7 @@ fn add(sum: &mut Vec<KernelTotals>, kernels: &[KernelTotals]) {
 mod tests {
     use super::*;
     use superstep_trace::{
-        Backend, CaptureWriter, Event, Header, Journal, LaunchEnd, LaunchOutcome, testing,
+        CaptureWriter, Event, Header, Journal, LaunchEnd, LaunchOutcome, testing,
     };
 
     fn summary(process: Process, launches: u64, faults: &[&str]) -> Summary {
@@ -360,7 +383,7 @@ mod tests {
     }
 
     fn collected(place: &Path) -> Left {
-        collect(place, Some(&place.join("capture")), true).unwrap()
+        collect(place, Some(&place.join("capture")), Backend::Cpu, true).unwrap()
     }
 
     #[test]
@@ -380,7 +403,12 @@ mod tests {
         leave(idle.path(), 3, 0, false, &[]);
         assert_eq!(collected(idle.path()).summary.unwrap().launches, 0);
         assert!(idle.path().join("capture/events.sst").is_file());
-        assert!(collected(place().path()).summary.is_err());
+        // One that used no CUDA leaves nothing, unless it was stopped: then nobody knows.
+        let (over, stopped) = (place(), place());
+        assert_eq!(collected(over.path()).summary.unwrap().launches, 0);
+        assert!(over.path().join("capture/events.sst").is_file());
+        let left = collect(stopped.path(), None, Backend::Cpu, false);
+        assert!(left.unwrap().summary.is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! | `output-equal` | standard output and output files of the traced program with those of the untraced one |
 //! | `nvcc-build` | with `--nvcc`: what the untraced program prints and writes with what it does when nvcc builds it |
 //! | `nothing-lost`, `no-faults` | what the runtimes say about themselves |
+//! | `kernel-launches` | nothing: it says that the program launched no kernel |
 //! | `capture-complete` | the capture with its own end marks |
 //! | `inside-grid`, `inside-allocations`, `known-sites`, `launch-totals` | every access with its launch (module `scan`, and `superstep_analysis::scan`) |
 //! | `counts-equal` | thread accesses of each site in each launch with a separate counting run |
@@ -18,6 +19,8 @@
 //! | `golden` | digest and counts with those accepted earlier |
 
 mod counts;
+#[cfg(test)]
+mod counts_tests;
 mod expected;
 mod golden;
 mod in_situ;
@@ -40,11 +43,11 @@ pub use expected::expected_counts;
 pub use golden::{Golden, compare_with_golden, golden_is_whole, require_golden};
 pub use in_situ::{check_sums, in_situ_between, in_situ_equal};
 pub use output::{RunFiles, Unstable, check_manifest, no_reference, outputs_equal, read_text};
-pub use runtime::{capture_complete, check_runtime, opaque_assembly, shared_memory};
+pub use runtime::{capture_complete, check_runtime, launched, opaque_assembly, shared_memory};
 pub use scan::checks;
 pub use selection::{check_selection, selection_of};
 pub use superstep_analysis::scan::{CaptureScan, scan};
-pub use totals::{Totals, same_each_launch, totals};
+pub use totals::{Totals, same_each_launch, steady_totals, totals};
 pub use uninitialised::uninitialised;
 
 pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {

@@ -35,6 +35,18 @@ pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check>
     vec![faults, lost]
 }
 
+/// That no kernel was launched, which fails a benchmark; `None` where one was.
+pub fn launched(summary: &Summary, is_benchmark: bool) -> Option<Check> {
+    const NAME: &str = "kernel-launches";
+    const NONE: &str = "the program launched no kernel: there is nothing to trace, and only its output and exit code were checked; if it should launch some, look at its arguments and inputs, and whether the programs that it starts get its environment variables";
+    let has_launched = summary.launches > 0 || !summary.opaque.is_empty();
+    match (has_launched, is_benchmark) {
+        (true, _) => None,
+        (false, true) => Some(failed(NAME, NONE)),
+        (false, false) => Some(warned(NAME, NONE)),
+    }
+}
+
 fn and_more(rest: &[String]) -> String {
     match rest.len() {
         0 => String::new(),

@@ -14,6 +14,7 @@ pub enum Attribute {
     AlwaysInline,
     NoBuiltin,
     NoInline,
+    NoReturn,
     NoUnwind,
 }
 
@@ -23,6 +24,7 @@ impl Attribute {
             Attribute::AlwaysInline => "alwaysinline",
             Attribute::NoBuiltin => "nobuiltin",
             Attribute::NoInline => "noinline",
+            Attribute::NoReturn => "noreturn",
             Attribute::NoUnwind => "nounwind",
         });
         // SAFETY: the context is alive; attributes of these kinds have no value.
@@ -119,6 +121,13 @@ macro_rules! attributed {
                 // SAFETY: an attribute of this kind holds a type.
                 Some(unsafe { Type::new(LLVMGetTypeAttributeValue(attribute)) })
             }
+
+            /// Alignment of what parameter `index` points to, where that is promised.
+            pub fn promised_alignment_bytes(self, index: u32) -> Option<u64> {
+                let attribute = self.attribute_at(index + 1, "align")?;
+                // SAFETY: an attribute of this kind holds a number.
+                Some(unsafe { LLVMGetEnumAttributeValue(attribute) })
+            }
         }
     };
 }
@@ -145,13 +154,6 @@ attributed!(
 );
 
 impl Function<'_> {
-    /// Alignment of what parameter `index` points to, where that is promised.
-    pub fn promised_alignment_bytes(self, index: u32) -> Option<u64> {
-        let attribute = self.attribute_at(index + 1, "align")?;
-        // SAFETY: an attribute of this kind holds a number.
-        Some(unsafe { LLVMGetEnumAttributeValue(attribute) })
-    }
-
     /// Whether parameter `index` is passed by value behind a pointer.
     pub fn is_by_value(self, index: u32) -> bool {
         self.attribute_at(index + 1, "byval").is_some()
@@ -163,24 +165,9 @@ impl Function<'_> {
         promises.any(|name| self.attribute_at(index + 1, name).is_some())
     }
 
-    /// The value of a string attribute of the function itself.
-    pub fn string_attribute(self, name: &str) -> Option<String> {
-        let (bytes, length) = (name.as_ptr().cast(), name.len() as c_uint);
-        // SAFETY: alive; LLVM reads as many bytes of the name as it is told. An absent attribute is null; one that is there lends its
-        // value, which is copied.
-        unsafe {
-            let attribute = LLVMGetStringAttributeAtIndex(self.raw(), WHOLE, bytes, length);
-            let mut length = 0;
-            (!attribute.is_null()).then(|| {
-                let value = LLVMGetStringAttributeValue(attribute, &mut length);
-                super::text(value, length as usize)
-            })
-        }
-    }
-
     /// Whether denormals in single precision count as zeros.
     pub fn flushes_denormals(self) -> bool {
-        let modes = self.string_attribute("denormal-fp-math-f32");
+        let modes = self.text_attribute("denormal-fp-math-f32");
         modes.is_some_and(|modes| modes.starts_with("preserve-sign"))
     }
 

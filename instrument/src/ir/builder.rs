@@ -235,10 +235,15 @@ impl<'m> Builder<'m> {
 
     /// Inserts an instruction that stands nowhere.
     pub(super) fn insert_instruction(&self, instruction: Instruction<'m>) {
+        let name = instruction.name();
         // SAFETY: two instructions of one function; the one that is inserted has no block (asserted).
         unsafe {
             assert!(LLVMGetInstructionParent(instruction.raw()).is_null());
             LLVMInsertIntoBuilder(self.at(), instruction.raw());
+        }
+        // LLVM forgets it.
+        if !name.is_empty() {
+            instruction.set_name(&name);
         }
     }
 

@@ -27,7 +27,7 @@ impl<'m> Block<'m> {
         self.0
     }
 
-    pub(super) fn value(self) -> Value<'m> {
+    pub fn value(self) -> Value<'m> {
         // SAFETY: a block that is alive is a value, too.
         unsafe { Value::new(LLVMBasicBlockAsValue(self.0)) }
     }

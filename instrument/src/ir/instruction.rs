@@ -3,7 +3,8 @@
 use super::value::kind_of_value;
 use super::{Block, Function, Opcode, Type, Value, ValueKind};
 use llvm_sys::{
-    LLVMAtomicRMWBinOp, LLVMFastMathAllowContract, LLVMInlineAsmDialect, LLVMIntPredicate,
+    LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMFastMathAllowContract, LLVMInlineAsmDialect,
+    LLVMIntPredicate,
 };
 use llvm_sys::{core::*, debuginfo::LLVMInstructionGetDebugLoc, prelude::LLVMMetadataRef};
 
@@ -128,6 +129,14 @@ impl<'m> Instruction<'m> {
         unsafe { LLVMGetVolatile(self.raw()) != 0 }
     }
 
+    /// Whether a load or store is atomic.
+    pub fn is_atomic(self) -> bool {
+        self.expect(&[Opcode::LLVMLoad, Opcode::LLVMStore]);
+        // SAFETY: the operation was just checked.
+        let ordering = unsafe { LLVMGetOrdering(self.raw()) };
+        ordering != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
+    }
+
     /// Makes a load or store one that the compiler neither drops nor repeats.
     pub fn make_volatile(self) {
         self.expect(&[Opcode::LLVMLoad, Opcode::LLVMStore]);
@@ -141,6 +150,18 @@ impl<'m> Instruction<'m> {
         assert!(bytes.is_power_of_two());
         // SAFETY: an operation that has an alignment, and a power of two (both were just checked).
         unsafe { LLVMSetAlignment(self.raw(), bytes) }
+    }
+
+    /// What the address of a load, a store or an atomic operation is said to be a multiple of.
+    pub fn access_alignment_bytes(self) -> u32 {
+        self.expect(&[
+            Opcode::LLVMLoad,
+            Opcode::LLVMStore,
+            Opcode::LLVMAtomicRMW,
+            Opcode::LLVMAtomicCmpXchg,
+        ]);
+        // SAFETY: an operation that has an alignment, as was just checked.
+        unsafe { LLVMGetAlignment(self.raw()) }
     }
 
     /// Incoming values of a phi, and the blocks that they come from.

@@ -24,6 +24,7 @@ mod instruction;
 mod location;
 mod machine;
 mod module;
+mod sizes;
 #[cfg(test)]
 mod tests;
 mod types;

@@ -54,7 +54,7 @@ pub enum ModuleError {
 
 /// The thread's module. It lives as long as the thread.
 pub struct Module {
-    raw: LLVMModuleRef,
+    pub(super) raw: LLVMModuleRef,
     /// Functions and variables that nothing is to use any more, and what stands in their place.
     superseded: RefCell<Vec<(LLVMValueRef, LLVMValueRef)>>,
 }
@@ -332,26 +332,6 @@ impl Module {
         let (element, count) = (element.sized().raw(), raw.len() as u64);
         // SAFETY: constants of the element's type (asserted), of which LLVM copies as many as it is told.
         unsafe { Value::new(LLVMConstArray2(element, raw.as_mut_ptr(), count)) }
-    }
-
-    /// Bytes that a value of `ty` occupies when it is stored.
-    pub fn store_size_bytes(&self, ty: Type) -> u64 {
-        // SAFETY: the module's own data layout, and a type that can be in memory (asserted).
-        unsafe { LLVMStoreSizeOfType(LLVMGetModuleDataLayout(self.raw), ty.sized().raw()) }
-    }
-
-    /// Bytes that a global variable of `ty` occupies.
-    pub fn allocated_size_bytes(&self, ty: Type) -> u64 {
-        // SAFETY: the module's own data layout, and a type that can be in memory (asserted).
-        unsafe { LLVMABISizeOfType(LLVMGetModuleDataLayout(self.raw), ty.sized().raw()) }
-    }
-
-    /// Alignment of a value of `ty` in memory.
-    pub fn alignment_bytes(&self, ty: Type) -> u64 {
-        // SAFETY: the module's own data layout, and a type that can be in memory (asserted).
-        let bytes =
-            unsafe { LLVMABIAlignmentOfType(LLVMGetModuleDataLayout(self.raw), ty.sized().raw()) };
-        u64::from(bytes)
     }
 
     /// Runs a pass pipeline in LLVM's notation. `stage` says what was just done.

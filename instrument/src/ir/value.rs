@@ -96,6 +96,13 @@ impl<'m> Value<'m> {
             .then(|| unsafe { Variable::new(self.0) })
     }
 
+    /// Type of what the first index of a `getelementptr` counts.
+    pub fn gep_type(self) -> Type {
+        assert_eq!(self.opcode(), Some(Opcode::LLVMGetElementPtr));
+        // SAFETY: the operation was just checked; the type lives in the context.
+        unsafe { Type::new(LLVMGetGEPSourceElementType(self.0)) }
+    }
+
     /// The function of which this is a parameter, and which one it is.
     pub fn as_parameter(self) -> Option<(Function<'m>, u32)> {
         if self.kind() != ValueKind::LLVMArgumentValueKind {

@@ -16,6 +16,8 @@ impl CudaError {
     pub const MEMORY_ALLOCATION: CudaError = CudaError(2);
     /// The runtime could not start, or belongs to the parent process.
     pub const INITIALIZATION: CudaError = CudaError(3);
+    /// The process ends, and CUDA is gone already.
+    pub const CUDART_UNLOADING: CudaError = CudaError(4);
     /// Grid or block of a launch is out of range.
     pub const INVALID_CONFIGURATION: CudaError = CudaError(9);
     /// A pitch is too small or too large.
@@ -44,7 +46,8 @@ impl CudaError {
     pub const HOST_MEMORY_NOT_REGISTERED: CudaError = CudaError(713);
     /// `assert` failed in a kernel.
     pub const ASSERT: CudaError = CudaError(710);
-    pub const HARDWARE_STACK: CudaError = CudaError(714);
+    /// A kernel used an address that is no multiple of what the access needs.
+    pub const MISALIGNED_ADDRESS: CudaError = CudaError(716);
     /// A kernel failed in another way.
     pub const LAUNCH_FAILURE: CudaError = CudaError(719);
     /// A cooperative launch asks for more CTAs than can run together.
@@ -175,7 +178,7 @@ macro_rules! cuda_function {
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
             let body = || -> $crate::errors::CudaResult { $body };
-            $crate::errors::code_of(body())
+            $crate::errors::code_of($crate::runtime::begin_call().and_then(|()| body()))
         }
     };
 }

@@ -8,7 +8,7 @@ macro_rules! unsupported {
         #[doc = concat!("`", stringify!($name), "`: not supported, ends the program with exit code 70.")]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> ! {
-            crate::runtime::unsupported(format_args!(concat!(stringify!($name), " is not supported by the CPU backend")))
+            crate::runtime::lacks(stringify!($name))
         }
     )*};
 }
@@ -84,7 +84,6 @@ unsupported! {
     cudaGraphAddExternalSemaphoresWaitNode,
     cudaGraphAddNode,
     cudaGraphAddNode_v2,
-    cudaGraphConditionalHandleCreate,
     cudaGraphDebugDotPrint,
     cudaGraphExecChildGraphNodeSetParams,
     cudaGraphExecExternalSemaphoresSignalNodeSetParams,
@@ -127,7 +126,6 @@ unsupported! {
     cudaIpcOpenEventHandle,
     cudaIpcOpenMemHandle,
     cudaKernelSetAttributeForDevice,
-    cudaLaunchCooperativeKernelMultiDevice,
     cudaLibraryEnumerateKernels,
     cudaLibraryGetGlobal,
     cudaLibraryGetKernel,

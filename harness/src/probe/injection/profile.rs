@@ -41,6 +41,13 @@ impl<'a, 'b> Profile<'a, 'b> {
         remove(&place);
         let reference = campaign.execute(&without_error(campaign.flip, &place, None))?;
         reference.ended_well(&campaign.case)?;
+        if reference.summary.as_ref().is_ok_and(|s| s.launches == 0) {
+            bail!(
+                Run,
+                "failed to inject into {}: the program launched no kernel; give it arguments and inputs with which it does",
+                campaign.case.benchmark.name
+            );
+        }
         let mut profile = Profile {
             campaign,
             reference,

@@ -7,6 +7,7 @@ use crate::copies::copy;
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::launch::Asked;
 use crate::registry;
+use crate::runtime::unsupported;
 use crate::symbols::{copy_from_symbol, copy_to_symbol};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -280,4 +281,12 @@ cuda! {
     fn [cudaGraphMemFreeNodeGetParams](node: usize, place: *mut u64) {
         put(place, read!(node, Work::Free(address) => *address))
     }
+}
+
+/// `cudaGraphConditionalHandleCreate`, without whose handle there is no conditional node.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGraphConditionalHandleCreate() -> ! {
+    unsupported(format_args!(
+        "cudaGraphConditionalHandleCreate: Superstep does not support conditional graph nodes; let the host decide which graphs it launches"
+    ))
 }

@@ -1,0 +1,129 @@
+//! What programs are linked with in place of the driver's libraries, and get on the CPU backend, which has no driver.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use superstep_trace::Backend;
+
+use super::builder::Builder;
+use super::error::BuildError;
+use super::libraries::{Library, libraries};
+use super::stage::{Args, Subject, quote};
+
+/// A library that comes with a GPU's driver.
+pub struct Driver {
+    /// What the linker calls it.
+    pub link: &'static str,
+    /// What the loader calls it.
+    pub file: &'static str,
+    headers: &'static [&'static str],
+    /// How the names of its functions begin.
+    start: &'static str,
+    /// Whether a real one works beside the CPU backend: it does not, where it would have to know of the backend's memory.
+    works_beside: bool,
+}
+
+pub const DRIVERS: [Driver; 2] = [
+    Driver {
+        link: "cuda",
+        file: "libcuda.so.1",
+        headers: &["cuda.h", "cudaEGL.h", "cudaGL.h", "cudaVDPAU.h"],
+        start: "cu",
+        works_beside: false,
+    },
+    Driver {
+        link: "nvidia-ml",
+        file: "libnvidia-ml.so.1",
+        headers: &["nvml.h"],
+        start: "nvml",
+        works_beside: true,
+    },
+];
+
+impl Driver {
+    /// Names of its functions in the headers in `include`; empty where the toolkit has none of them.
+    fn functions(&self, include: &Path) -> BTreeSet<String> {
+        let header = |name: &&str| fs::read_to_string(include.join(name)).ok();
+        let text: String = self.headers.iter().filter_map(header).collect();
+        let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        // Names of types among them do no harm.
+        let is_function = |word: &&str| {
+            let rest = word.strip_prefix(self.start);
+            rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
+        };
+        words.filter(is_function).map(str::to_owned).collect()
+    }
+}
+
+impl Builder {
+    /// The library that stands in for that of a driver; `None` where the CUDA toolkit lacks its headers.
+    pub fn driver(&self, driver: &Driver) -> Result<Option<PathBuf>, BuildError> {
+        let functions = driver.functions(&self.tools.cuda_include);
+        if functions.is_empty() {
+            return Ok(None);
+        }
+        let entries = functions.iter().map(|name| format!("ENTRY({name})\n"));
+        let names = entries.collect::<String>();
+        let names = self.runner.text_file("names", names.as_bytes())?;
+        let source = include_bytes!("driver.c");
+        let source = self.runner.text_file("driver.c", source)?;
+        let args = Args::of(["-x", "c", "-O2", "-fPIC", "-Wall", "-Werror", "-shared"])
+            .text(format!("-Wl,-soname,{}", driver.file))
+            .input_in("-DSUPERSTEP_NAMES=\"", names, "\"")
+            .input(source)
+            .texts(["-x", "none"])
+            .input(self.front()?)
+            .text("-ldl");
+        let subject = Subject {
+            name: driver.file,
+            folder: Path::new("."),
+        };
+        let tool = &self.tools.clangxx;
+        (self.runner.file("driver", tool, subject, args, driver.file)).map(Some)
+    }
+
+    /// A linker's flags, with what stands in for the libraries of the driver: no driver need be where a program is built.
+    pub(super) fn with_drivers(&self, flags: &[String]) -> Result<Args, BuildError> {
+        flags.iter().try_fold(Args::default(), |args, flag| {
+            let named = |driver: &&Driver| *flag == format!("-l{}", driver.link);
+            let library = match DRIVERS.iter().find(named) {
+                Some(driver) => self.driver(driver)?,
+                None => None,
+            };
+            Ok(match library {
+                Some(library) => args.input(library),
+                None => args.text(flag),
+            })
+        })
+    }
+
+    /// What stands in for a library that a program needs on the CPU backend, if it is the driver's.
+    pub fn instead_of_driver(&self, library: &Library) -> Result<Option<PathBuf>, BuildError> {
+        let is_it = |driver: &&Driver| driver.file == library.file_name();
+        match DRIVERS.iter().find(is_it) {
+            Some(driver) if driver.works_beside && library.path.is_some() => Ok(None),
+            Some(driver) if self.options.backend == Backend::Cpu => self.driver(driver),
+            _ => Ok(None),
+        }
+    }
+
+    /// What a start script does first so that `executable` finds these libraries.
+    pub(super) fn find_drivers(&self, executable: &Path) -> Result<String, BuildError> {
+        if self.runner.dry_run.is_some() || self.options.backend != Backend::Cpu {
+            return Ok(String::new());
+        }
+        let mut lines = String::new();
+        for library in libraries(executable)? {
+            let Some(folder) = self.instead_of_driver(&library)? else {
+                continue;
+            };
+            let folder = folder.parent().unwrap_or(Path::new("."));
+            lines.push_str(&format!(
+                "export LD_LIBRARY_PATH={}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\n",
+                quote(&folder.to_string_lossy())
+            ));
+        }
+        Ok(lines)
+    }
+}

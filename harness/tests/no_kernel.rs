@@ -1,0 +1,109 @@
+//! Programs that launch no kernel: a run says so and passes, a benchmark fails, and what they leave can be read.
+
+mod common;
+
+use common::{DOUBLE, run, superstep, tools_are_here, write_suite};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+const SAYS: &str = "the program launched no kernel: there is nothing to trace";
+
+/// The benchmark's record of the latest run of `name`.
+fn record(folder: &Path, name: &str) -> Value {
+    let path = folder.join(format!("out/{name}/latest/run.json"));
+    let summary: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    summary["benchmarks"][0].clone()
+}
+
+/// Without device code, with device code that is not called, with CUDA that is used for something else, and ended before its handlers.
+const PROGRAMS: [(&str, &str); 4] = [
+    ("host.cpp", "int main() {}"),
+    (
+        "called.cu",
+        "__global__ void none() {}\nint main(int n, char **) { if (n > 9) none<<<1, 1>>>(); }",
+    ),
+    (
+        "memory.cu",
+        "int main() { void *p; return cudaMalloc(&p, 64); }",
+    ),
+    (
+        "early.cu",
+        "#include <unistd.h>\nint main() { void *p; _exit(cudaMalloc(&p, 64)); }",
+    ),
+];
+
+#[test]
+fn a_run_says_that_no_kernel_was_launched_and_is_readable() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run_in = |words: &[&str]| run(superstep(folder.path()).args(words));
+    for (file, program) in PROGRAMS {
+        fs::write(folder.path().join(file), program).unwrap();
+        let (code, out, err) = run_in(&["run", file, "--backend", "cpu"]);
+        assert_eq!(code, 0, "{file}: {out}\n{err}");
+        let name = file.split_once('.').unwrap().0;
+        assert!(out.contains(&format!("warning: {name}: {SAYS}")), "{out}");
+        assert_eq!(record(folder.path(), name)["launches"], 0);
+
+        let latest = format!("out/{name}/latest");
+        let capture = format!("{latest}/benchmarks/{name}/capture");
+        let (code, out, err) = run_in(&["info", &capture]);
+        assert_eq!(code, 0, "{file}: {err}");
+        assert!(out.contains("complete") && out.contains("the program launched no kernel"));
+        for words in [
+            &["report", &latest][..],
+            &["compare", &latest, &latest],
+            &["verify", &capture],
+            &["dump", &capture],
+            &["analyse", &capture, "--out", "tables"],
+            &["export", &capture, "--format", "csv"],
+            &["export", &capture, "--format", "memtrace-v1"],
+        ] {
+            let (code, _, err) = run_in(words);
+            assert_eq!(code, 0, "{file}: {words:?}: {err}");
+        }
+    }
+    for words in [
+        &["run", "host.cpp", "--in-situ", "--verify-in-situ"][..],
+        &["probe", "branches", "host.cpp"],
+    ] {
+        let (code, out, err) = run_in(&[words, &["--backend", "cpu"]].concat());
+        assert_eq!(code, 0, "{words:?}: {out}\n{err}");
+        assert!(out.contains("warning: host"), "{words:?}: {out}");
+    }
+    let (code, _, err) = run_in(&["inject", "host.cpp", "--backend", "cpu"]);
+    let names_it = err.contains("the program launched no kernel");
+    assert!(code != 0 && names_it, "{err}");
+}
+
+#[test]
+fn a_benchmark_that_launches_no_kernel_fails() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let program = "int main() {}";
+    let suite = write_suite(folder.path(), "{in-tree: true}", "{args: []}", program);
+    let words = ["suite", "./suite", "--backend", "cpu"];
+    let (code, out, err) = run(superstep(folder.path()).args(words));
+    assert_eq!(code, 1, "{out}\n{err}");
+    let failure = &record(folder.path(), "toys")["failure"];
+    assert_eq!(failure["kind"], "verification", "{failure}");
+    let message = failure["message"].as_str().unwrap();
+    assert!(message.contains(SAYS), "{message}");
+
+    // Its manifest may expect that.
+    let manifest = fs::read_to_string(at("suite/toy.yaml")).unwrap();
+    let expects = format!("{manifest}expected:\n  tiny: {{launches: 0}}\n");
+    fs::write(at("suite/toy.yaml"), &expects).unwrap();
+    let (code, out, err) = run(superstep(folder.path()).args(words));
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(!out.contains(SAYS), "{out}");
+    fs::write(suite.join("toy.cu"), DOUBLE).unwrap();
+    let (code, _, _) = run(superstep(folder.path()).args(words));
+    assert_eq!(code, 1);
+}

@@ -1,0 +1,87 @@
+//! Programs that need what Superstep or the CPU backend lacks end with an error that names it.
+
+mod common;
+
+use common::{run, superstep, tools_are_here};
+use std::fs;
+use std::path::Path;
+
+/// The exit code and the error of `superstep run` with these words, for the CPU.
+fn tried(folder: &Path, words: &[&str]) -> (i32, String) {
+    let (code, _, err) = run(superstep(folder)
+        .args(["run", "--backend", "cpu"])
+        .args(words));
+    (code, err)
+}
+
+const CONDITIONAL: &str = r#"
+__global__ void count(cudaGraphConditionalHandle handle, int *number) {
+  if (++*number == 5) cudaGraphSetConditional(handle, 0);
+}
+int main() {
+  cudaGraph_t graph;
+  cudaGraphCreate(&graph, 0);
+  cudaGraphConditionalHandle handle;
+  cudaGraphConditionalHandleCreate(&handle, graph, 1, cudaGraphCondAssignDefault);
+}
+"#;
+
+#[test]
+fn conditional_nodes_of_graphs_are_named() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (in_kernel, in_host) = (folder.path().join("a.cu"), folder.path().join("b.cu"));
+    fs::write(in_kernel, CONDITIONAL).unwrap();
+    let sets = "if (++*number == 5) cudaGraphSetConditional(handle, 0);";
+    assert!(CONDITIONAL.contains(sets));
+    fs::write(in_host, CONDITIONAL.replace(sets, "")).unwrap();
+    let lacks = "Superstep does not support conditional graph nodes; let the host decide";
+    for (file, code, says) in [
+        ("a.cu", 6, "a.cu:3: count calls cudaGraphSetConditional: "),
+        ("b.cu", 10, "cudaGraphConditionalHandleCreate: "),
+    ] {
+        let (ended, err) = tried(folder.path(), &[file]);
+        assert!(err.contains(&format!("{says}{lacks}")), "{err}");
+        assert_eq!(ended, code, "{err}");
+    }
+}
+
+/// With the driver's interface only where there is an argument.
+const DRIVER: &str = r#"
+#include <cstdio>
+#include <cuda.h>
+__global__ void fill(int *numbers) { numbers[threadIdx.x] = threadIdx.x; }
+int main(int count, char **) {
+  if (count > 1) {
+    CUdevice device;
+    if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&device, 0) != CUDA_SUCCESS) return 2;
+  }
+  int *numbers;
+  cudaMalloc(&numbers, 256);
+  fill<<<1, 64>>>(numbers);
+  std::printf("%d\n", cudaDeviceSynchronize());
+}
+"#;
+
+/// Neither is the driver's library needed to build such a program, nor, as long as it calls none of its functions, to run it.
+#[test]
+fn functions_of_the_driver_are_named_when_they_are_called() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("driver.cu"), DRIVER).unwrap();
+    let words = ["build", "--", "nvcc", "driver.cu", "-o", "app", "-lcuda"];
+    let (code, out, err) = run(superstep(folder.path()).args(words));
+    assert_eq!(code, 0, "{out}\n{err}");
+    for program in [&["driver.cu", "-l", "cuda"][..], &["app"]] {
+        let (code, err) = tried(folder.path(), program);
+        assert_eq!(code, 0, "{err}");
+        let (code, err) = tried(folder.path(), &[program, &["--", "1"]].concat());
+        assert_ne!(code, 0, "{err}");
+        let says = "cuInit is not supported by the CPU backend; run the program with --backend cuda, on a machine with a GPU";
+        assert!(err.contains(says), "{err}");
+    }
+}
