@@ -101,16 +101,17 @@ template <class T> __device__ inline T superstep_load(const void *place) {
     return texel;
 }
 
-/* The texel of an index in each dimension. */
-template <int dimensions, class T> __device__ inline T superstep_texel_at(const superstep_texture_view &view, int x, int y, int z, int layer) {
+/* Where the texel of an index in each dimension is; null for a texel of zeroes. */
+template <int dimensions>
+__device__ inline const char *superstep_texel_at(const superstep_texture_view &view, unsigned int texel_bytes, int x, int y, int z, int layer) {
     bool is_inside = superstep_address(x, (int)view.width, view.address_mode[0], view.is_normalized);
     if constexpr (dimensions >= 2) is_inside &= superstep_address(y, (int)view.height, view.address_mode[1], view.is_normalized);
     if constexpr (dimensions >= 3) is_inside &= superstep_address(z, (int)view.depth, view.address_mode[2], view.is_normalized);
-    if (!is_inside) return T{};
-    unsigned long long offset = (unsigned long long)x * sizeof(T) + layer * view.slice_bytes;
+    if (!is_inside) return nullptr;
+    unsigned long long offset = (unsigned long long)x * texel_bytes + layer * view.slice_bytes;
     if constexpr (dimensions >= 2) offset += y * view.row_bytes;
     if constexpr (dimensions >= 3) offset += z * view.slice_bytes;
-    return superstep_load<T>(static_cast<const char *>(view.data) + offset);
+    return static_cast<const char *>(view.data) + offset;
 }
 
 /* Where a read at a coordinate finds its texels. */
@@ -129,11 +130,14 @@ template <int dimensions> struct superstep_places {
     }
 };
 
-/* Reads texels of type T, and gives one or what is made of it or of several. */
-template <class R, class T, int dimensions>
-__device__ inline R superstep_read(const superstep_texture_view &view, superstep_components components, const superstep_places<dimensions> &at) {
+/* Reads texels of type T, which `load` gets from memory, and gives one or what is made of it or of several. */
+template <class R, class T, int dimensions, class Load>
+__device__ inline R superstep_read_by(const superstep_texture_view &view, superstep_components components, const superstep_places<dimensions> &at,
+                                      unsigned int texel_bytes, Load load) {
     const auto texel = [&](int up_x, int up_y, int up_z) {
-        return superstep_texel_at<dimensions, T>(view, at.x.lower + up_x, at.y.lower + up_y, at.z.lower + up_z, at.layer);
+        const char *place =
+            superstep_texel_at<dimensions>(view, texel_bytes, at.x.lower + up_x, at.y.lower + up_y, at.z.lower + up_z, at.layer);
+        return place == nullptr ? T{} : load(place);
     };
     if constexpr (__is_same(typename superstep_texel<R>::component, float)) {
         if (view.filter_mode == cudaFilterModeLinear) {
@@ -164,11 +168,20 @@ __device__ inline R superstep_read(const superstep_texture_view &view, superstep
     return superstep_converted<R>(texel(0, 0, 0), components);
 }
 
-/* Reads linear memory at an index: no addressing mode, no filter, zeroes outside. */
-template <class R, class T> __device__ inline R superstep_read(const superstep_texture_view &view, superstep_components components, int index) {
+template <class R, class T, int dimensions>
+__device__ inline R superstep_read(const superstep_texture_view &view, superstep_components components, const superstep_places<dimensions> &at) {
+    return superstep_read_by<R, T>(view, components, at, sizeof(T), superstep_load<T>);
+}
+
+/* Linear memory at an index: no addressing mode, no filter, zeroes outside. */
+template <class R, class T, class Load>
+__device__ inline R superstep_read_by(const superstep_texture_view &view, superstep_components components, int index, unsigned int texel_bytes, Load load) {
     T texel{};
-    if (index >= 0 && (unsigned)index < view.width) texel = superstep_load<T>(static_cast<const T *>(view.data) + index);
+    if (index >= 0 && (unsigned)index < view.width) texel = load(static_cast<const char *>(view.data) + (unsigned long long)index * texel_bytes);
     return superstep_converted<R>(texel, components);
+}
+template <class R, class T> __device__ inline R superstep_read(const superstep_texture_view &view, superstep_components components, int index) {
+    return superstep_read_by<R, T>(view, components, index, sizeof(T), superstep_load<T>);
 }
 
 #endif

@@ -163,35 +163,38 @@ SUPERSTEP_STORED(1, unsigned char, uchar)
 SUPERSTEP_STORED(2, unsigned short, ushort)
 #undef SUPERSTEP_STORED
 
-/* A texel as texture hardware gives it, whatever type the program reads: four numbers of 32 bits, of which those that it lacks are 0. */
-template <class Stored, class Floats, class Place>
-__device__ inline uint4 superstep_registers(const superstep_texture_object &object, const Place &place) {
-    constexpr int bits = 8 * sizeof(typename superstep_texel<Stored>::component);
-    unsigned int result[4] = {};
-    if (bits == 32 || object.components != SUPERSTEP_FLOATS) {
-        const Floats texel = superstep_read<Floats, Stored>(object.view, object.components, place);
-        for (int i = 0; i < superstep_texel<Stored>::count; i++) result[i] = __float_as_uint(reinterpret_cast<const float *>(&texel)[i]);
-    } else {
-        const Stored texel = superstep_read<Stored, Stored>(object.view, SUPERSTEP_FLOATS, place);
-        for (int i = 0; i < superstep_texel<Stored>::count; i++) {
-            const int high = (int)(superstep_component_bits(texel, i) << (32 - bits) % 32);
-            result[i] = object.is_signed ? (unsigned int)(high >> (32 - bits)) : (unsigned int)high >> (32 - bits);
-        }
+/* The components of a texel in memory, of whatever type, as numbers of 32 bits. */
+SUPERSTEP_OUT_OF_LINE uint4 superstep_components_at(const superstep_texture_object &object, const char *place) {
+    unsigned __int128 texel;
+    switch (object.component_bytes * object.channels) {
+        case 1: texel = superstep_load<unsigned char>(place); break;
+        case 2: texel = superstep_load<unsigned short>(place); break;
+        case 4: texel = superstep_load<unsigned int>(place); break;
+        case 8: texel = *reinterpret_cast<const unsigned long long *>(place); break;
+        default: texel = *reinterpret_cast<const unsigned __int128 *>(place);
     }
-    return {result[0], result[1], result[2], result[3]};
+    const int bits = 8 * object.component_bytes;
+    const unsigned int mask = 0xffffffff >> (32 - bits);
+    return {(unsigned int)texel & mask, (unsigned int)(texel >> bits) & mask, (unsigned int)(texel >> 2 * bits) & mask,
+            (unsigned int)(texel >> 3 * bits % 128) & mask};
 }
-template <class Place> SUPERSTEP_OUT_OF_LINE uint4 superstep_registers_of_object(const superstep_texture_object &object, const Place &place) {
-    switch (object.component_bytes * 8 + object.channels) {
-        case 9: return superstep_registers<unsigned char, float>(object, place);
-        case 10: return superstep_registers<uchar2, float2>(object, place);
-        case 12: return superstep_registers<uchar4, float4>(object, place);
-        case 17: return superstep_registers<unsigned short, float>(object, place);
-        case 18: return superstep_registers<ushort2, float2>(object, place);
-        case 20: return superstep_registers<ushort4, float4>(object, place);
-        case 33: return superstep_registers<unsigned int, float>(object, place);
-        case 34: return superstep_registers<uint2, float2>(object, place);
-        default: return superstep_registers<uint4, float4>(object, place);
+/* A texel as texture hardware gives it, whatever type the program reads: four numbers of 32 bits, of which those that it lacks are 0. */
+template <class Place> SUPERSTEP_OUT_OF_LINE uint4 superstep_registers(const superstep_texture_object &object, const Place &at) {
+    const auto load = [&](const char *place) { return superstep_components_at(object, place); };
+    const unsigned int texel_bytes = object.component_bytes * object.channels;
+    unsigned int result[4];
+    if (object.component_bytes == 4 || object.components != SUPERSTEP_FLOATS) {
+        const float4 texel = superstep_read_by<float4, uint4>(object.view, object.components, at, texel_bytes, load);
+        const float floats[4] = {texel.x, texel.y, texel.z, texel.w};
+        for (int i = 0; i < 4; i++) result[i] = __float_as_uint(floats[i]);
+    } else {
+        const uint4 texel = superstep_read_by<uint4, uint4>(object.view, SUPERSTEP_FLOATS, at, texel_bytes, load);
+        const unsigned int numbers[4] = {texel.x, texel.y, texel.z, texel.w};
+        const int unused_bits = 32 - 8 * object.component_bytes;
+        for (int i = 0; i < 4; i++) result[i] = object.is_signed ? (int)(numbers[i] << unused_bits) >> unused_bits : numbers[i];
     }
+    for (int i = object.channels; i < 4; i++) result[i] = 0;
+    return {result[0], result[1], result[2], result[3]};
 }
 
 template <class R, class Place> __device__ inline R superstep_read_object(const superstep_texture_object &object, const Place &place) {
@@ -207,7 +210,7 @@ template <class R, class Place> __device__ inline R superstep_read_object(const 
             return superstep_read<R, R>(object.view, SUPERSTEP_FLOATS, place);
         }
     }
-    const uint4 registers = superstep_registers_of_object(object, place);
+    const uint4 registers = superstep_registers(object, place);
     const unsigned int all[4] = {registers.x, registers.y, registers.z, registers.w};
     R result;
     for (int i = 0; i < count; i++) __builtin_memcpy(reinterpret_cast<Component *>(&result) + i, &all[i], sizeof(Component));
