@@ -22,6 +22,7 @@ mod space;
 mod specialise;
 mod units;
 
+use crate::ir::traits::*;
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand, ValueEnum};
 use std::collections::HashMap;

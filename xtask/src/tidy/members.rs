@@ -12,7 +12,7 @@ use super::Finding;
 const FOR_TESTS: &str = "superstep-toolchain";
 
 /// Libraries that only one room may see.
-const CONFINED: [(&str, &str); 1] = [("llvm-sys", "superstep-instrument")];
+const CONFINED: [(&str, &str); 1] = [("inkwell", "superstep-instrument")];
 
 const PAGE: &str = "ARCHITECTURE.md";
 const CODE_MAP: &str = "## Code map";
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(broken("superstep-analysis", &["superstep-trace", "csv"]), 0);
         assert_eq!(broken("superstep-trace", &["superstep-analysis"]), 1);
         assert_eq!(broken("superstep-harness", &["superstep-instrument"]), 1);
-        assert_eq!(broken("superstep-harness", &["llvm-sys"]), 1);
+        assert_eq!(broken("superstep-harness", &["inkwell"]), 1);
         assert_eq!(broken("superstep-other", &[]), 1);
     }
 
@@ -229,7 +229,7 @@ mod tests {
         };
         assert_eq!(broken("superstep-toolchain"), 0);
         assert_eq!(broken("superstep-harness"), 1);
-        assert_eq!(broken("llvm-sys"), 1);
+        assert_eq!(broken("inkwell"), 1);
     }
 
     #[test]
