@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
     AccessGroup, Capture, GroupBuffer, Launch, LaunchDigest, LaunchEnd, LaunchRecord, LaunchSums,
-    Proof, Recorded, Resolver, SiteId, SiteTable, TraceError,
+    Recorded, Resolver, SiteId, SiteTable, TraceError,
 };
 
 /// What one site did in one launch.
@@ -68,9 +68,9 @@ impl CaptureScan<'_> {
         self.launches.iter().any(|launch| launch.sums.is_some())
     }
 
-    /// Whether kernels have barriers of the whole grid, at which CTAs access memory as often as it happens.
-    pub fn has_grid_barriers(&self) -> bool {
-        (self.sites.iter()).any(|site| site.proof == Proof::GridBarrier)
+    /// Whether threads wait for each other with accesses to memory, of which two runs need not make as many.
+    pub fn has_waits(&self) -> bool {
+        self.sites.iter().any(|site| site.waits)
     }
 }
 
@@ -199,12 +199,10 @@ impl<'a> ChunkScan<'a> {
         let key = (name.record.number, self.number);
         let outside = self.outside(group);
         let violations = &mut self.found.violations;
-        let mut in_allocations = true;
         let counts = self.found.sites.get_mut(group.site.module() as usize);
         let count = counts.and_then(|counts| counts.get_mut(group.site.local() as usize));
         match (count, name.sites.get(group.site)) {
             (Some(count), Some(site)) => {
-                in_allocations = site.proof != Proof::GridBarrier;
                 let lanes = group.lanes() as u64;
                 count.accesses += lanes;
                 count.bytes += lanes * u64::from(group.width_bytes);
@@ -227,7 +225,7 @@ impl<'a> ChunkScan<'a> {
                 format!("{access}: CTA {cta}, thread {last_thread}, in a grid of {ctas} CTAs of {threads} threads")
             });
         }
-        if let Some(address) = outside.filter(|_| in_allocations) {
+        if let Some(address) = outside {
             // The first byte of an access may lie in front of the allocation's end.
             let last = address.saturating_add(u64::from(group.width_bytes).max(1) - 1);
             let kind = match name.record.allocations.is_behind(last) {

@@ -224,7 +224,6 @@ fn sites(capture: &Capture) -> impl Iterator<Item = SiteRow> {
         proof: match site.proof {
             Proof::Proven => "proven",
             Proof::Tested => "tested",
-            Proof::GridBarrier => "grid_barrier",
         },
     })
 }

@@ -233,3 +233,46 @@ fn launches_of_host_threads_are_found_whatever_their_order() {
         }
     }
 }
+
+/// Each of 128 threads stores two words, loads one, and adds to one.
+const GRID_SYNC: &str = r#"
+#include <cooperative_groups.h>
+#include <cstdio>
+__global__ void turn(int *a, int *b, int *sum, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  a[i] = i;
+  cooperative_groups::this_grid().sync();
+  b[i] = a[(i + 32) % n];
+  atomicAdd(sum, 1);
+}
+int main() {
+  int n = 128, *a, *b, *sum, host;
+  cudaMalloc(&a, 512), cudaMalloc(&b, 512), cudaMalloc(&sum, 4), cudaMemset(sum, 0, 4);
+  void *arguments[] = {&a, &b, &sum, &n};
+  cudaLaunchCooperativeKernel((void *)turn, dim3(4), dim3(32), arguments, 0, nullptr);
+  cudaMemcpy(&host, sum, 4, cudaMemcpyDeviceToHost);
+  printf("%d\n", host);
+}
+"#;
+
+#[test]
+fn the_barrier_of_a_grid_counts_neither_in_a_trace_nor_in_situ() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("sync.cu"), GRID_SYNC).unwrap();
+    for options in [&["--in-situ", "--verify-in-situ"][..], &[]] {
+        let command = ["run", "sync.cu", "--backend", "cpu"];
+        let (code, out, err) = run(superstep(folder.path()).args(command).args(options));
+        assert_eq!(code, 0, "{out}\n{err}");
+        let all = benchmarks(&folder.path().join("out/sync/latest"));
+        let of = |name: &str, key: &str| all[0][name][key].as_u64().unwrap();
+        let threads = ["loads", "stores", "atomics"].map(|key| of("threads", key));
+        assert_eq!(threads, [128, 256, 128]);
+        let bytes = ["loaded", "stored", "atomic"].map(|key| of("bytes", key));
+        assert_eq!(bytes, [512, 1024, 512]);
+        let stored = of("communication", "stored_bytes");
+        assert_eq!(stored, bytes[1] + bytes[2], "stores and atomics");
+    }
+}

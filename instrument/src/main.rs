@@ -10,6 +10,7 @@ mod cpu;
 mod defined;
 mod explain;
 mod globals;
+mod graph;
 mod ir;
 mod matrix;
 mod operation;
@@ -21,6 +22,7 @@ mod sites;
 mod space;
 mod specialise;
 mod units;
+mod waits;
 
 use crate::ir::traits::*;
 use anyhow::{Context as _, Result};

@@ -4,6 +4,7 @@ use crate::ir::{Function, Instruction, Module, Opcode::*, Value, traits::*};
 use crate::operation::memory_operations;
 use crate::reach::reach;
 use crate::space::{Analysis, Fact, Space};
+use crate::waits;
 use anyhow::{Result, bail};
 use superstep_trace::{KernelInfo, Proof, Site, SiteId, display_name};
 
@@ -32,7 +33,7 @@ pub struct SiteOptions {
     pub allow_opaque_assembly: bool,
 }
 
-/// Every operation that touches global memory or may do so, in block layout order (the order that the CPU backend's
+/// Every operation that touches global memory or may do so, but for the barrier of a cooperative kernel's grid, in block layout order (the order that the CPU backend's
 /// reconvergence model relies on).
 pub fn find<'m>(
     module: &'m Module,
@@ -40,6 +41,7 @@ pub fn find<'m>(
     options: SiteOptions,
 ) -> Result<(Vec<TracedOperation<'m>>, Vec<Site>)> {
     let (mut operations, mut sites) = (Vec::new(), Vec::new());
+    let waiting = waits::find(module, analysis);
     for function in module.defined_functions() {
         let name = function.name();
         for instruction in function.instructions() {
@@ -48,7 +50,8 @@ pub fn find<'m>(
                 let proof = match operation.fact(analysis) {
                     Fact::Is(Space::Global) => Proof::Proven,
                     Fact::Is(_) => continue,
-                    _ if is_grid_barrier(operation.pointer) => Proof::GridBarrier,
+                    // The driver's own words, which lie in none of the program's allocations.
+                    _ if is_grid_barrier(operation.pointer) => continue,
                     Fact::Unknown | Fact::Mixed => Proof::Tested,
                 };
                 let tested = proof == Proof::Tested;
@@ -82,6 +85,7 @@ pub fn find<'m>(
                     op: operation.op,
                     width_bytes: operation.width.known_bytes(),
                     proof,
+                    waits: waiting.contains(&instruction),
                 });
             }
         }

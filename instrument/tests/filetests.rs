@@ -153,9 +153,10 @@ fn programs_are_instrumented_at_the_expected_sites() {
         for (index, site) in table.sites.iter().enumerate() {
             assert_eq!(site.id.0, 2 << 16 | index as u32, "site numbers are dense");
             let proof = format!("{:?}", site.proof).to_lowercase();
+            let waits = if site.waits { " waits" } else { "" };
             writeln!(
                 found,
-                "{} {} {} {proof}",
+                "{} {} {} {proof}{waits}",
                 site.function, site.op, site.width_bytes
             )
             .unwrap();

@@ -2,15 +2,14 @@
 //!
 //! Each thread access is hashed to two 64-bit words from (stream, launch, CTA, thread, site, operation, allocation key, offset,
 //! width); the digest is the two sums, modulo 2^64. Addresses count as allocation and offset, so that the digests of two runs and of two backends
-//! are equal when the program does the same. An address outside every allocation counts as itself. The barrier of a grid
-//! is left out: how often CTAs look whether the others are there depends on when these come.
+//! are equal when the program does the same. An address outside every allocation counts as itself. Sites at which threads wait
+//! are left out ([`Site::is_steady`](crate::Site::is_steady)).
 //! `docs/trace-format.md` gives the formula.
 
 use crate::allocations::DEVICE_HEAP;
 use crate::error::Result;
 use crate::{
-    AccessGroup, AllocationKey, Capture, Launch, LaunchRecord, Proof, Resolver, SiteTable,
-    WARP_LANES,
+    AccessGroup, AllocationKey, Capture, Launch, LaunchRecord, Resolver, SiteTable, WARP_LANES,
 };
 use std::ops::AddAssign;
 use xxhash_rust::xxh3::xxh3_64;
@@ -69,7 +68,7 @@ impl<'a> Hasher<'a> {
 
     pub fn add(&mut self, group: &AccessGroup) {
         let site = self.sites.get(group.site);
-        if site.is_some_and(|site| site.proof == Proof::GridBarrier) {
+        if site.is_some_and(|site| !site.is_steady()) {
             self.digest.thread_accesses += group.lanes() as u64;
             return;
         }

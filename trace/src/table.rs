@@ -38,8 +38,6 @@ pub enum Proof {
     Proven,
     /// The program tests each address while it runs.
     Tested,
-    /// It is the barrier of a cooperative kernel's grid, whose words the driver sets aside: they lie in none of the program's allocations.
-    GridBarrier,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +57,16 @@ pub struct Site {
     pub width_bytes: u32,
     /// How it is known to access global memory.
     pub proof: Proof,
+    /// Whether it executes as often as threads happen to wait for each other: no two runs need to agree.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
+}
+
+impl Site {
+    /// Whether it executes as often in each run.
+    pub fn is_steady(&self) -> bool {
+        !self.waits
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

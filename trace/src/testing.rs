@@ -21,6 +21,7 @@ pub fn site(local: u16, op: Op) -> Site {
         op,
         width_bytes: 4,
         proof: Proof::Proven,
+        waits: false,
     }
 }
 

@@ -14,7 +14,7 @@ use superstep_harness::{Order, capture_failure, in_situ_equal};
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
     Capture, Chooser, GroupBuffer, LaunchDigest, LaunchId, LaunchOutcome, LaunchRecord, LaunchSums,
-    Op, Outcome, Proof, Recorded, Same, Selection, SiteId, SiteTable, StreamId, TraceError,
+    Op, Outcome, Recorded, Same, Selection, Site, SiteId, SiteTable, StreamId, TraceError,
 };
 
 type Sites = Vec<(SiteId, SiteCount)>;
@@ -221,7 +221,7 @@ impl Reference {
 
     /// Whether each run of the program adds up to the same.
     fn has_one_result(&self) -> bool {
-        self.same == Same::Digests && !has_barriers(self.capture.sites())
+        self.same == Same::Digests && !has_waits(self.capture.sites())
     }
 
     /// What is wrong with a launch, of which everything is there if it `is_whole`.
@@ -263,13 +263,9 @@ impl Reference {
         }
         if let Some(sums) = found.sums {
             let expected = tallies(&expected.sites, sites);
-            return (!has_barriers(sites)).then(|| sums_differ(sums, expected, is_whole))?;
+            return (!has_waits(sites)).then(|| sums_differ(sums, expected, is_whole))?;
         }
-        let steady = |site: SiteId| {
-            sites
-                .get(site)
-                .is_none_or(|it| it.proof != Proof::GridBarrier)
-        };
+        let steady = |site: SiteId| sites.get(site).is_none_or(Site::is_steady);
         let counts = |sites: &Sites| -> BTreeMap<SiteId, SiteCount> {
             (sites.iter().copied())
                 .filter(|(site, _)| steady(*site))
@@ -304,8 +300,8 @@ fn key(record: &LaunchRecord) -> (StreamId, LaunchId) {
 }
 
 /// How often CTAs look whether the others are there depends on when these come, and sums do not tell.
-fn has_barriers(sites: &SiteTable) -> bool {
-    sites.iter().any(|site| site.proof == Proof::GridBarrier)
+fn has_waits(sites: &SiteTable) -> bool {
+    sites.iter().any(|site| site.waits)
 }
 
 fn communication(capture: &Capture) -> Result<Analysis, AnalysisError> {

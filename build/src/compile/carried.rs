@@ -14,6 +14,7 @@ use super::error::BuildError;
 use super::hash::KeyHasher;
 use super::linked;
 use super::record::{self, Head, Record, SECTION};
+use super::registration;
 use super::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, Subject};
 use super::unit::{DeviceIr, Module, Unit, own_flags, unit_name};
 use super::{Program, depfile};
@@ -74,9 +75,20 @@ impl Builder {
         } else {
             args = args
                 .texts(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"])
-                .input(self.image(&carried.record)?);
+                .input(self.image(&carried.record)?)
+                .and(self.header("first.h", registration::FIRST_ENTRY)?);
         }
         self.host_object(&carried.unit, args)
+    }
+
+    /// The same object, but for when it registers its device code.
+    fn registering_first(&self, object: &Path) -> Result<PathBuf, BuildError> {
+        if self.runner.dry_run.is_some() {
+            return Ok(object.to_owned());
+        }
+        let mut bytes = fs::read(object).map_err(BuildError::io("read", object))?;
+        registration::register_first(&mut bytes);
+        self.runner.text_file(OBJECT, &bytes)
     }
 
     /// The objects of a program's own files, which carry its device code, for the link.
@@ -85,7 +97,8 @@ impl Builder {
         program: &Program,
         carried: &[Carried<'_>],
     ) -> Result<Vec<PathBuf>, BuildError> {
-        let hosts = carried.par_iter().map(|carried| self.carrying(carried));
+        let hosts = carried.par_iter();
+        let hosts = hosts.map(|carried| self.registering_first(&self.carrying(carried)?));
         let mut objects: Vec<PathBuf> = hosts.collect::<Result<_, _>>()?;
         if carried.iter().any(|carried| carried.unit.linked) {
             let records = carried.iter().map(|carried| &carried.record);
@@ -124,7 +137,7 @@ impl Builder {
         dependencies.retain(|path| seen.insert(path.clone()));
         Ok(CarryingObject {
             messages: beside(&object, MESSAGES),
-            object,
+            object: self.registering_first(&object)?,
             dependencies,
         })
     }

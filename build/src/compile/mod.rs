@@ -10,7 +10,7 @@
 //! One device IR serves both backends and all probes: it is compiled once, for the lowest architecture asked for, so that a
 //! site has the same number everywhere. Parts: [`hash`] and [`cache`] keep steps, `stage` runs one command, `unit` knows the
 //! stages of a translation unit and of a piece of device code, `gpu` those that only a GPU needs, `registers` what keeps
-//! probed kernels launchable, `compatibility` what old code needs, `sources` how it is recognised, `constants` the problem sizes
+//! probed kernels launchable, `registration` when device code is registered, `compatibility` what old code needs, `sources` how it is recognised, `constants` the problem sizes
 //! that sources fix, `linked` when device code is compiled separately, `support` Superstep's own device code. `carried` makes
 //! objects that carry device code, `record` is the form in which they do, `link` makes an executable of them, `loaded` what that
 //! loads; [`Builder`] has the order. `explain` asks stage 2 for its reasons and measures what it costs, [`libraries`] finds the
@@ -40,6 +40,7 @@ mod ptxas;
 mod record;
 mod reference;
 mod registers;
+mod registration;
 mod sources;
 mod stage;
 mod support;

@@ -142,6 +142,7 @@ fn survey(path: &Path) -> Result<ModuleTable> {
                         op,
                         width_bytes,
                         proof: Proof::Proven,
+                        waits: false,
                     });
                 }
             }

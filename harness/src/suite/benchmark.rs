@@ -117,7 +117,7 @@ impl One<'_> {
         let name = &self.case.benchmark.name;
         let capture = capture::open(capture_folder)?;
         self.record.capture_bytes = Some(capture.stored_bytes().map_err(capture::failure)?);
-        let totals = {
+        let (totals, same) = {
             let _step = self.step("verification", Some(&capture));
             self.verify_capture(&capture, runs, place)?
         };
@@ -129,7 +129,7 @@ impl One<'_> {
                 native: &runs.native,
                 traced: &runs.traced,
                 digest: self.record.digest.clone().unwrap_or_default(),
-                same: self.comparable(),
+                same,
                 totals: &totals,
             };
             let (checks, repeats) = repeat::run(self.suite, self.case, self.executables, &first)?;
@@ -241,20 +241,23 @@ impl One<'_> {
         run.ended_well(self.case)
     }
 
-    /// What two runs of the program have in common that a run in situ can tell.
-    fn comparable(&self) -> Same {
+    /// What two runs of the program have in common that this one can tell.
+    fn comparable(&self, scan: &CaptureScan) -> Same {
         match self.record.in_situ {
+            // Nobody knows which of the sums threads made that wait for others.
+            true if scan.has_waits() => self.record.same().min(Same::Launches),
             true => self.record.same().min(Same::Counts),
             false => self.record.same(),
         }
     }
 
+    /// Returns what other runs are compared by.
     fn verify_capture(
         &mut self,
         capture: &Capture,
         runs: &Runs,
         place: &Path,
-    ) -> Result<Totals, Failure> {
+    ) -> Result<(Totals, Same), Failure> {
         let sites = capture.sites();
         for kernel in &mut self.record.kernel_times {
             kernel.name = sites.display_name(&kernel.name).to_owned();
@@ -266,10 +269,10 @@ impl One<'_> {
         let totals = verify::totals(&scan);
         match self.check_selection(capture, &scan)? {
             true => self.add_checks([verify::golden_is_whole()]),
-            false => self.compare_with_known(&scan, &totals)?,
+            false => self.compare_with_known(&scan)?,
         }
         self.fill_totals(&scan, &totals);
-        Ok(totals)
+        Ok((verify::steady_totals(&scan), self.comparable(&scan)))
     }
 
     /// Holds a capture against itself.
@@ -312,16 +315,13 @@ impl One<'_> {
     }
 
     /// Holds a whole trace against what is known beforehand.
-    pub(super) fn compare_with_known(
-        &mut self,
-        scan: &CaptureScan,
-        totals: &Totals,
-    ) -> Result<(), Failure> {
+    pub(super) fn compare_with_known(&mut self, scan: &CaptureScan) -> Result<(), Failure> {
+        let totals = verify::steady_totals(scan);
         let size = &self.suite.progress.summary.size;
         if let Some(expected) = self.case.benchmark.expected.get(size) {
-            self.add_checks(verify::expected_counts(expected, totals, scan));
+            self.add_checks(verify::expected_counts(expected, &totals, scan));
         }
-        self.compare_with_golden(scan, totals)
+        self.compare_with_golden(scan, &totals)
     }
 
     fn compare_with_golden(&mut self, scan: &CaptureScan, totals: &Totals) -> Result<(), Failure> {
@@ -330,11 +330,7 @@ impl One<'_> {
             return Ok(());
         };
         let build = (suite.identity.llvm.as_str(), suite.identity.gpu_arch);
-        // Nobody knows which of the sums a barrier of the grid made.
-        let same = match self.record.in_situ && scan.has_grid_barriers() {
-            true => self.comparable().min(Same::Launches),
-            false => self.comparable(),
-        };
+        let same = self.comparable(scan);
         let now = Golden::new(scan, totals, build, &self.record.inputs, same);
         let summary = &suite.progress.summary;
         let path = golden_file(folder, name, &summary.size, summary.backend);

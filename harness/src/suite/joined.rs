@@ -99,7 +99,7 @@ impl<'a> One<'a> {
         whole.fill(&mut self.record);
         match self.record.selection.is_some() {
             true => self.add_checks([verify::golden_is_whole()]),
-            false => self.compare_with_known(&all, &whole.totals)?,
+            false => self.compare_with_known(&all)?,
         }
         if options.running.require_golden {
             self.add_checks(verify::require_golden(&self.record.verification));

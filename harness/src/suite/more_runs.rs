@@ -6,7 +6,7 @@ use std::path::Path;
 
 use superstep_analysis::Analysis;
 use superstep_report::run_summary::{Check, Same};
-use superstep_trace::{Capture, LaunchCounts, Proof};
+use superstep_trace::{Capture, LaunchCounts};
 
 use super::analyse;
 use super::benchmark::{One, Runs};
@@ -18,6 +18,8 @@ use superstep_build::failure::Failure;
 
 /// Runs that are made to see whether a program differs from itself, where a traced run differs.
 const MORE_RUNS: u32 = 3;
+/// How to fix a difference that is the program's own, and that further runs did not show.
+const HINT: &str = "; for a program whose threads divide work differently in each run, `deterministic` in its manifest (or --nondeterministic) says what is compared";
 
 impl Run {
     /// What a counting run counted, in all its processes.
@@ -85,13 +87,18 @@ impl One<'_> {
         let mut number = 0;
         loop {
             number += 1;
-            let check = unsteady.counts_equal(scan, first.as_deref(), same);
-            let Some(first) = first
-                .as_deref()
-                .filter(|_| !check.ok && number <= MORE_RUNS)
-            else {
+            let mut check = unsteady.counts_equal(scan, first.as_deref(), same);
+            let Some(first) = first.as_deref().filter(|_| !check.ok) else {
                 return Ok(check);
             };
+            if number > MORE_RUNS {
+                if unsteady.is_empty() {
+                    let agree = format!("; {MORE_RUNS} more counting runs counted the same");
+                    check.detail.push_str(&agree);
+                }
+                check.detail.push_str(HINT);
+                return Ok(check);
+            }
             let again = self.again(Kind::Counted, &self.executables.counted, number, place)?;
             unsteady.add(first, again.counts().as_deref().unwrap_or_default());
         }
@@ -112,8 +119,8 @@ impl One<'_> {
                 self.record.name
             );
         };
-        let waits_for_grid = (capture.sites().iter()).any(|site| site.proof == Proof::GridBarrier);
-        let is_steady = self.record.same() == Same::Digests && !waits_for_grid;
+        let has_waits = capture.sites().iter().any(|site| site.waits);
+        let is_steady = self.record.same() == Same::Digests && !has_waits;
         let (mut results, traced) = self.record_and_analyse(program, &runs.native, place)?;
         let (sites, order) = (capture.sites(), runs.order());
         let equal = is_steady.then(|| verify::in_situ_equal(added_up, &traced, sites, order));

@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use superstep_report::run_summary::{Check, Same};
-use superstep_trace::{LaunchId, Op, Proof, Site, SiteId, StreamId};
+use superstep_trace::{LaunchId, Op, Site, SiteId, StreamId};
 
 use super::{failed, passed, warned};
 use superstep_analysis::scan::{CaptureScan, LaunchScan, launch_name, site_name};
 use superstep_build::run::{LaunchCounts, Summary};
 
 const NAME: &str = "counts-equal";
+pub(super) const WITHOUT_WAITS: &str =
+    "operations that execute as often as threads wait for each other are left out";
 
 /// Whether a launch has the same number in the same stream in each run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,9 +54,9 @@ impl fmt::Display for Order {
 pub struct Unsteady {
     order: Order,
     /// Mangled names of kernels with a launch in which a site executed more often in one of the runs.
-    kernels: BTreeSet<String>,
+    pub(super) kernels: BTreeSet<String>,
     /// One run has launches that the other has not.
-    launches: bool,
+    pub(super) launches: bool,
 }
 
 impl Unsteady {
@@ -64,6 +66,11 @@ impl Unsteady {
             order,
             ..Self::default()
         }
+    }
+
+    /// Whether the runs that were added are alike.
+    pub fn is_empty(&self) -> bool {
+        self.kernels.is_empty() && !self.launches
     }
 
     pub fn add(&mut self, first: &[LaunchCounts], second: &[LaunchCounts]) {
@@ -130,7 +137,7 @@ impl Unsteady {
             Err(difference) => return failed(NAME, difference),
         };
         let (traced, counted) = (scan.launches.len(), counts.len());
-        if self.launches || !self.kernels.is_empty() {
+        if !self.is_empty() {
             let names = self
                 .kernels
                 .iter()
@@ -156,6 +163,10 @@ impl Unsteady {
                 "{compared} thread accesses in the launches that both runs have, {traced} traced, {counted} counted"
             ),
         };
+        if scan.has_waits() && same >= Same::Counts {
+            detail.push_str("; ");
+            detail.push_str(WITHOUT_WAITS);
+        }
         if order != Order::Fixed {
             detail.push_str(&format!("; {order}"));
         }
@@ -190,12 +201,14 @@ impl Comparison<'_> {
         match launch.sums {
             Some(sums) => {
                 let sums = [&sums.loads, &sums.stores, &sums.atomics];
-                (0..).zip(sums.map(|tally| tally.threads)).collect()
+                let sums = (0..).zip(sums.map(|tally| tally.threads));
+                let waits = self.waiting_kinds(&launch.launch.kernel);
+                sums.filter(|(kind, _)| !waits.contains(kind)).collect()
             }
             None => {
                 let sites = launch.sites.iter();
-                let steady =
-                    sites.filter(|(site, _)| self.scan.sites.get(*site).is_none_or(is_steady));
+                let steady = sites
+                    .filter(|(site, _)| self.scan.sites.get(*site).is_none_or(Site::is_steady));
                 steady
                     .map(|(site, count)| (site.0, count.accesses))
                     .collect()
@@ -209,16 +222,22 @@ impl Comparison<'_> {
         }
         let is_in_situ = self.scan.is_in_situ();
         let mut counts = Counts::new();
+        let waits = self.waiting_kinds(&launch.kernel);
         if is_in_situ {
-            counts.extend((0..).zip([0; 3]));
+            counts.extend(
+                (0..3)
+                    .filter(|kind| !waits.contains(kind))
+                    .map(|kind| (kind, 0)),
+            );
         }
         for &(number, accesses) in &launch.sites {
             let site = self.scan.sites.get(SiteId(number));
-            if !site.is_none_or(is_steady) {
+            if !site.is_none_or(Site::is_steady) {
                 continue;
             }
             let key = match (is_in_situ, site) {
                 (false, _) => number,
+                (true, Some(site)) if waits.contains(&kind_of(site.op)) => continue,
                 (true, Some(site)) => kind_of(site.op),
                 (true, None) => {
                     let site = SiteId(number);
@@ -228,6 +247,18 @@ impl Comparison<'_> {
             *counts.entry(key).or_default() += accesses;
         }
         Ok(counts)
+    }
+
+    /// In situ: the kinds of which threads of a kernel make as many accesses as they wait, in it or in a function that it may call.
+    fn waiting_kinds(&self, kernel: &str) -> BTreeSet<u32> {
+        let sites = self.scan.sites;
+        let may_be_there =
+            |it: &&Site| it.function == kernel || sites.kernel(&it.function).is_none();
+        let waits = sites.iter().filter(|it| it.waits && self.scan.is_in_situ());
+        waits
+            .filter(may_be_there)
+            .map(|it| kind_of(it.op))
+            .collect()
     }
 
     /// How many thread accesses agree, launch by launch as they are numbered, or the first difference.
@@ -323,168 +354,5 @@ fn kind_of(op: Op) -> u32 {
         Op::Load => 0,
         Op::Store => 1,
         _ => 2,
-    }
-}
-
-/// Whether a site executes as often in each run. How often CTAs look whether the others are there depends on when these come.
-fn is_steady(site: &Site) -> bool {
-    site.proof != Proof::GridBarrier
-}
-
-#[cfg(test)]
-mod tests {
-    use superstep_trace::testing::{self, CaptureBuilder};
-
-    use super::super::tests::{Fault, capture, counted};
-    use super::*;
-    use superstep_analysis::scan::scan;
-
-    fn counts_equal(scan: &CaptureScan, counts: Option<&[LaunchCounts]>, same: Same) -> Check {
-        Unsteady::default().counts_equal(scan, counts, same)
-    }
-
-    #[test]
-    fn the_counting_run_decides() {
-        let folder = tempfile::tempdir().unwrap();
-        let capture = capture(folder.path(), Fault::default());
-        let scan = scan(&capture).unwrap();
-        let check = counts_equal(&scan, Some(&counted(64)), Same::Digests);
-        assert!(
-            check.ok && check.detail == "132 thread accesses in 2 launches",
-            "{check:?}"
-        );
-        let check = counts_equal(&scan, Some(&counted(65)), Same::Digests);
-        let expected = "launch 1 of stream 0 (kernel), site 0 (load at toy.cu:10): 64 thread accesses traced, 65 counted";
-        assert!(!check.ok && check.detail == expected, "{check:?}");
-        assert!(
-            counts_equal(&scan, Some(&counted(65)), Same::Launches).ok,
-            "accesses that vary are not compared"
-        );
-        assert!(
-            !counts_equal(&scan, Some(&counted(64)[..1]), Same::Digests).ok,
-            "a launch is missing"
-        );
-        assert!(
-            !counts_equal(&scan, None, Same::Digests).ok,
-            "no counts at all"
-        );
-    }
-
-    #[test]
-    fn the_barrier_of_the_grid_is_asked_as_often_as_it_happens() {
-        let folder = tempfile::tempdir().unwrap();
-        let fault = Fault {
-            site: 1,
-            ..Fault::default()
-        };
-        let capture = capture(folder.path(), fault);
-        let scan = scan(&capture).unwrap();
-        let mut counts = counted(64);
-        counts[1].sites = vec![(0, 64), (2, 5)];
-        let check = counts_equal(&scan, Some(&counts), Same::Digests);
-        assert!(check.ok, "{check:?}");
-    }
-
-    #[test]
-    fn what_differs_between_counting_runs_is_not_compared_and_all_else_is() {
-        let folder = tempfile::tempdir().unwrap();
-        let capture = capture(folder.path(), Fault::default());
-        let scan = scan(&capture).unwrap();
-        let compare = |unsteady: &Unsteady, counts: &[LaunchCounts]| {
-            unsteady.counts_equal(&scan, Some(counts), Same::Digests)
-        };
-        let mut unsteady = Unsteady::default();
-        unsteady.add(&counted(65), &counted(65));
-        assert!(
-            !compare(&unsteady, &counted(65)).ok,
-            "two equal runs excuse nothing"
-        );
-        unsteady.add(&counted(65), &counted(66));
-        let check = compare(&unsteady, &counted(65));
-        assert!(
-            check.ok && check.warning && check.detail.contains("without kernel,"),
-            "{check:?}"
-        );
-        assert!(
-            !compare(&unsteady, &counted(64)[..1]).ok,
-            "a launch is missing"
-        );
-        let mut unsteady = Unsteady::default();
-        unsteady.add(&counted(64), &counted(64)[..1]);
-        let check = compare(&unsteady, &counted(64)[..1]);
-        assert!(
-            check.ok
-                && check
-                    .detail
-                    .contains("66 thread accesses, without the launches,"),
-            "{check:?}"
-        );
-        assert!(
-            !compare(&unsteady, &counted(65)).ok,
-            "the launches that both have are the same"
-        );
-    }
-
-    #[test]
-    fn launches_of_several_threads_are_compared_in_any_order() {
-        let folder = tempfile::tempdir().unwrap();
-        let site = testing::site(0, Op::Load);
-        let module = testing::module("toy.cu", vec![site], &[("k", "kernel"), ("m", "other")]);
-        let mut capture = CaptureBuilder::new(folder.path(), &module);
-        // Two streams, the first lane of the first launch, then two, and so on.
-        for (stream, kernel, lanes) in [(1, "k", 1), (2, "k", 2), (1, "m", 3), (2, "m", 4)] {
-            let launch = superstep_trace::Launch {
-                stream: StreamId(stream),
-                ..testing::launch(kernel, 1, 32)
-            };
-            let addresses: Vec<u64> = (0..lanes).map(|lane| 0x1000 + 4 * lane).collect();
-            capture.launch(launch, &[[testing::group(0, 0, addresses)]]);
-        }
-        let capture = capture.finish();
-        let scan = scan(&capture).unwrap();
-        let counts = |of: [(u32, &str, u64); 4]| -> Vec<LaunchCounts> {
-            let mut next = HashMap::new();
-            let count = |(stream, kernel, accesses): (u32, &str, u64)| {
-                let number = next.entry(stream).or_insert(0);
-                *number += 1;
-                LaunchCounts {
-                    stream,
-                    launch: *number - 1,
-                    kernel: kernel.into(),
-                    sites: vec![(0, accesses)],
-                }
-            };
-            of.map(count).into()
-        };
-        let swapped = counts([(1, "k", 2), (2, "k", 1), (1, "m", 4), (2, "m", 3)]);
-        let mixed = counts([(1, "m", 3), (1, "k", 1), (2, "k", 2), (2, "m", 4)]);
-        let wrong = counts([(1, "k", 2), (2, "k", 1), (1, "m", 4), (2, "m", 4)]);
-        let check = |order, counts: &[LaunchCounts]| {
-            Unsteady::new(order).counts_equal(&scan, Some(counts), Same::Digests)
-        };
-        for counts in [&swapped, &mixed] {
-            assert!(!check(Order::Fixed, counts).ok);
-            let check = check(Order::Threads(2), counts);
-            assert!(
-                check.ok && check.detail.contains("2 host threads"),
-                "{check:?}"
-            );
-        }
-        let check = check(Order::Threads(2), &wrong);
-        assert!(!check.ok && check.detail.contains("(other)"), "{check:?}");
-        let mut unsteady = Unsteady::new(Order::Threads(2));
-        unsteady.add(&swapped, &mixed);
-        assert!(unsteady.kernels.is_empty() && !unsteady.launches);
-        unsteady.add(&swapped, &wrong);
-        assert!(unsteady.kernels.contains("m") && unsteady.kernels.len() == 1);
-        assert!(!unsteady.launches);
-    }
-
-    #[test]
-    fn a_program_without_kernels_needs_no_counts() {
-        let folder = tempfile::tempdir().unwrap();
-        let module = testing::module("toy.cu", Vec::new(), &[]);
-        let capture = CaptureBuilder::new(folder.path(), &module).finish();
-        assert!(counts_equal(&scan(&capture).unwrap(), None, Same::Digests).ok);
     }
 }

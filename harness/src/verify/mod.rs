@@ -19,6 +19,8 @@
 //! | `golden` | digest and counts with those accepted earlier |
 
 mod counts;
+#[cfg(test)]
+mod counts_tests;
 mod expected;
 mod golden;
 mod in_situ;
@@ -45,7 +47,7 @@ pub use runtime::{capture_complete, check_runtime, launched, opaque_assembly, sh
 pub use scan::checks;
 pub use selection::{check_selection, selection_of};
 pub use superstep_analysis::scan::{CaptureScan, scan};
-pub use totals::{Totals, same_each_launch, totals};
+pub use totals::{Totals, same_each_launch, steady_totals, totals};
 pub use uninitialised::uninitialised;
 
 pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use superstep_report::run_summary::{Check, NotCompared, Same};
 use superstep_trace::testing::{self, CaptureBuilder};
-use superstep_trace::{AccessGroup, AllocationKind, Capture, LaunchOutcome, Op, Proof, Site};
+use superstep_trace::{AccessGroup, AllocationKind, Capture, LaunchOutcome, Op, Site};
 
 use super::*;
 use superstep_build::manifest::Expected;
@@ -33,14 +33,7 @@ pub(super) fn capture(folder: &Path, fault: Fault) -> Capture {
         file: "toy.cu".into(),
         ..testing::site(local, op)
     };
-    let sites = vec![
-        site(0, Op::Load),
-        site(1, Op::Store),
-        Site {
-            proof: Proof::GridBarrier,
-            ..site(2, Op::Load)
-        },
-    ];
+    let sites = vec![site(0, Op::Load), site(1, Op::Store)];
     let module = testing::module("toy.cu", sites, &[("k", "kernel")]);
     let mut capture = CaptureBuilder::new(folder, &module);
     let kind = match fault.on_device {
@@ -151,17 +144,6 @@ fn what_lies_behind_a_device_allocation_is_a_warning() {
         "{warned:?}"
     );
     assert_eq!(failing(fault(2 << 20))[0].0, "inside-allocations");
-}
-
-#[test]
-fn the_barrier_of_the_grid_lies_in_no_allocation() {
-    let stray = |site| Fault {
-        site,
-        store_address: 0x8000,
-        ..Fault::default()
-    };
-    assert_eq!(failing(stray(0))[0].0, "inside-allocations");
-    assert_eq!(failing(stray(1)), []);
 }
 
 #[test]

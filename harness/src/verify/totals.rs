@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use superstep_report::run_summary::{ByteCounts, KernelSummary, ThreadCounts};
-use superstep_trace::{Op, Proof};
+use superstep_trace::{Op, Site};
 
 use superstep_analysis::scan::{CaptureScan, SiteCount};
 
@@ -56,8 +56,17 @@ fn add_bytes(sum: &mut ByteCounts, more: &ByteCounts) {
     sum.atomic += more.atomic;
 }
 
-/// Sums up a scan. An atomic is counted as atomic, neither as load nor as store; the barrier of a grid is left out.
+/// Sums up a scan. An atomic is counted as atomic, neither as load nor as store.
 pub fn totals(scan: &CaptureScan) -> Totals {
+    totals_of(scan, |_| true)
+}
+
+/// The same of sites that execute as often in each run: what runs are compared by.
+pub fn steady_totals(scan: &CaptureScan) -> Totals {
+    totals_of(scan, Site::is_steady)
+}
+
+fn totals_of(scan: &CaptureScan, is_counted: fn(&Site) -> bool) -> Totals {
     let sites = scan.sites;
     let mut totals = Totals::default();
     let mut numbers: HashMap<&str, usize> = HashMap::new();
@@ -88,9 +97,7 @@ pub fn totals(scan: &CaptureScan) -> Totals {
             }
         }
         for (id, count) in &launch.sites {
-            // How often CTAs look whether the others are there depends on when these come.
-            let steady = sites.get(*id).filter(|s| s.proof != Proof::GridBarrier);
-            if let Some(site) = steady {
+            if let Some(site) = sites.get(*id).filter(|site| is_counted(site)) {
                 add(summary, site.op, *count);
             }
         }

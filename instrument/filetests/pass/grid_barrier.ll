@@ -1,4 +1,4 @@
-; A cooperative kernel's barrier: its address is made from registers that the driver sets, and is neither tested nor in an allocation. An
+; A cooperative kernel's barrier: its address is made from registers that the driver sets, and lies in no allocation: it is no site. An
 ; address that only half comes from there is one like any other.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
@@ -19,7 +19,5 @@ define ptx_kernel void @k(ptr %g, i64 %n) {
   store i32 %old, ptr %g
   ret void
 }
-; expect: k atomic_add 4 gridbarrier
-; expect: k load 4 gridbarrier
 ; expect: k store 4 tested
 ; expect: k store 4 proven

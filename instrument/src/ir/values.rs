@@ -5,6 +5,7 @@ use super::{
     Block, Call, Function, Instruction, Location, Opcode, Type, Value, ValueKind, Variable,
     context, ext,
 };
+use inkwell::AtomicOrdering;
 use inkwell::module::Linkage;
 use inkwell::values::{
     AnyValue, BasicValue, BasicValueEnum, BasicValueUse, FastMathFlags, MetadataValue, PhiValue,
@@ -294,6 +295,12 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
     /// Whether a load or store is volatile.
     fn is_volatile(&self) -> bool {
         self.instruction().get_volatile() == Ok(true)
+    }
+
+    /// Whether a load or store is atomic.
+    fn is_atomic(&self) -> bool {
+        let ordering = self.instruction().get_atomic_ordering();
+        ordering.is_ok_and(|ordering| ordering != AtomicOrdering::NotAtomic)
     }
 
     /// Makes a load or store one that the compiler neither drops nor repeats.

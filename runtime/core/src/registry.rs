@@ -101,6 +101,7 @@ mod tests {
             op: Op::Load,
             width_bytes: 4,
             proof: Proof::Proven,
+            waits: false,
         };
         let kernel = KernelInfo {
             name: format!("_Z{name}"),

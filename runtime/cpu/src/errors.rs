@@ -16,6 +16,8 @@ impl CudaError {
     pub const MEMORY_ALLOCATION: CudaError = CudaError(2);
     /// The runtime could not start, or belongs to the parent process.
     pub const INITIALIZATION: CudaError = CudaError(3);
+    /// The process ends, and CUDA is gone already.
+    pub const CUDART_UNLOADING: CudaError = CudaError(4);
     /// Grid or block of a launch is out of range.
     pub const INVALID_CONFIGURATION: CudaError = CudaError(9);
     /// A pitch is too small or too large.
@@ -175,7 +177,7 @@ macro_rules! cuda_function {
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
             let body = || -> $crate::errors::CudaResult { $body };
-            $crate::errors::code_of(body())
+            $crate::errors::code_of($crate::runtime::begin_call().and_then(|()| body()))
         }
     };
 }

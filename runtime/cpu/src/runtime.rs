@@ -1,7 +1,12 @@
 //! The runtime as a whole: its session, its end, and how it says that something is not supported.
 
+<<<<<<< HEAD
 use std::ffi::{CStr, c_char};
+=======
+use crate::errors::{CudaError, CudaResult};
+>>>>>>> verify
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use superstep_runtime_core::Session;
 use superstep_trace::{Backend, DeviceInfo};
 
@@ -34,6 +39,7 @@ extern "C" fn at_exit() {
     session().finish_at_exit();
 }
 
+<<<<<<< HEAD
 /// Stops the program because it calls `function`, which this backend lacks and a GPU has.
 pub fn lacks(function: &str) -> ! {
     unsupported(format_args!(
@@ -49,6 +55,27 @@ pub fn lacks(function: &str) -> ! {
 pub unsafe extern "C" fn __superstep_no_driver(function: *const c_char) -> ! {
     // SAFETY: the caller's promise.
     lacks(&unsafe { CStr::from_ptr(function) }.to_string_lossy())
+=======
+/// Whether CUDA is gone, since the process ends.
+static IS_UNLOADED: AtomicBool = AtomicBool::new(false);
+
+/// What each call of CUDA begins with. As on a GPU, the first one arranges for CUDA to be unloaded when the process ends: objects and
+/// handlers that were there before that are destroyed and called later, and find it gone.
+pub fn begin_call() -> CudaResult {
+    static FIRST: Once = Once::new();
+    FIRST.call_once(|| {
+        // SAFETY: `unload` is a plain function of this library, which is never unloaded before the process ends.
+        unsafe { libc::atexit(unload) };
+    });
+    match IS_UNLOADED.load(Ordering::Acquire) {
+        true => Err(CudaError::CUDART_UNLOADING),
+        false => Ok(()),
+    }
+}
+
+extern "C" fn unload() {
+    IS_UNLOADED.store(true, Ordering::Release);
+>>>>>>> verify
 }
 
 /// Stops the program because it needs `what`.

@@ -20,6 +20,8 @@ pub const SUCCESS: Error = 0;
 pub const MEMORY_ALLOCATION: Error = 2;
 /// `cudaErrorInitializationError`: what CUDA answers in a fork of a process that has used it.
 pub const INITIALIZATION_ERROR: Error = 3;
+/// `cudaErrorCudartUnloading`: what CUDA answers when the process ends and CUDA's own exit handler has run.
+pub const CUDART_UNLOADING: Error = 4;
 /// `cudaErrorSharedObjectSymbolNotFound`: what a call answers when libcudart lacks the function.
 pub const SYMBOL_NOT_FOUND: Error = 302;
 /// `cudaErrorInvalidDeviceFunction`.

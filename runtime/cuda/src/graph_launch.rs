@@ -139,7 +139,8 @@ pub fn launch(
     }
     let runtime = runtime();
     let nodes = runtime.graphs.of_instance(instance);
-    if nodes.is_empty() && !runtime.in_situ.has_plan(instance) {
+    let is_ours = !nodes.is_empty() || runtime.in_situ.has_plan(instance);
+    if !is_ours || runtime.is_unloaded() {
         return real();
     }
     let real_stream = real_stream(stream, per_thread);

@@ -64,6 +64,10 @@ impl Call<'_> {
         else {
             return (self.launch)(self.arguments);
         };
+        // The runtime says so to the program, and nothing runs: there is no launch to record.
+        if runtime.is_unloaded() {
+            return self.refused(kernel.as_deref());
+        }
         let Some(kernel) = kernel else {
             return self.opaque(None);
         };
@@ -76,13 +80,8 @@ impl Call<'_> {
         if !is_configuration(grid, block)
             || self.form == Form::Cooperative && !may_be_resident(grid, block)
         {
-            // The runtime says so to the program, and nothing ran: no launch to record.
-            return match kernel.probe {
-                Some(Probe::None) | None => (self.launch)(self.arguments),
-                Some(_) => {
-                    self.launch_with(&kernel, 0, selection::launch_bits(Recorded::OutOfScope))
-                }
-            };
+            // As above.
+            return self.refused(Some(&kernel));
         }
         let launched = if runtime.graphs.is_capturing() {
             // Nothing that we ask for besides must spoil the capture.
@@ -100,6 +99,16 @@ impl Call<'_> {
         runtime.hook_exit();
         missing::notice(&kernel.name, error);
         error
+    }
+
+    /// A launch that the runtime does not take.
+    fn refused(&self, kernel: Option<&Kernel>) -> Error {
+        match kernel.filter(|kernel| !matches!(kernel.probe, Some(Probe::None) | None)) {
+            Some(kernel) => {
+                self.launch_with(kernel, 0, selection::launch_bits(Recorded::OutOfScope))
+            }
+            None => (self.launch)(self.arguments),
+        }
     }
 
     /// A launch that is not captured, and what its kernel launches.

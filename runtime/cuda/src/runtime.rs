@@ -112,6 +112,14 @@ impl Runtime {
         self.ended.load(Ordering::Acquire)
     }
 
+    /// Whether CUDA is gone, as it is for objects and handlers that were there before its first call: its own exit handler runs after ours.
+    pub fn is_unloaded(&self) -> bool {
+        let (mut free, mut total) = (0, 0);
+        self.has_ended()
+            // SAFETY: both pointers lead to numbers.
+            && unsafe { real::memory_info(&mut free, &mut total) } == ffi::CUDART_UNLOADING
+    }
+
     /// Arranges for the end of the run, or ends it again. To be called when the CUDA context exists: handlers run last first, and ours
     /// needs a living context.
     pub fn hook_exit(&self) {

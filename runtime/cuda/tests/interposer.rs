@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Program, compile, library, sources};
-use superstep_trace::{Allocation, AllocationKind, Gap, Journal, LaunchCounts, Step, Summary};
+use superstep_trace::{Allocation, AllocationKind, Gap, Journal, Step, Summary};
 
 /// Accesses of a launch with so many rounds: 8 CTAs, 2 sites, 32 lanes.
 const fn accesses_of(rounds: u64) -> u64 {
@@ -216,33 +216,6 @@ fn whatever_way_the_program_ends_its_accesses_are_there() {
             .iter()
             .any(|fault| fault.contains("the program ended before the kernel did"))
     );
-}
-
-/// Three handlers launch: one before the library's own, two behind it and behind the module's own handler.
-#[test]
-fn launches_after_main_are_captured() {
-    for probe in ["trace", "count"] {
-        let run = Program::build(probe).run("late");
-        assert!(run.status.success(), "{}", run.stderr);
-        assert_eq!(run.stdout, "0 0\n0 0\n0 0\n");
-        let (capture, summary) = (&run.capture, run.summary());
-        assert!(summary.faults.is_empty(), "{:?}", summary.faults);
-        assert_eq!((summary.launches, summary.opaque[0].launches), (13, 13));
-        assert!(run.endings().iter().all(|ending| ending.3.is_none()));
-        let allocations = capture.allocations().iter();
-        assert_eq!(allocations.filter(|one| one.bytes == 1024).count(), 4);
-        if let Some(counts) = &summary.counts {
-            let is_late = |launch: &&LaunchCounts| launch.stream == 0 && launch.launch > 4;
-            let late = counts.iter().filter(is_late);
-            let sites: Vec<_> = late.map(|launch| launch.sites.clone()).collect();
-            assert_eq!(sites, vec![vec![(0, 512), (1, 512)]; 3]);
-        } else {
-            assert!(capture.complete, "{:?}", capture.problems);
-            assert!(capture.problems.is_empty(), "{:?}", capture.problems);
-            let all: u64 = (0..5).map(|number| accesses_of(100 * number)).sum();
-            assert_eq!(run.accesses(0), all + 3 * accesses_of(2));
-        }
-    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
-// Launches after main: by a thread's and the main thread's thread_local variables, a handler of atexit, and a global variable that was there
-// before the first call of CUDA. Each adds to what the ones before it left, so the sums show that all of them ran, and in which order.
+// Launches after main: by a thread's and the main thread's thread_local variables, a handler of atexit, and a static variable. Each adds to
+// what the ones before it left, so the sums show that all of them ran, and in which order. To a handler and a global variable that were
+// there before the first call of CUDA, CUDA is gone.
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -15,7 +16,7 @@ static void show(const char *name) {
     int got[kThreads] = {}, sum = 0;
     const cudaError_t error = cudaMemcpy(got, numbers, sizeof got, cudaMemcpyDeviceToHost);
     for (int number : got) sum += number;
-    printf("%s: %d, %s\n", name, sum, cudaGetErrorName(error));
+    printf("%s: %d, %s, %s\n", name, sum, cudaGetErrorName(error), cudaGetErrorName(cudaGetLastError()));
 }
 
 static void launch(const char *name, int value) {
@@ -29,10 +30,9 @@ struct Late {
     ~Late() {
         if (value == 0) return;
         launch(name, value);
-        if (value != 9) return;
+        if (value != 5) return;
         cudaGraphLaunch(instance, nullptr);
         show("graph");
-        printf("free: %s\n", cudaGetErrorName(cudaFree(numbers)));
     }
 };
 
@@ -40,6 +40,7 @@ static Late global{"global", 9};
 static thread_local Late of_thread{"thread_local", 0};
 
 int main() {
+    atexit([] { launch("early", 6); });
     cudaMalloc(&numbers, kThreads * sizeof *numbers);
     cudaMemset(numbers, 0, kThreads * sizeof *numbers);
     launch("main", 1);
@@ -54,6 +55,7 @@ int main() {
 
     std::thread([] { of_thread.value = 2; }).join();
     of_thread.value = 3;
+    static Late in_main{"static", 5};
     atexit([] { launch("atexit", 4); });
     return 0;
 }

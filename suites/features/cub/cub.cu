@@ -90,6 +90,20 @@ int main(int argc, char **argv) {
     even.resize(n);
     expect("select", chosen.host(), even);
 
+    // Groups of three with the same key, of which the first stays.
+    std::vector<unsigned> keys(n), first_keys(n), first_values(n);
+    for (int i = 0; i < n; ++i) keys[i] = i / 3;
+    for (int i = 0; i < n; i += 3) first_keys[i / 3] = i / 3, first_values[i / 3] = values[i];
+    const Array<unsigned> keys_in(keys);
+    Array<unsigned> keys_out(n), values_out(n), unique_count(1);
+    run([&](void *temporary, size_t &bytes) {
+        return cub::DeviceSelect::UniqueByKey(temporary, bytes, keys_in.data, in.data, keys_out.data, values_out.data,
+                                              unique_count.data, n);
+    });
+    expect("number of unique keys", unique_count.host(), {(unsigned)(n + 2) / 3});
+    expect("unique keys", keys_out.host(), first_keys);
+    expect("values of unique keys", values_out.host(), first_values);
+
     const int bins = 64;
     Array<int> histogram(bins);
     run([&](void *temporary, size_t &bytes) {

@@ -93,6 +93,7 @@ fn survey(path: &Path, module: &mut ModuleTable, sites: &mut Sites) -> Result<Ve
                         op: record.op,
                         width_bytes: record.width_bytes,
                         proof: Proof::Proven,
+                        waits: false,
                     });
                     entry.insert(id);
                 }

@@ -119,6 +119,7 @@ static struct stream *get(void *stream) {
 
 /* The graph that a stream is captured into, and its last node. */
 static void *into, *captured, *last;
+int cudaDeviceSynchronize(void);
 static int is_captured(void *stream) { return captured && stream == into; }
 int cudaGraphCreate(void **, unsigned), cudaGraphAddMemsetNode(void **, void *, void **, size_t, const void *);
 int cudaGraphAddMemcpyNode1D(void **, void *, void **, size_t, void *, const void *, size_t, int);
@@ -184,7 +185,14 @@ static void *take(size_t bytes) {
   const int number = is_one ? __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) : MOST_SMALL;
   return number < MOST_SMALL ? small[number] : calloc(1, bytes);
 }
+/* As CUDA does, the first call arranges for all later ones to fail when its exit handler has run. */
+static void unload(void) { cudaDeviceSynchronize(), sticky = 4; }
+static void unload_at_exit(void) {
+  if (getenv("FAKE_UNLOADS")) atexit(unload);
+}
 int cudaMalloc(void **pointer, size_t bytes) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, unload_at_exit);
   if (bytes > most("FAKE_MOST_BYTES") || used + bytes > most("FAKE_ALL_BYTES")) return 2;
   if (sticky) return sticky;
   if (!(*pointer = take(bytes))) return 2;
@@ -198,7 +206,7 @@ int cudaFree(void *pointer) {
 }
 int cudaMemGetInfo(size_t *unused, size_t *all) {
   *all = getenv("FAKE_ALL_BYTES") ? most("FAKE_ALL_BYTES") : 8ull << 30;
-  return *unused = *all - used, 0;
+  return *unused = *all - used, sticky == 4 ? sticky : 0;
 }
 struct ipc { size_t offset; char rest[56]; };
 int cudaIpcGetMemHandle(struct ipc *handle, void *pointer) { return handle->offset = 1024, 0; }

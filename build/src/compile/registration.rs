@@ -1,0 +1,71 @@
+//! When a unit registers its device code: before its own global objects are made, whose constructors may launch kernels.
+//!
+//! nvcc gives its registration to the host compiler as a constructor function, which g++ runs before the unit's initialisers. Clang puts
+//! its own behind them. So a header makes an entry in front of all others that does nothing, and changes places with Clang's.
+
+use object::elf::{FileHeader64, Rela64, SHT_SYMTAB, STT_SECTION, SymbolSection};
+use object::read::elf::{FileHeader, Rela, SectionHeader, Sym};
+use object::{Endianness, SymbolIndex, read};
+
+/// For the start of a unit: an entry that does nothing.
+pub(super) const FIRST_ENTRY: &str = "__asm__(\".pushsection .text\\nsuperstep_first: ret\\n.popsection\\n\
+     .pushsection .init_array,\\\"aw\\\",@init_array\\n.p2align 3\\n.quad superstep_first\\n.popsection\");\n";
+
+/// Where Clang registers a unit's kernels and variables.
+const CLANGS: &[u8] = b"__cuda_module_ctor";
+
+/// Has the first entry of an object and Clang's change places; not in a file that is no such object, nor in one that registers nothing.
+pub(super) fn register_first(object: &mut [u8]) {
+    if let Ok(Some([one, other])) = places(object) {
+        for byte in 0..WHAT_BYTES {
+            object.swap(one + byte, other + byte);
+        }
+    }
+}
+
+/// What an entry of a table of relocations says of its target, behind the entry's own place.
+const WHAT_BYTES: usize = size_of::<Rela64<Endianness>>() - size_of::<u64>();
+
+/// Where the targets of the two entries are in the file.
+fn places(object: &[u8]) -> read::Result<Option<[usize; 2]>> {
+    let header = FileHeader64::<Endianness>::parse(object)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, object)?;
+    let symbols = sections.symbols(endian, object, SHT_SYMTAB)?;
+    let mut named = symbols.iter();
+    let Some(clangs) = named.find(|symbol| symbol.name(endian, symbols.strings()) == Ok(CLANGS))
+    else {
+        return Ok(None);
+    };
+    let clangs = (clangs.st_shndx(endian), clangs.st_value(endian));
+    for section in sections.iter() {
+        let Some((entries, _)) = section.rela(endian, object)? else {
+            continue;
+        };
+        let of = sections.section(section.info_link(endian))?;
+        if sections.section_name(endian, of)? != b".init_array" {
+            continue;
+        }
+        let target = |entry: &Rela64<Endianness>| -> read::Result<(SymbolSection, u64)> {
+            let symbol = symbols.symbol(entry.symbol(endian, false).unwrap_or(SymbolIndex(0)))?;
+            let value = match symbol.st_type() {
+                STT_SECTION => 0,
+                _ => symbol.st_value(endian),
+            };
+            let address = value.wrapping_add_signed(entry.r_addend(endian));
+            Ok((symbol.st_shndx(endian), address))
+        };
+        let targets: Vec<_> = entries.iter().map(target).collect::<read::Result<_>>()?;
+        let first = entries.iter().position(|entry| entry.r_offset(endian) == 0);
+        let own = targets.iter().position(|target| *target == clangs);
+        if let (Some(first), Some(own)) = (first, own) {
+            let table = section.sh_offset(endian) as usize;
+            let place = |index| {
+                let entry = table + index * size_of::<Rela64<Endianness>>();
+                entry + size_of::<u64>()
+            };
+            return Ok(Some([place(first), place(own)]));
+        }
+    }
+    Ok(None)
+}

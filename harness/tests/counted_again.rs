@@ -1,0 +1,85 @@
+//! A traced run that the counting run disagrees with: whether the program differs from itself, more counting runs show.
+
+mod common;
+
+use common::{run, superstep, tools_are_here};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// Each of 32 threads loads as many words as a file says for this run: the untraced one, the traced one, and each of those that count.
+const PROGRAM: &str = r#"
+#include <cstdio>
+__global__ void work(int *data, int words) {
+  int sum = 0;
+  for (int i = 0; i < words; ++i)
+    sum += data[i];
+  data[32 + threadIdx.x] = sum;
+}
+int main() {
+  FILE *file = fopen(RUNS, "r+");
+  char words = fgetc(file);
+  fseek(file, 0, SEEK_SET);
+  char rest[16] = {};
+  fread(rest, 1, 15, file);
+  rewind(file);
+  fputs(rest + 1, file);
+  fputs(" ", file);
+  fclose(file);
+  int *data;
+  cudaMalloc(&data, 256);
+  cudaMemset(data, 0, 256);
+  work<<<1, 32>>>(data, words - '0');
+  cudaDeviceSynchronize();
+}
+"#;
+
+/// The exit code of a program whose runs load these words, what it printed, and its check `counts-equal`.
+fn runs(folder: &Path, words: &str) -> (i32, String, Value) {
+    let file = folder.join("runs");
+    fs::write(&file, words).unwrap();
+    fs::write(folder.join("work.cu"), PROGRAM).unwrap();
+    let define = format!("-DRUNS=\"{}\"", file.display());
+    let command = ["run", "work.cu", "--backend", "cpu", &define];
+    let (code, out, err) = run(superstep(folder).args(command));
+    let text = fs::read_to_string(folder.join("out/work/latest/run.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    let checks = summary["benchmarks"][0]["verification"].as_array().unwrap();
+    let check = checks.iter().find(|check| check["check"] == "counts-equal");
+    (code, format!("{out}\n{err}"), check.unwrap().clone())
+}
+
+#[test]
+fn counting_runs_that_differ_from_each_other_are_the_programs_own_doing() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // The first two counting runs agree, and the third does not.
+    let (code, printed, check) = runs(folder.path(), "22113");
+    assert_eq!(code, 0, "{printed}");
+    let detail = check["detail"].as_str().unwrap();
+    assert!(
+        check["warning"] == true && detail.contains("without work,"),
+        "{detail}"
+    );
+}
+
+#[test]
+fn a_difference_from_all_counting_runs_names_the_place_and_what_to_do() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (code, printed, check) = runs(folder.path(), "221111");
+    assert_eq!(code, 7, "{printed}");
+    let detail = check["detail"].as_str().unwrap();
+    let place = "launch 0 of stream 0 (work), site ";
+    assert!(detail.starts_with(place), "{detail}");
+    let counts = "(load at work.cu:6): 64 thread accesses traced, 32 counted; 3 more counting runs counted the same; ";
+    assert!(detail.contains(counts), "{detail}");
+    assert!(
+        detail.contains("`deterministic`") && printed.contains(counts),
+        "{printed}"
+    );
+}

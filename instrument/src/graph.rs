@@ -1,0 +1,167 @@
+//! Control flow of a function: which block is always passed on the way to which, loops, and what a branch decides.
+
+use crate::ir::{Block, Function, traits::*};
+use crate::reach::reach;
+use std::collections::{HashMap, HashSet};
+
+/// The blocks of a function by number, with an end behind all that it can end in.
+pub struct Flow<'m> {
+    pub blocks: Vec<Block<'m>>,
+    numbers: HashMap<Block<'m>, usize>,
+    successors: Vec<Vec<usize>>,
+    predecessors: Vec<Vec<usize>>,
+}
+
+/// A loop that is entered in one place.
+pub struct Loop {
+    /// The block in which it is entered.
+    pub head: usize,
+    pub blocks: HashSet<usize>,
+}
+
+impl<'m> Flow<'m> {
+    pub fn of(function: Function<'m>) -> Self {
+        let blocks = function.get_basic_blocks();
+        let numbers: HashMap<_, _> = blocks.iter().copied().zip(0..).collect();
+        let end = blocks.len();
+        let mut successors: Vec<Vec<usize>> = (blocks.iter())
+            .map(|block| match block.successors() {
+                none if none.is_empty() => vec![end],
+                ways => ways.iter().map(|way| numbers[way]).collect(),
+            })
+            .collect();
+        successors.push(Vec::new());
+        let mut predecessors = vec![Vec::new(); successors.len()];
+        for (from, ways) in successors.iter().enumerate() {
+            for &to in ways {
+                predecessors[to].push(from);
+            }
+        }
+        Flow {
+            blocks,
+            numbers,
+            successors,
+            predecessors,
+        }
+    }
+
+    pub fn number(&self, block: Block<'m>) -> usize {
+        self.numbers[&block]
+    }
+
+    /// The natural loops; those with the same first block are one.
+    pub fn loops(&self) -> Vec<Loop> {
+        let dominators = dominators(&self.successors, &self.predecessors, 0);
+        let mut loops: HashMap<usize, HashSet<usize>> = HashMap::new();
+        for (from, ways) in self.successors.iter().enumerate() {
+            for &head in ways.iter().filter(|&&to| is_above(&dominators, to, from)) {
+                let body = reach([from], |at| match at == head {
+                    true => Vec::new(),
+                    false => self.predecessors[at].clone(),
+                });
+                let all = loops.entry(head).or_default();
+                all.extend(body);
+                all.insert(head);
+            }
+        }
+        let loops = loops.into_iter();
+        loops.map(|(head, blocks)| Loop { head, blocks }).collect()
+    }
+
+    /// The blocks of a loop from which it can be left.
+    pub fn exits(&self, of: &Loop) -> Vec<usize> {
+        let is_outside = |to: &usize| !of.blocks.contains(to);
+        let leaves = |at: &&usize| self.successors[**at].iter().any(is_outside);
+        of.blocks.iter().filter(leaves).copied().collect()
+    }
+
+    /// The blocks of which the branches at the end of these decide whether they execute, or how often; directly or through others.
+    pub fn decided_by(&self, branches: impl IntoIterator<Item = usize>) -> HashSet<usize> {
+        let end = self.successors.len() - 1;
+        let behind = dominators(&self.predecessors, &self.successors, end);
+        let directly = |branch: usize| {
+            let mut decided = HashSet::new();
+            if self.successors[branch].len() > 1 {
+                for &way in &self.successors[branch] {
+                    // All that follows on this way, up to what follows the branch in any case.
+                    let mut at = Some(way);
+                    while let Some(one) = at.filter(|one| Some(*one) != behind[branch]) {
+                        decided.insert(one);
+                        at = behind[one].filter(|next| *next != one);
+                    }
+                }
+            }
+            decided
+        };
+        let all = reach(branches, directly);
+        all.into_iter().flat_map(directly).collect()
+    }
+}
+
+/// Whether block `above` is passed on each way to `below`.
+fn is_above(dominators: &[Option<usize>], above: usize, below: usize) -> bool {
+    let mut at = below;
+    loop {
+        match dominators[at] {
+            _ if at == above => return true,
+            Some(next) if next != at => at = next,
+            _ => return false,
+        }
+    }
+}
+
+/// The last block that is passed on each way from `root` to each other block; `root` itself for `root`, `None` for what cannot be
+/// reached (Cooper, Harvey and Kennedy).
+fn dominators(
+    successors: &[Vec<usize>],
+    predecessors: &[Vec<usize>],
+    root: usize,
+) -> Vec<Option<usize>> {
+    let order = postorder(successors, root);
+    let mut place = vec![usize::MAX; successors.len()];
+    for (at, &block) in order.iter().enumerate() {
+        place[block] = at;
+    }
+    let mut found: Vec<Option<usize>> = vec![None; successors.len()];
+    found[root] = Some(root);
+    let mut has_changed = true;
+    while has_changed {
+        has_changed = false;
+        for &block in order.iter().rev().filter(|&&block| block != root) {
+            let known = predecessors[block]
+                .iter()
+                .filter(|&&from| found[from].is_some());
+            let common = known.copied().reduce(|mut one, mut other| {
+                while one != other {
+                    while place[one] < place[other] {
+                        one = found[one].unwrap_or(root);
+                    }
+                    while place[other] < place[one] {
+                        other = found[other].unwrap_or(root);
+                    }
+                }
+                one
+            });
+            has_changed |= found[block] != common;
+            found[block] = common;
+        }
+    }
+    found
+}
+
+fn postorder(successors: &[Vec<usize>], root: usize) -> Vec<usize> {
+    let (mut order, mut seen) = (Vec::new(), HashSet::from([root]));
+    let mut open = vec![(root, 0)];
+    while let Some((block, way)) = open.pop() {
+        match successors[block].get(way) {
+            Some(&next) => {
+                open.push((block, way + 1));
+                if seen.insert(next) {
+                    open.push((next, 0));
+                }
+            }
+            None => order.push(block),
+        }
+    }
+    order
+}

@@ -1,0 +1,352 @@
+//! Operations that execute as often as threads happen to wait for each other.
+//!
+//! A loop waits when it does nothing but look at memory until another thread has written there: what it reads may change while it runs (the
+//! load is volatile, atomic or inline PTX, or always of the same address), and decides when the loop ends. A loop that counts up to
+//! what it reads ends by itself, and does not wait. How often it looks depends on
+//! when the other thread comes; and what it finds in the end may, too: the look-back of a scan goes on from tile to tile until it
+//! finds a sum that is complete. So operations count as waiting
+//!
+//! - in a loop that waits: all of it, as it does nothing else, loops around it included that end on what it finds and do no other work;
+//! - of a lock, in any loop that ends on it (`atomicCAS`, `atomicExch`);
+//! - anywhere: loads that execute or not according to what such a loop has found. Stores and atomic operations there are the program's
+//!   work, which it does once, whoever does it, and are held against the counting run like all others.
+
+use crate::graph::{Flow, Loop};
+use crate::ir::{Block, Call, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};
+use crate::operation::{MemoryOperation, memory_operations};
+use crate::reach::reach;
+use crate::space::{Analysis, Fact, Space};
+use std::collections::HashSet;
+use superstep_trace::Op;
+
+/// What is known of the functions of a module.
+struct Waits<'m, 'a> {
+    module: &'m Module,
+    analysis: &'a Analysis<'m>,
+    /// They return what they looked at, without waiting for it.
+    looks: HashSet<Function<'m>>,
+    /// They return what they have waited for.
+    waits: HashSet<Function<'m>>,
+    found: HashSet<Instruction<'m>>,
+}
+
+/// The instructions of a module whose accesses to memory count as waiting.
+pub fn find<'m>(module: &'m Module, analysis: &Analysis<'m>) -> HashSet<Instruction<'m>> {
+    let mut all = Waits {
+        module,
+        analysis,
+        looks: HashSet::new(),
+        waits: HashSet::new(),
+        found: HashSet::new(),
+    };
+    let functions = module.defined_functions();
+    // What a function returns matters to its callers, which may come before it.
+    loop {
+        let before = (all.looks.len(), all.waits.len(), all.found.len());
+        functions.iter().for_each(|function| all.look_at(*function));
+        if before == (all.looks.len(), all.waits.len(), all.found.len()) {
+            return all.found;
+        }
+    }
+}
+
+impl<'m> Waits<'m, '_> {
+    fn look_at(&mut self, function: Function<'m>) {
+        let looks: Vec<Instruction> = (function.instructions().into_iter())
+            .filter(|instruction| self.is_look(*instruction))
+            .collect();
+        if looks.is_empty() {
+            return;
+        }
+        let flow = Flow::of(function);
+        let read: HashSet<Value> = looks.iter().map(|look| look.value()).collect();
+        let loops: Vec<_> = (flow.loops().into_iter())
+            .map(|one| (carried(&flow, &one, &read), one))
+            .collect();
+        let mut waited: HashSet<Value> = HashSet::new();
+        for look in looks {
+            let block = flow.number(look.parent_block());
+            let mut around = (loops.iter())
+                .filter(|(_, one)| one.blocks.contains(&block))
+                .peekable();
+            if self.is_call_of(look, &self.waits) {
+                waited.insert(look.value());
+            }
+            let may_change = self.may_change(look);
+            if around.peek().is_none() && (function.is_kernel() || !may_change) {
+                continue;
+            }
+            let known = follow([look.value()]);
+            if may_change && returns(function, &known) {
+                self.looks.insert(function);
+            }
+            for (carried, one) in around {
+                if !may_change && !is_same_place(look, &flow, one) {
+                    continue;
+                }
+                let known = decisive(look.value(), carried);
+                let decides = |exit: &usize| branches_on(&flow, *exit, &known);
+                if !flow.exits(one).iter().any(decides) {
+                    continue;
+                }
+                if self.only_looks(&flow, one) {
+                    waited.insert(look.value());
+                    self.mark(one.blocks.iter().map(|at| flow.blocks[*at]), |_| true);
+                } else if self.is_lock(look) {
+                    self.found.insert(look);
+                }
+            }
+        }
+        let known = follow(waited);
+        if returns(function, &known) {
+            self.waits.insert(function);
+        }
+        let branches = (0..flow.blocks.len()).filter(|at| branches_on(&flow, *at, &known));
+        let decided = flow.decided_by(branches).into_iter();
+        let blocks: Vec<_> = decided
+            .filter_map(|at| flow.blocks.get(at))
+            .copied()
+            .collect();
+        self.mark(blocks.into_iter(), |op| op == Op::Load);
+    }
+
+    /// Marks what blocks do to memory, and the functions that they call.
+    fn mark(&mut self, blocks: impl Iterator<Item = Block<'m>>, is_wanted: fn(Op) -> bool) {
+        let instructions: Vec<_> = blocks.flat_map(|block| block.instructions()).collect();
+        let calls = instructions
+            .iter()
+            .filter_map(|it| it.as_call()?.defined_function());
+        let called = reach(calls, |function| {
+            let calls = function.calls().filter_map(Call::defined_function);
+            calls.collect::<Vec<_>>()
+        });
+        let theirs = called
+            .into_iter()
+            .flat_map(|function| function.instructions());
+        for instruction in instructions.into_iter().chain(theirs) {
+            let operations = self.operations(instruction);
+            if operations.iter().any(|it| is_wanted(it.op)) {
+                self.found.insert(instruction);
+            }
+        }
+    }
+
+    fn operations(&self, instruction: Instruction<'m>) -> Vec<MemoryOperation<'m>> {
+        // What cannot be traced is an error elsewhere.
+        memory_operations(self.module, instruction, true).unwrap_or_default()
+    }
+
+    /// Whether an instruction reads memory that others write, or calls a function that tells what it has read there.
+    fn is_look(&self, instruction: Instruction<'m>) -> bool {
+        if self.is_call_of(instruction, &self.looks) || self.is_call_of(instruction, &self.waits) {
+            return true;
+        }
+        let operations = self.operations(instruction);
+        let mut reads = operations.iter().filter(|it| it.op.reads());
+        !instruction.ty().is_void_type()
+            && reads.any(
+                |it| !matches!(it.fact(self.analysis), Fact::Is(space) if space != Space::Global),
+            )
+    }
+
+    fn is_call_of(&self, instruction: Instruction<'m>, functions: &HashSet<Function<'m>>) -> bool {
+        let called = instruction.as_call().and_then(Call::defined_function);
+        called.is_some_and(|function| functions.contains(&function))
+    }
+
+    fn is_lock(&self, instruction: Instruction<'m>) -> bool {
+        let operations = self.operations(instruction);
+        operations
+            .iter()
+            .any(|it| matches!(it.op, Op::AtomicCas | Op::AtomicExch))
+    }
+
+    /// Whether the program says that what is read may change by itself.
+    fn may_change(&self, look: Instruction<'m>) -> bool {
+        match (look.get_opcode(), look.as_call()) {
+            (Load, _) => look.is_volatile() || look.is_atomic(),
+            (_, Some(call)) => !call.function().is_some_and(Function::is_intrinsic),
+            _ => true,
+        }
+    }
+
+    /// Whether a loop does nothing to memory that others see, but for trying to get a lock.
+    fn only_looks(&self, flow: &Flow<'m>, one: &Loop) -> bool {
+        let blocks = one.blocks.iter().map(|at| flow.blocks[*at]);
+        blocks
+            .flat_map(|block| block.instructions())
+            .all(|it| self.is_idle(it))
+    }
+
+    fn is_idle(&self, instruction: Instruction<'m>) -> bool {
+        let Ok(operations) = memory_operations(self.module, instruction, false) else {
+            return false;
+        };
+        let own = [Space::Shared, Space::Local, Space::Parameter].map(Fact::Is);
+        let mut operations = operations.iter();
+        if !operations.all(|it| match it.op {
+            Op::Load | Op::AtomicCas | Op::AtomicExch => true,
+            _ => own.contains(&it.fact(self.analysis)) || leaves_as_it_is(instruction),
+        }) {
+            return false;
+        }
+        let Some(call) = instruction.as_call() else {
+            return true;
+        };
+        match call.function() {
+            None => !call.is_indirect(),
+            Some(function) if function.is_intrinsic() => true,
+            Some(function) if function.is_declaration() => false,
+            Some(function) => {
+                let functions = reach([function], |function| {
+                    let calls = function.calls().filter_map(Call::defined_function);
+                    calls.collect::<Vec<_>>()
+                });
+                let mut instructions = functions.into_iter().flat_map(|it| it.instructions());
+                instructions.all(|it| {
+                    // Their own calls are among the functions.
+                    let is_call = it
+                        .as_call()
+                        .is_some_and(|call| call.defined_function().is_some());
+                    is_call || self.is_idle(it)
+                })
+            }
+        }
+    }
+}
+
+/// All that depends on these values: what is computed from them, and chosen by them; not what is loaded from where they point.
+fn follow<'m>(values: impl IntoIterator<Item = Value<'m>>) -> HashSet<Value<'m>> {
+    reach(values, |value| {
+        let users = value.using_instructions().into_iter();
+        users
+            .flat_map(move |user| depends(user, value))
+            .collect::<Vec<_>>()
+    })
+}
+
+/// The values that a loop computes in each turn from those of the turn before, such as counters, without what it has `read`.
+fn carried<'m>(flow: &Flow<'m>, one: &Loop, read: &HashSet<Value<'m>>) -> HashSet<Value<'m>> {
+    let is_inside = |block| one.blocks.contains(&flow.number(block));
+    let mut all = HashSet::new();
+    let head = flow.blocks.get(one.head).into_iter();
+    let phis = head.flat_map(|block| block.instructions());
+    for phi in phis.take_while(|it| it.get_opcode() == Phi) {
+        let from_it = reach([phi.value()], |value| {
+            let users = value.using_instructions().into_iter();
+            users
+                .filter(|user| is_inside(user.parent_block()) && !read.contains(&user.value()))
+                .flat_map(|user| depends(user, value))
+                .collect::<Vec<_>>()
+        });
+        let is_next = |(value, block): &(Value<'m>, Block<'m>)| {
+            is_inside(*block) && *value != phi.value() && from_it.contains(value)
+        };
+        if phi.incoming().iter().any(is_next) {
+            all.extend(from_it);
+        }
+    }
+    all
+}
+
+/// What depends on a value that a loop reads, and is not compared or computed with what the loop has `carried`: conditions that
+/// stay as they are until the value changes.
+fn decisive<'m>(read: Value<'m>, carried: &HashSet<Value<'m>>) -> HashSet<Value<'m>> {
+    reach([read], |value| {
+        let users = value.using_instructions().into_iter();
+        let is_decisive = |user: &Instruction<'m>| {
+            let operands = user.operands().into_iter();
+            let mut others = operands.filter(|it| *it != value);
+            user.ty() == Type::int(1) && matches!(user.get_opcode(), And | Or | Xor | Select | Phi)
+                || !others.any(|it| carried.contains(&it))
+        };
+        users
+            .filter(is_decisive)
+            .flat_map(|user| depends(user, value))
+            .collect::<Vec<_>>()
+    })
+}
+
+/// Whether a load reads the same place in each turn of a loop: were it not for others, so would it find the same.
+fn is_same_place<'m>(look: Instruction<'m>, flow: &Flow<'m>, one: &Loop) -> bool {
+    look.get_opcode() == Load && {
+        let address = look.operand(0).as_instruction();
+        address.is_none_or(|it| !one.blocks.contains(&flow.number(it.parent_block())))
+    }
+}
+
+/// What a user of a value hands on of it.
+fn depends<'m>(user: Instruction<'m>, value: Value<'m>) -> Vec<Value<'m>> {
+    match user.get_opcode() {
+        Load => Vec::new(),
+        // A variable of the thread's own.
+        Store if user.operand(0) == value => {
+            let place = base(user.operand(1));
+            let is_own = place.opcode() == Some(Alloca);
+            let loads = reach([place].into_iter().filter(|_| is_own), |place| {
+                let users = place.using_instructions().into_iter();
+                users
+                    .filter(|it| leads_on(it.get_opcode()))
+                    .map(|it| it.value())
+                    .collect::<Vec<_>>()
+            });
+            let users = loads.into_iter().flat_map(|it| it.using_instructions());
+            users
+                .filter(|it| it.get_opcode() == Load)
+                .map(|it| it.value())
+                .collect()
+        }
+        // Which of several constants it is, the way tells by which control came.
+        Br | Switch => {
+            let ways = user.parent_block().successors();
+            let next = ways.iter().flat_map(|way| way.successors());
+            let phis = next.chain(ways.clone()).flat_map(|way| {
+                let own = way.instructions().into_iter();
+                own.take_while(|it| it.get_opcode() == Phi)
+                    .collect::<Vec<_>>()
+            });
+            let constant = |phi: &Instruction| phi.incoming().iter().all(|(it, _)| it.is_known());
+            phis.filter(constant).map(|phi| phi.value()).collect()
+        }
+        _ if user.ty().is_void_type() => Vec::new(),
+        _ => vec![user.value()],
+    }
+}
+
+fn leads_on(opcode: crate::ir::Opcode) -> bool {
+    matches!(opcode, GetElementPtr | BitCast | AddrSpaceCast)
+}
+
+/// What an address is computed from.
+fn base(mut pointer: Value) -> Value {
+    while pointer.opcode().is_some_and(leads_on) {
+        pointer = pointer.operand(0);
+    }
+    pointer
+}
+
+/// Whether an atomic operation only reads: it adds zero, and the like.
+fn leaves_as_it_is(instruction: Instruction) -> bool {
+    use crate::ir::AtomicRMWBinOp as Rmw;
+    let operation = instruction.get_atomic_rmw_bin_op();
+    matches!(operation, Some(Rmw::Add | Rmw::Sub | Rmw::Or | Rmw::Xor))
+        && instruction.operand(1).constant_integer() == Some(0)
+}
+
+fn returns<'m>(function: Function<'m>, known: &HashSet<Value<'m>>) -> bool {
+    let mut instructions = function.instructions().into_iter();
+    instructions.any(|it| {
+        it.get_opcode() == Return && it.operands().iter().any(|value| known.contains(value))
+    })
+}
+
+fn branches_on<'m>(flow: &Flow<'m>, block: usize, known: &HashSet<Value<'m>>) -> bool {
+    let terminator = flow
+        .blocks
+        .get(block)
+        .and_then(|block| block.get_terminator());
+    terminator.is_some_and(|it| {
+        !matches!(it.get_opcode(), Return)
+            && it.operands().iter().any(|value| known.contains(value))
+    })
+}
