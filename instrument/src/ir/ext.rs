@@ -16,27 +16,14 @@ use inkwell::llvm_sys::{
 use inkwell::targets::TargetData;
 use inkwell::types::{AnyType, AnyTypeEnum, AsTypeRef, BasicTypeEnum};
 use inkwell::values::{
-    AnyValue, AnyValueEnum, AsValueRef, FunctionValue, GlobalValue, PointerValue,
+    AnyValue, AnyValueEnum, AsValueRef, FunctionValue, GlobalValue, InstructionValue, PointerValue,
 };
 use inkwell::{
     attributes::Attribute, basic_block::BasicBlock, context::Context, debug_info::DILocation,
 };
 use std::cell::RefCell;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_void};
 use std::mem::ManuallyDrop;
-
-/// Text that LLVM lends, as an owned string.
-///
-/// # Safety
-/// `pointer` is null or points to `length` bytes.
-unsafe fn text(pointer: *const c_char, length: usize) -> String {
-    if pointer.is_null() {
-        return String::new();
-    }
-    // SAFETY: not null, so there are as many bytes; they are copied before anything else can happen to them.
-    let bytes = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), length) };
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 pub fn kind<'m>(value: &impl AnyValue<'m>) -> ValueKind {
     // SAFETY: a value that is alive.
@@ -78,6 +65,12 @@ pub fn constant_opcode<'m>(value: &impl AnyValue<'m>) -> Option<Opcode> {
         .then(|| unsafe { LLVMGetConstOpcode(value.as_value_ref()) }.into())
 }
 
+pub fn as_instruction<'m>(value: &impl AnyValue<'m>) -> Option<Instruction<'m>> {
+    (kind(value) == ValueKind::LLVMInstructionValueKind)
+        // SAFETY: the kind was just checked.
+        .then(|| unsafe { InstructionValue::new(value.as_value_ref()) })
+}
+
 /// The variable whose address the value is.
 pub fn as_variable<'m>(value: &impl AnyValue<'m>) -> Option<Variable<'m>> {
     (kind(value) == ValueKind::LLVMGlobalVariableValueKind)
@@ -116,12 +109,12 @@ pub fn inline_assembly<'m>(value: &impl AnyValue<'m>) -> Option<(String, String)
         return None;
     }
     let (raw, mut length) = (value.as_value_ref(), 0);
-    // SAFETY: the kind was just checked; LLVM lends each text and says how long it is.
+    // SAFETY: the kind was just checked; LLVM lends texts that end with NUL, and they are copied at once.
     unsafe {
-        let template = LLVMGetInlineAsmAsmString(raw, &mut length);
-        let template = text(template, length);
-        let constraints = LLVMGetInlineAsmConstraintString(raw, &mut length);
-        Some((template, text(constraints, length)))
+        let template = CStr::from_ptr(LLVMGetInlineAsmAsmString(raw, &mut length));
+        let constraints = CStr::from_ptr(LLVMGetInlineAsmConstraintString(raw, &mut length));
+        let [template, constraints] = [template, constraints].map(CStr::to_string_lossy);
+        Some((template.into_owned(), constraints.into_owned()))
     }
 }
 
@@ -149,6 +142,11 @@ pub fn set_successor<'m>(terminator: Instruction<'m>, index: u32, block: Block<'
     assert!((index as usize) < successors(terminator).len());
     // SAFETY: a terminator and a number of one of its successors (asserted); a block of the same module.
     unsafe { LLVMSetSuccessor(terminator.as_value_ref(), index, block.as_mut_ptr()) }
+}
+
+pub fn type_of<'m>(value: &impl AnyValue<'m>) -> Type {
+    // SAFETY: a value that is alive; its type lives in the context.
+    unsafe { AnyTypeEnum::new(LLVMTypeOf(value.as_value_ref())) }
 }
 
 /// A type without the lifetime of what has told it: types live in the context.
@@ -240,15 +238,16 @@ pub fn source_places(location: DILocation) -> Vec<(String, u32, u32)> {
     let mut found = Vec::new();
     while !place.is_null() {
         // SAFETY: a debug location, and where that is inlined, have a scope, and null follows the last; a scope has a file or null,
-        // and a file lends its name and says how long it is.
+        // and a file lends its name, which ends with NUL and is copied at once.
         unsafe {
             let file = LLVMDIScopeGetFile(LLVMDILocationGetScope(place));
-            let (mut name, mut length) = (std::ptr::null(), 0);
+            let mut name = c"";
             if !file.is_null() {
-                name = LLVMDIFileGetFilename(file, &mut length);
+                name = CStr::from_ptr(LLVMDIFileGetFilename(file, &mut 0));
             }
+            let name = name.to_string_lossy().into_owned();
             let (line, column) = (LLVMDILocationGetLine(place), LLVMDILocationGetColumn(place));
-            found.push((text(name, length as usize), line, column));
+            found.push((name, line, column));
             place = LLVMDILocationGetInlinedAt(place);
         }
     }

@@ -36,15 +36,11 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
     }
 
     fn ty(&self) -> Type {
-        ext::in_context(&self.value().get_type())
+        ext::type_of(self)
     }
 
     fn as_instruction(&self) -> Option<Instruction<'m>> {
-        match self.value() {
-            Value::InstructionValue(instruction) => Some(instruction),
-            Value::FunctionValue(_) => None,
-            value => value.basic().as_instruction_value(),
-        }
+        ext::as_instruction(self)
     }
 
     fn as_call(&self) -> Option<Call<'m>> {
