@@ -1,4 +1,5 @@
-//! The workflows of the repository's host name only commands that exist. `cargo xtask actionlint` checks the rest.
+//! The workflows of the repository's host name only commands that exist. Tests of `xtask` check its own commands, `cargo xtask
+//! actionlint` the rest.
 
 mod common;
 
@@ -91,7 +92,6 @@ fn with_every_value(run: &str, matrix: Option<&BTreeMap<String, Vec<String>>>) -
 
 #[test]
 fn every_command_and_option_in_a_workflow_exists() {
-    let xtask = fs::read_to_string(common::root().join("xtask/src/main.rs")).unwrap();
     let mut suites = BTreeSet::new();
     let mut used = 0;
     for (file, workflow) in workflows() {
@@ -110,8 +110,6 @@ fn every_command_and_option_in_a_workflow_exists() {
                 let run = &with_every_value(run, matrix);
                 for words in commands(run, "cargo xtask ") {
                     used += 1;
-                    let listed = format!("\n  {} ", words[0]);
-                    assert!(xtask.contains(&listed), "{file}: cargo xtask {}", words[0]);
                     if ["suite", "run", "bundle"].contains(&words[0].as_str()) {
                         options_exist(&file, &words[0], &words[1..]);
                     }

@@ -1,7 +1,7 @@
-//! The per-user cache: where it lies, and the lock that keeps two installers apart.
+//! The per-user cache: where it is, the lock that keeps two processes apart, and files that are replaced in one step.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -65,18 +65,38 @@ pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
     Ok(())
 }
 
-/// Held while the cache is changed; the lock ends with the value, also when the process is killed.
+/// Writes a file in one step: whoever reads it sees the old content or the new one. Its folder is created.
+///
+/// # Errors
+/// The file cannot be written; it is then as before.
+pub fn replace_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    // What the user's mask leaves of the mode.
+    let file = tempfile::Builder::new()
+        .permissions(mode)
+        .tempfile_in(folder)?;
+    let mut file = BufWriter::new(file);
+    write(&mut file)?;
+    file.into_inner()?.persist(path)?;
+    Ok(())
+}
+
+/// Held while something in the cache is made; the lock ends with the value, also when the process is killed.
 #[derive(Debug)]
-pub(crate) struct CacheLock(#[expect(dead_code, reason = "keeps the lock until dropped")] File);
+pub struct CacheLock(#[expect(dead_code, reason = "keeps the lock until dropped")] File);
 
 impl CacheLock {
-    /// Waits for the lock file `name` in `dir` (created when absent). `waiting` is called once if another process
-    /// holds it.
-    pub(crate) fn acquire(
-        dir: &Path,
-        name: &str,
-        waiting: &mut dyn FnMut(),
-    ) -> io::Result<CacheLock> {
+    /// Blocks until it holds the lock file `name` in `dir` (created when absent). `waiting` is called once if another thread or
+    /// process holds it. A file system without locks does without: what is made is renamed into its place anyway.
+    ///
+    /// # Errors
+    /// The file cannot be created or locked.
+    pub fn acquire(dir: &Path, name: &str, waiting: &mut dyn FnMut()) -> io::Result<CacheLock> {
         std::fs::create_dir_all(dir)?;
         let file = OpenOptions::new()
             .create(true)
@@ -88,10 +108,18 @@ impl CacheLock {
                 waiting();
                 file.lock()?;
             }
-            Err(std::fs::TryLockError::Error(error)) => return Err(error),
+            Err(std::fs::TryLockError::Error(error)) if !has_no_locks(&error) => return Err(error),
+            Err(std::fs::TryLockError::Error(_)) => {}
         }
         Ok(CacheLock(file))
     }
+}
+
+/// Whether the file system knows no locks.
+fn has_no_locks(error: &io::Error) -> bool {
+    let number = rustix::io::Errno::from_io_error(error);
+    use rustix::io::Errno;
+    number.is_some_and(|number| [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP].contains(&number))
 }
 
 #[cfg(test)]
@@ -140,6 +168,21 @@ mod tests {
         check_private(&dir.path().join("none")).unwrap();
         // Root owns it, and only root may write.
         check_private(Path::new("/usr")).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("folder/file");
+        replace_file(&file, |file| file.write_all(b"first")).unwrap();
+        let failed = replace_file(&file, |file| {
+            file.write_all(b"half")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "first");
+        let left = std::fs::read_dir(file.parent().unwrap()).unwrap();
+        assert_eq!(left.count(), 1, "nothing else is left");
     }
 
     #[test]

@@ -3,15 +3,15 @@
 //! The steps are those of the real pipeline without the instrumentation. Nothing is run, so no GPU is needed.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::cache::replace_file;
 use crate::cuda::Cuda;
+use crate::hash::KeyHasher;
 use crate::llvm::Llvm;
 
 /// Uses a header of the runtime, one of libdevice's functions and an atomic, so that each wheel takes part.
@@ -165,29 +165,25 @@ pub(crate) fn accepted(cache: Option<&Path>, llvm: &Llvm, cuda: &Cuda) -> Result
         Err(failure) => failure.to_string(),
     };
     // A memory that cannot be written costs two seconds at the next start and nothing else.
-    let _ = remember(&memory, &text);
+    // An empty file says that the tools serve.
+    let _ = replace_file(&memory, |file| file.write_all(text.as_bytes()));
     result
-}
-
-/// Writes the file in one step: an empty one says that the tools serve.
-fn remember(memory: &Path, text: &str) -> std::io::Result<()> {
-    let folder = memory.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(memory)?;
-    Ok(())
 }
 
 /// Changes with the tools' places, versions and times of change, and with the check itself.
 fn key(llvm: &Llvm, cuda: &Cuda) -> String {
-    let changed = |file: &PathBuf| file.metadata().and_then(|data| data.modified()).ok();
-    let of_cuda = [&cuda.ptxas, &cuda.fatbinary, &cuda.cudart, &cuda.libdevice].map(changed);
-    let tools = format!(
-        "{PROGRAM}{llvm:?}{cuda:?}{:?}{of_cuda:?}",
-        changed(&llvm.clangxx)
-    );
-    format!("{:x}", Sha256::digest(tools))[..16].to_owned()
+    let mut key = KeyHasher::new(PROGRAM);
+    key.list([&llvm.prefix, &cuda.root, &cuda.include])
+        .text(&format!("{} {}", llvm.version, cuda.version));
+    let of_llvm = [llvm.clangxx.as_path(), &llvm.llc];
+    let of_cuda = [&*cuda.ptxas, &cuda.fatbinary, &cuda.cudart, &cuda.libdevice];
+    for file in of_llvm.into_iter().chain(of_cuda) {
+        let changed = file.metadata().and_then(|data| data.modified()).ok();
+        let since = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let nanoseconds = since.map_or(0, |since| since.as_nanos());
+        key.list([file]).bytes(&nanoseconds.to_le_bytes());
+    }
+    key.finish()[..16].to_owned()
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(crate) fn install(
         Ok(llvm) => llvm,
         Err(tools) => {
             refuse_if_named(search, "SUPERSTEP_LLVM", tools)?;
-            packages::install(search.purpose, progress)?;
+            packages::install(&packages::needed(search.purpose), progress)?;
             llvm::locate(search).map_err(|tools| Missing { tools })?
         }
     };

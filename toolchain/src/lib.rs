@@ -13,6 +13,7 @@ pub mod gpu;
 
 mod cache;
 mod cuda;
+mod hash;
 mod install;
 mod llvm;
 mod merge;
@@ -23,14 +24,13 @@ mod toolkit;
 mod version;
 mod wheels;
 
-pub use cache::{OpenCache, cache_dir, check_private};
+pub use cache::{CacheLock, OpenCache, cache_dir, check_private, replace_file};
 pub use cuda::{Cuda, CudaOrigin};
+pub use hash::{KeyHasher, Sha256, hash_bytes, hash_file};
 pub use install::InstallError;
 pub use llvm::{LLVM_MAJOR, LLVM_PREFIX_VARIABLE, Llvm};
 pub use missing::{Missing, MissingTool};
-pub use packages::{
-    PackageError, all_to_run as all_packages_to_run, install_line as package_install_line,
-};
+pub use packages::{PackageError, all_to_run as all_packages_to_run, install as install_packages};
 pub use search::{Purpose, Search};
 pub use version::Version;
 pub use wheels::{PINS, Wheel, WheelError};

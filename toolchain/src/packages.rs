@@ -27,7 +27,7 @@ pub fn all_to_run() -> Vec<&'static str> {
 }
 
 /// The packages for `purpose` that are not there by other means.
-fn needed(purpose: Purpose) -> Vec<&'static str> {
+pub(crate) fn needed(purpose: Purpose) -> Vec<&'static str> {
     let mut packages = TO_RUN.to_vec();
     if purpose == Purpose::Build {
         packages.extend(TO_BUILD);
@@ -55,15 +55,15 @@ pub enum PackageError {
         line: String,
     },
     #[error(
-        "failed to install packages: there is no apt-get here; install Clang and LLVM 22 (with headers) by other \
-         means and set SUPERSTEP_LLVM to their prefix, the folder with bin/clang++"
+        "failed to install packages: there is no apt-get here; install {} by other means, and for another Clang and \
+         LLVM 22 (with headers) set SUPERSTEP_LLVM to their prefix, the folder with bin/clang++", packages.join(", ")
     )]
-    NoApt,
+    NoApt { packages: Vec<String> },
     #[error(
         "failed to install packages: this distribution's package sources have no `{package}`; set SUPERSTEP_LLVM to the \
          prefix of an LLVM 22, or add the LLVM project's own package source and install from there:\n  {line}"
     )]
-    NotOffered {
+    NoLlvm {
         /// The package that apt-get did not find.
         package: String,
         /// What exactly to run.
@@ -82,8 +82,12 @@ pub enum PackageError {
 /// What installs every package for `purpose`, for a person to run: a line, after others that add LLVM's own package source where
 /// it is known that the distribution's sources have no Clang 22.
 pub fn install_line(purpose: Purpose) -> String {
-    let install = format!("{INSTALL} {}", needed(purpose).join(" "));
-    if lacks("clang-22") {
+    line_for(&needed(purpose))
+}
+
+fn line_for(packages: &[&str]) -> String {
+    let install = format!("{INSTALL} {}", packages.join(" "));
+    if packages.contains(&"clang-22") && lacks("clang-22") {
         format!("{}\n  {install}", add_llvms_source())
     } else {
         install
@@ -132,19 +136,20 @@ fn name_offered(line: &str) -> &str {
 }
 
 /// Installs the packages, with `apt-get update` first.
-pub(crate) fn install(
-    purpose: Purpose,
-    progress: &mut dyn FnMut(&str),
-) -> Result<(), PackageError> {
-    if Command::new("apt-get").arg("--version").output().is_err() {
-        return Err(PackageError::NoApt);
+///
+/// # Errors
+/// [`PackageError`]: this process may not install them and says what to run, or apt-get failed.
+pub fn install(packages: &[&str], progress: &mut dyn FnMut(&str)) -> Result<(), PackageError> {
+    if !runs("apt-get", &["--version"]) {
+        let packages = packages.iter().map(ToString::to_string).collect();
+        return Err(PackageError::NoApt { packages });
     }
     let prefix: &[&str] = if rustix::process::geteuid().is_root() {
         &[]
     } else if runs("sudo", &["-n", "true"]) {
         &["sudo", "-n"]
     } else {
-        let line = install_line(purpose);
+        let line = line_for(packages);
         return Err(PackageError::NeedsRoot { line });
     };
     progress("reading the package lists (apt-get update)");
@@ -154,10 +159,18 @@ pub(crate) fn install(
             "apt-get update failed, continuing with the lists that are there: {problem}"
         ));
     }
-    let packages = needed(purpose);
     progress(&format!("installing {}", packages.join(" ")));
-    let arguments = [&["install", "-y", "--no-install-recommends"], &packages[..]].concat();
-    apt_get(prefix, &arguments)
+    let arguments = [&["install", "-y", "--no-install-recommends"], packages].concat();
+    apt_get(prefix, &arguments).map_err(|error| {
+        let mut of_llvm = packages.iter().filter(|package| package.contains("-22"));
+        match of_llvm.find(|package| lacks(package)) {
+            Some(package) => PackageError::NoLlvm {
+                package: (*package).to_owned(),
+                line: add_llvms_source(),
+            },
+            None => error,
+        }
+    })
 }
 
 fn apt_get(prefix: &[&str], arguments: &[&str]) -> Result<(), PackageError> {
@@ -178,22 +191,10 @@ fn apt_get(prefix: &[&str], arguments: &[&str]) -> Result<(), PackageError> {
         return Ok(());
     }
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    Err(classify(line, output.status.to_string(), &text))
+    Err(failed(line, output.status.to_string(), &text))
 }
 
-fn classify(line: String, status: String, text: &str) -> PackageError {
-    let absent = text.lines().find_map(|line| {
-        let line = line.strip_prefix("E: ")?;
-        line.strip_prefix("Unable to locate package ").or_else(|| {
-            line.strip_prefix("Package '")?
-                .strip_suffix("' has no installation candidate")
-        })
-    });
-    if let Some(package) = absent {
-        let package = package.trim().to_owned();
-        let line = add_llvms_source();
-        return PackageError::NotOffered { package, line };
-    }
+fn failed(line: String, status: String, text: &str) -> PackageError {
     let lines: Vec<&str> = text.lines().collect();
     let output = lines[lines.len().saturating_sub(8)..].join("\n");
     PackageError::Failed {
@@ -206,16 +207,6 @@ fn classify(line: String, status: String, text: &str) -> PackageError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_unknown_package_is_named() {
-        let of =
-            |text: &str| classify("apt-get".into(), "exit status: 100".into(), text).to_string();
-        let text = of("Reading package lists...\nE: Unable to locate package clang-22\n");
-        assert!(text.contains("have no `clang-22`"), "{text}");
-        let text = of("E: Package 'lld-22' has no installation candidate");
-        assert!(text.contains("have no `lld-22`"), "{text}");
-    }
 
     #[test]
     fn llvms_source_is_named_for_the_release_of_the_distribution() {
@@ -243,8 +234,7 @@ mod tests {
     #[test]
     fn other_failures_keep_the_last_lines() {
         let text = (0..40).map(|n| format!("line {n}\n")).collect::<String>() + "E: disk full\n";
-        let error =
-            classify("apt-get install".into(), "exit status: 100".into(), &text).to_string();
+        let error = failed("apt-get install".into(), "exit status: 100".into(), &text).to_string();
         assert!(
             error.contains("E: disk full") && !error.contains("line 3\n"),
             "{error}"

@@ -7,11 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::cache::{CacheLock, OpenCache, check_private};
 use crate::cuda::{Cuda, CudaOrigin};
+use crate::hash::{Sha256, hash_bytes, hash_file};
 use crate::merge;
 use crate::search::Search;
 use crate::toolkit;
@@ -92,30 +92,26 @@ pub enum WheelError {
     NoPython(io::Error),
     #[error("failed to fetch the CUDA wheels: this python3 has no pip; install python3-pip")]
     NoPip,
-    #[error("failed to fetch the CUDA wheels: this pip is too old ({0}); bring it to 20 or newer")]
-    PipTooOld(String),
     #[error(
-        "failed to fetch the CUDA wheels: a file's SHA-256 is not the pinned one and nothing was used; the index or \
-         mirror that pip is configured for delivers something else:\n{0}"
+        "failed to fetch the CUDA wheels: the SHA-256 of {} is {found} and not {expected}, and nothing was used; the index \
+         or mirror that pip is configured for delivers something else", file.display()
     )]
-    WrongHash(String),
-    /// The index has no such file, or pip could not ask it and did not say so.
+    WrongHash {
+        file: PathBuf,
+        found: Sha256,
+        expected: &'static str,
+    },
     #[error(
-        "failed to fetch the CUDA wheels: pip found none of this version for this machine (they exist for x86-64 Linux \
-         with glibc); configure pip for an index that has them and can be reached, or install a CUDA toolkit of version \
-         12.0 or newer and set SUPERSTEP_CUDA to it:\n{0}"
-    )]
-    NotOffered(String),
-    #[error(
-        "failed to fetch the CUDA wheels: the index that pip is configured for cannot be reached; connect, or configure \
-         pip's index, or install a CUDA toolkit of version 12.0 or newer and set SUPERSTEP_CUDA to it:\n{0}"
-    )]
-    NoNetwork(String),
-    #[error(
-        "failed to store the CUDA wheels in {0}: no space left; make room, or set SUPERSTEP_CACHE to another disk's folder"
+        "failed to store the CUDA wheels in {}: no space left; make room, or set SUPERSTEP_CACHE to another disk's folder",
+        .0.display()
     )]
     DiskFull(PathBuf),
-    #[error("failed to fetch the CUDA wheels: `{line}` ended with {status}:\n{output}")]
+    /// pip's exit code does not tell why; its last lines do.
+    #[error(
+        "failed to fetch the CUDA wheels: `{line}` ended with {status}; configure pip for an index that has them (for \
+         x86-64 Linux with glibc) and can be reached, or install a CUDA toolkit of version 12.0 or newer and set \
+         SUPERSTEP_CUDA to it:\n{output}"
+    )]
     Pip {
         line: String,
         /// The exit status in words.
@@ -144,7 +140,7 @@ impl WheelError {
 
 /// The folder that holds, or would hold, the merged wheels.
 pub(crate) fn folder(search: &Search) -> Option<PathBuf> {
-    let hash = format!("{:x}", Sha256::digest(stamp()));
+    let hash = hash_bytes(stamp().as_bytes()).to_string();
     let cache = search.cache_dir()?;
     Some(cache.join(format!("cuda-12.9-{}", &hash[..12])))
 }
@@ -226,23 +222,35 @@ pub(crate) fn download(
     settings: &[(&str, &Path)],
 ) -> Result<Vec<PathBuf>, WheelError> {
     std::fs::create_dir_all(dir).map_err(WheelError::io(dir))?;
+    let disk = rustix::fs::statvfs(dir).map_err(|error| WheelError::io(dir)(error.into()))?;
+    let bytes = wheels.iter().map(|wheel| wheel.bytes);
+    if bytes.fold(0, u64::saturating_add) > disk.f_bavail.saturating_mul(disk.f_frsize) {
+        return Err(WheelError::DiskFull(dir.to_owned()));
+    }
     let requirements = dir.join("requirements.txt");
     let line = |wheel: &Wheel| format!("{wheel} --hash=sha256:{}\n", wheel.sha256);
     let lines: String = wheels.iter().map(line).collect();
     std::fs::write(&requirements, lines).map_err(WheelError::io(&requirements))?;
 
-    let mut pip = Command::new("python3");
-    let download = "-m pip download --no-deps --require-hashes --only-binary=:all:";
+    let python = || {
+        let mut python = Command::new("python3");
+        python.envs(settings.iter().copied()).args(["-m", "pip"]);
+        python
+    };
+    let mut pip = python();
+    let download = "download --no-deps --require-hashes --only-binary=:all:";
     let quietly = "--disable-pip-version-check --no-input --progress-bar=off -d";
     pip.args(download.split(' ').chain(quietly.split(' ')))
         .arg(dir)
         .arg("-r")
-        .arg(&requirements)
-        .env("LC_ALL", "C.UTF-8")
-        .envs(settings.iter().copied());
+        .arg(&requirements);
     let output = pip.output().map_err(WheelError::NoPython)?;
     if !output.status.success() {
-        return Err(classify(&format!("{pip:?}"), &output, dir));
+        let version = python().arg("--version").output();
+        if version.is_ok_and(|version| !version.status.success()) {
+            return Err(WheelError::NoPip);
+        }
+        return Err(failed(&pip, &output));
     }
     wheels.iter().map(|wheel| downloaded(wheel, dir)).collect()
 }
@@ -255,56 +263,25 @@ fn downloaded(wheel: &Wheel, dir: &Path) -> Result<PathBuf, WheelError> {
         .find(|entry| entry.file_name().to_string_lossy().starts_with(&start))
         .map(|entry| entry.path())
         .ok_or_else(absent)?;
-    let found = sha256_of(&file).map_err(WheelError::io(&file))?;
-    if found != wheel.sha256 {
-        let (name, expected) = (file.display(), wheel.sha256);
-        let text = format!("{name}: expected {expected}, found {found}");
-        return Err(WheelError::WrongHash(text));
+    let (found, _) = hash_file(&file).map_err(WheelError::io(&file))?;
+    if Some(found) != Sha256::parse(wheel.sha256) {
+        let expected = wheel.sha256;
+        return Err(WheelError::WrongHash {
+            file,
+            found,
+            expected,
+        });
     }
     Ok(file)
 }
 
-fn sha256_of(file: &Path) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    io::copy(&mut std::fs::File::open(file)?, &mut hash)?;
-    Ok(format!("{:x}", hash.finalize()))
-}
-
-/// Turns pip's words into one clear error.
-fn classify(line: &str, output: &Output, dir: &Path) -> WheelError {
+fn failed(pip: &Command, output: &Output) -> WheelError {
     let text = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
-    let has = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let lines: Vec<&str> = lines.collect();
-    let last = lines[lines.len().saturating_sub(6)..].join("\n");
-    if has(&["No module named pip"]) {
-        WheelError::NoPip
-    } else if has(&["no such option"]) {
-        WheelError::PipTooOld(last)
-    } else if has(&["No space left on device", "Errno 28"]) {
-        WheelError::DiskFull(dir.to_owned())
-    } else if has(&["DO NOT MATCH THE HASHES", "HashMismatch"]) {
-        WheelError::WrongHash(last)
-    } else if has(&[
-        "Failed to establish a new connection",
-        "Temporary failure in name resolution",
-        "Name or service not known",
-        "Network is unreachable",
-        "Connection refused",
-        "timed out",
-        "Max retries exceeded",
-        "ProxyError",
-        "SSLError",
-    ]) {
-        WheelError::NoNetwork(last)
-    } else if has(&["No matching distribution found", "is not a supported wheel"]) {
-        WheelError::NotOffered(last)
-    } else {
-        WheelError::Pip {
-            line: line.to_owned(),
-            status: output.status.to_string(),
-            output: last,
-        }
+    let lines: Vec<&str> = (text.lines().filter(|line| !line.trim().is_empty())).collect();
+    WheelError::Pip {
+        line: format!("{pip:?}"),
+        status: output.status.to_string(),
+        output: lines[lines.len().saturating_sub(6)..].join("\n"),
     }
 }
 

@@ -1,12 +1,16 @@
-//! `cargo xtask build`: everything that a run needs, optimised, side by side in the release folder.
+//! Sets the machine up, builds everything that a run needs side by side in one folder, and calls `superstep` there.
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use superstep_toolchain::Toolchain;
+use superstep_toolchain::{CudaOrigin, Purpose, Survey, Toolchain};
 
 use crate::context::Context;
-use crate::setup;
+
+/// The profile of Cargo.toml for all builds but releases.
+pub const PROFILE: &str = "quick";
 
 /// All that is built.
 pub const ALL: &[&str] = &[
@@ -22,20 +26,61 @@ pub const ALL: &[&str] = &[
 /// this list builds, with LLVM's place in the environment) and the two runtimes. The rest takes long to compile.
 pub const TO_RUN: &[&str] = ALL.split_at(4).0;
 
-/// The command; returns the folder with the artifacts.
-pub fn run(context: &Context, packages: &[&str]) -> Result<PathBuf> {
-    let toolchain = setup::ensure()?;
-    with(context, &toolchain, packages)
+/// `cargo xtask setup`: finds or installs everything.
+pub fn setup() -> Result<()> {
+    let toolchain = install()?;
+    let (llvm, cuda) = (&toolchain.llvm, &toolchain.cuda);
+    let origin = match cuda.origin {
+        CudaOrigin::Toolkit => "installed toolkit",
+        CudaOrigin::Wheels => "pinned wheels",
+    };
+    let (prefix, root) = (llvm.prefix.display(), cuda.root.display());
+    eprintln!("Clang and LLVM {} in {prefix}", llvm.version);
+    eprintln!("CUDA {} ({origin}) in {root}", cuda.version);
+    eprintln!("all set; `cargo xtask suite thesis` runs the main job");
+    Ok(())
 }
 
-/// Builds with a toolchain that is already there.
-pub fn with(context: &Context, toolchain: &Toolchain, packages: &[&str]) -> Result<PathBuf> {
+/// The toolchain as it is, or set up first.
+pub fn toolchain() -> Result<Toolchain> {
+    Survey::here(Purpose::Build).toolchain().or_else(|missing| {
+        eprintln!("xtask: setting this machine up, since something is missing:");
+        for tool in &missing.tools {
+            eprintln!("xtask:   {}: {}", tool.name, tool.why);
+        }
+        install()
+    })
+}
+
+fn install() -> Result<Toolchain> {
+    Toolchain::install(Purpose::Build, &mut |step| eprintln!("xtask: {step}"))
+        .context("failed to set this machine up")
+}
+
+/// Builds the packages and returns the folder with the artifacts.
+pub fn run(context: &Context, packages: &[&str]) -> Result<PathBuf> {
     let packages = packages.iter().flat_map(|package| ["-p", package]);
     context
-        .cargo(toolchain)
-        .args(["build", "--release"])
+        .cargo(&toolchain()?)
+        .args(["build", "--profile", PROFILE])
         .args(packages)
         .run()
         .context("failed to build Superstep; the compiler's message is above")?;
-    context.release_dir()
+    Ok(context.target_dir()?.join(PROFILE))
+}
+
+/// Builds, and becomes `superstep <command> <arguments>`; its exit code is then this process's own.
+pub fn superstep(context: &Context, command: &str, arguments: &[String]) -> Result<()> {
+    // A bundle carries all programs along, and an export may be one to Parquet.
+    let packages = match command {
+        "bundle" | "export" => ALL,
+        _ => TO_RUN,
+    };
+    let superstep = run(context, packages)?.join("superstep");
+    // The target folder, and with it the binary, may be anywhere: say where suites and device code are.
+    let mut start = Command::new(&superstep);
+    start.env("SUPERSTEP_ROOT", &context.root);
+    // Only on failure does this return.
+    let error = start.arg(command).args(arguments).exec();
+    Err(anyhow::Error::from(error).context(format!("failed to start {}", superstep.display())))
 }

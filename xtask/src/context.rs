@@ -1,6 +1,5 @@
 //! What every command needs: the repository's root, the target folder, a shell, and exit codes.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -29,20 +28,38 @@ impl Context {
         })
     }
 
-    /// The folder into which the release build puts its binaries and libraries; honours `CARGO_TARGET_DIR` and
-    /// Cargo's configuration.
-    pub fn release_dir(&self) -> Result<PathBuf> {
-        let metadata = metadata(&self.shell)?;
-        let target = metadata["target_directory"]
-            .as_str()
-            .context("cargo metadata names no target folder")?;
-        Ok(Path::new(target).join("release"))
+    /// The members of the workspace and their dependencies as Cargo understands them.
+    pub fn metadata(&self) -> Result<serde_json::Value> {
+        let text = cmd!(
+            self.shell,
+            "cargo metadata --format-version 1 --locked --no-deps"
+        );
+        serde_json::from_str(&text.quiet().read()?)
+            .context("failed to read the output of cargo metadata")
+    }
+
+    /// The folder of all builds; honours `CARGO_TARGET_DIR` and Cargo's configuration.
+    pub fn target_dir(&self) -> Result<PathBuf> {
+        let metadata = self.metadata()?;
+        let target = metadata["target_directory"].as_str();
+        Ok(Path::new(target.context("cargo metadata names no target folder")?).to_owned())
     }
 
     /// Whether Cargo has this subcommand.
     pub fn has_cargo(&self, subcommand: &str) -> bool {
         let asked = cmd!(self.shell, "cargo {subcommand} --version").quiet();
         asked.ignore_stderr().read().is_ok()
+    }
+
+    /// Installs a subcommand of Cargo where there is none, in this version.
+    pub fn need_cargo(&self, subcommand: &str, version: &str) -> Result<()> {
+        if self.has_cargo(subcommand) {
+            return Ok(());
+        }
+        let package = format!("cargo-{subcommand}@{version}");
+        cmd!(self.shell, "cargo install --locked {package}")
+            .run()
+            .with_context(|| format!("failed to install {package}"))
     }
 
     /// `cargo` with the place of LLVM, so that `instrument` builds, and always the same, so that nothing is built
@@ -53,51 +70,15 @@ impl Context {
     }
 }
 
-/// The members of the workspace and their dependencies as Cargo understands them.
-pub fn metadata(shell: &Shell) -> Result<serde_json::Value> {
-    let text = cmd!(shell, "cargo metadata --format-version 1 --no-deps")
-        .quiet()
-        .read()?;
-    serde_json::from_str(&text).context("failed to read the output of cargo metadata")
-}
-
-/// An error that has its own exit code.
-#[derive(Debug)]
-pub struct WithCode {
-    code: u8,
-    message: String,
-}
-
-impl fmt::Display for WithCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for WithCode {}
-
-pub fn usage(message: String) -> anyhow::Error {
-    let code = crate::USAGE;
-    WithCode { code, message }.into()
-}
-
-pub fn tool_missing(message: String) -> anyhow::Error {
-    let code = TOOL;
-    WithCode { code, message }.into()
-}
-
-/// Exit code when a tool is missing and could not be installed; see docs/exit-codes.md.
-const TOOL: u8 = 5;
+/// A tool is missing that nothing here installs.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolMissing(pub String);
 
 /// The exit code of an error, as docs/exit-codes.md lists them; a child's failure counts as 1.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
-    if let Some(error) = error.downcast_ref::<WithCode>() {
-        error.code
-    } else if error.is::<InstallError>() || error.is::<Missing>() {
-        TOOL
-    } else {
-        1
-    }
+    let is_tool = error.is::<ToolMissing>() || error.is::<InstallError>() || error.is::<Missing>();
+    if is_tool { 5 } else { 1 }
 }
 
 #[cfg(test)]
@@ -106,8 +87,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_error_has_its_code() {
-        assert_eq!(exit_code(&usage("no such command".into())), 2);
-        assert_eq!(exit_code(&tool_missing("no clang".into())), 5);
+        assert_eq!(exit_code(&ToolMissing("no clang".into()).into()), 5);
         let missing = anyhow::Error::from(Missing { tools: Vec::new() });
         assert_eq!(exit_code(&missing.context("failed to set up")), 5);
         assert_eq!(exit_code(&anyhow::anyhow!("a test failed")), 1);

@@ -1,21 +1,9 @@
-//! `cargo xtask <command>`: sets the machine up, builds, and calls `superstep`. See `cargo xtask help`.
+//! `cargo xtask <command>`: sets the machine up, builds, tests and packs Superstep.
 
-mod actionlint;
-mod bench;
-mod bless;
 mod build;
-mod ci;
+mod checks;
 mod context;
-mod deny;
 mod dist;
-mod doctor;
-mod fuzz;
-mod miri;
-mod mutants;
-mod nightly;
-mod sanitize;
-mod setup;
-mod suite;
 mod test;
 mod test_tools;
 mod tidy;
@@ -23,75 +11,128 @@ mod wheel;
 
 use std::process::ExitCode;
 
+use clap::{Parser, Subcommand};
+
+use checks::Sanitizer;
 use context::Context;
 
-const HELP: &str = "\
-Usage: cargo xtask <command> [arguments]
+/// Sets the machine up, builds, tests and packs Superstep.
+///
+/// Every command that builds first sets up what is missing. Exit codes: docs/exit-codes.md.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
 
-Setup
-  setup               find or install Clang/LLVM 22 and the CUDA pieces
-  doctor [--json]     list what was found, versions, GPU and driver, and how to fix what is missing
+#[derive(Subcommand)]
+enum Command {
+    /// Find or install Clang and LLVM 22 and the CUDA pieces
+    Setup,
+    /// Build, then list what was found and how to fix what is missing (`superstep doctor`)
+    Doctor(Passed),
+    /// Build, then run a suite: thesis, rodinia, … (`superstep suite`)
+    Suite(Passed),
+    /// Build, then trace a single program (`superstep run`)
+    Run(Passed),
+    /// Build, then write a capture in another format (`superstep export`)
+    Export(Passed),
+    /// Build, then pack what a GPU machine without a compiler needs (`superstep bundle`)
+    Bundle(Passed),
+    /// Build everything
+    Build,
+    /// Check formatting, lints and the repository's own rules, then run all tests
+    Test {
+        /// Run the tests only
+        #[arg(long)]
+        fast: bool,
+        /// Arguments for the test runner
+        #[arg(last = true)]
+        runner: Vec<String>,
+    },
+    /// Check the repository's own rules
+    Tidy,
+    /// Accept the current snapshots, and the golden digests of the thesis suite
+    Bless {
+        /// Sizes of the suite
+        #[arg(default_values = ["tiny", "small"])]
+        sizes: Vec<String>,
+    },
+    /// Build the Python module as a wheel, and print its path
+    Wheel,
+    /// Build the files of a release: archive, Debian package, wheel, checksums (docs/install.md)
+    Dist,
+    /// Check the dependencies' licences, advisories and sources with cargo-deny
+    Deny {
+        /// `advisories`, `bans`, `licenses` or `sources`; all of them by default
+        checks: Vec<String>,
+    },
+    /// Check the workflows in .github with actionlint
+    Actionlint,
+    /// Run the codec's tests in Miri
+    Miri {
+        /// Tests of `superstep-trace`, by parts of their names
+        #[arg(default_values = ["codec::", "varint::", "digest::"])]
+        tests: Vec<String>,
+    },
+    /// Run the runtimes' tests under AddressSanitizer and ThreadSanitizer
+    Sanitize {
+        #[arg(value_enum, default_values = ["address", "thread"])]
+        sanitizers: Vec<Sanitizer>,
+    },
+    /// Run the fuzz targets, one after the other (docs/testing.md)
+    Fuzz {
+        /// Seconds for each target
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+        seconds: u64,
+        /// Targets; all of them by default
+        #[arg(value_parser = checks::fuzz_target)]
+        targets: Vec<String>,
+    },
+    /// Change the code in small ways and run the tests on each change, with cargo-mutants (docs/testing.md)
+    Mutants {
+        /// Arguments for cargo-mutants
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
+}
 
-The main job
-  suite NAME […]      build, then run a suite: thesis, rodinia, … (`cargo xtask suite thesis --help` lists the options)
-  run […]             build, then trace a single program (`superstep run`)
-  export […]          build, then write a capture in another format (`superstep export`)
-  bundle […]          build, then pack what a GPU machine without a compiler needs (`superstep bundle`)
+/// Arguments for the `superstep` command of the same name.
+#[derive(clap::Args)]
+#[command(disable_help_flag = true)]
+struct Passed {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
 
-For developers
-  build               build everything, optimised
-  test [--fast] [-- …]  formatting, lints, tidy, all tests (--fast: tests only; after --: arguments for the test runner)
-  wheel               build the Python module as a wheel, and print where it is
-  dist                build what a release consists of: archive, Debian package, wheel, sums (docs/install.md)
-  ci                  test, then the thesis suite at size small
-  bench [-- …]        run the benchmarks
-  mutants [-- …]      change the code in small ways and run the tests on each (after --: arguments for cargo-mutants)
-  bless [SIZE…]       accept the current snapshots and golden digests (default sizes: tiny and small)
-  tidy                check the repository's own rules
-  deny [CHECK…]       check the dependencies' licences, advisories and sources (needs cargo-deny)
-  actionlint          check the workflows in .github
-  miri [TEST…]        run the tests of the codec in Rust's interpreter (nightly toolchain, by rustup)
-  sanitize [NAME…]    run the runtimes' tests under AddressSanitizer and ThreadSanitizer (address, thread; nightly toolchain)
-  fuzz [TARGET…] [--seconds N]  feed what is read with changed files, 60 s a target (nightly toolchain)
-
-Every command but doctor, tidy and the checks from deny on first sets up what is missing. Exit codes: docs/exit-codes.md";
-
-/// Exit code of a wrong command line; see docs/exit-codes.md.
-const USAGE: u8 = 2;
+fn run(command: Command) -> anyhow::Result<()> {
+    let context = &Context::new()?;
+    match command {
+        Command::Setup => build::setup(),
+        Command::Doctor(passed) => build::superstep(context, "doctor", &passed.arguments),
+        Command::Suite(passed) => build::superstep(context, "suite", &passed.arguments),
+        Command::Run(passed) => build::superstep(context, "run", &passed.arguments),
+        Command::Export(passed) => build::superstep(context, "export", &passed.arguments),
+        Command::Bundle(passed) => build::superstep(context, "bundle", &passed.arguments),
+        Command::Build => build::run(context, build::ALL).map(drop),
+        Command::Test { fast, runner } => test::run(context, fast, &runner),
+        Command::Tidy => tidy::run(context),
+        Command::Bless { sizes } => test::bless(context, &sizes),
+        Command::Wheel => wheel::run(context),
+        Command::Dist => dist::run(context),
+        Command::Deny { checks } => checks::deny(context, &checks),
+        Command::Actionlint => checks::actionlint(context),
+        Command::Miri { tests } => checks::miri(context, &tests),
+        Command::Sanitize { sanitizers } => checks::sanitize(context, &sanitizers),
+        Command::Fuzz { seconds, targets } => checks::fuzz(context, seconds, targets),
+        Command::Mutants { arguments } => checks::mutants(context, &arguments),
+    }
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((command, rest)) = arguments.split_first() else {
-        eprintln!("{HELP}");
-        return ExitCode::from(USAGE);
-    };
-    let result = Context::new().and_then(|context| match command.as_str() {
-        "setup" => setup::run(),
-        "doctor" => doctor::run(rest),
-        "build" => build::run(&context, build::ALL).map(drop),
-        command @ ("suite" | "run" | "export" | "bundle") => suite::run(&context, command, rest),
-        "test" => test::run(&context, rest),
-        "ci" => ci::run(&context),
-        "bench" => bench::run(&context, rest),
-        "mutants" => mutants::run(&context, rest),
-        "bless" => bless::run(&context, rest),
-        "tidy" => tidy::run(&context),
-        "wheel" => wheel::run(&context),
-        "dist" => dist::run(&context),
-        "deny" => deny::run(&context, rest),
-        "actionlint" => actionlint::run(&context),
-        "miri" => miri::run(&context, rest),
-        "fuzz" => fuzz::run(&context, rest),
-        "sanitize" => sanitize::run(&context, rest),
-        "help" | "--help" | "-h" => {
-            println!("{HELP}");
-            Ok(())
-        }
-        other => Err(context::usage(format!(
-            "no such command: {other}; see `cargo xtask help`"
-        ))),
-    });
-    match result {
+    // A wrong command line ends here, with exit code 2.
+    match run(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -99,3 +140,6 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,12 @@
 //! What only the tests need: DuckDB, Polars, pandas and pyarrow for the documented queries, what runs a notebook, Spark, two
 //! versions of CMake, and a browser for the report.
 
-use std::fs;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
-use superstep_toolchain::cache_dir;
+use anyhow::{Context as _, Result, ensure};
+use superstep_toolchain::{cache_dir, install_packages};
 use xshell::cmd;
 
 use crate::context::Context;
@@ -19,74 +20,132 @@ pub const NOTEBOOK_PYTHONPATH: &str = "SUPERSTEP_TEST_NOTEBOOK_PYTHONPATH";
 /// Where Spark's are, as `PYTHONPATH` would list them.
 pub const SPARK_PYTHONPATH: &str = "SUPERSTEP_TEST_SPARK_PYTHONPATH";
 
-/// The Python packages, pinned by version and hash; pip takes them from whatever index it is configured for.
-const REQUIREMENTS: &str = include_str!("../test-requirements.txt");
-const NOTEBOOK: &str = include_str!("../test-notebook-requirements.txt");
-const SPARK: &str = include_str!("../test-spark-requirements.txt");
-const PYSPARK: &str = include_str!("../test-pyspark-requirements.txt");
-const CMAKE: [&str; 2] = [
-    include_str!("../test-cmake-oldest.txt"),
-    include_str!("../test-cmake-newest.txt"),
-];
+/// Something that tests need.
+#[derive(Clone, Copy)]
+enum Tool {
+    /// Python packages, pinned by version and hash as pip reads them; with a second list, built from sources with its packages.
+    Python(&'static str, Option<&'static str>),
+    /// One of the programs, with the option that asks for its version, or the package of Debian that has the first.
+    Program(&'static [&'static str], &'static str, &'static str),
+}
 
-/// Names of browsers that understand Chromium's command line.
-const BROWSERS: [&str; 4] = [
+const QUERIES: Tool = Tool::Python(include_str!("../test-requirements.txt"), None);
+const NOTEBOOK: Tool = Tool::Python(include_str!("../test-notebook-requirements.txt"), None);
+const SPARK_NEEDS: &str = include_str!("../test-spark-requirements.txt");
+const SPARK: Tool = Tool::Python(
+    include_str!("../test-pyspark-requirements.txt"),
+    Some(SPARK_NEEDS),
+);
+const OLD_CMAKE: Tool = Tool::Python(include_str!("../test-cmake-oldest.txt"), None);
+const NEW_CMAKE: Tool = Tool::Python(include_str!("../test-cmake-newest.txt"), None);
+const JAVA: Tool = Tool::Program(&["java"], "-version", "openjdk-17-jre-headless");
+const BROWSER: Tool = Tool::Program(
+    &[
+        "chromium",
+        "chromium-browser",
+        "google-chrome-stable",
+        "google-chrome",
+    ],
+    "--version",
     "chromium",
-    "chromium-browser",
-    "google-chrome-stable",
-    "google-chrome",
+);
+
+/// Variables by which the tests find the tools, and what is appended to the path of each.
+const VARIABLES: [(&str, &[(Tool, &str)]); 6] = [
+    (PYTHONPATH, &[(QUERIES, "")]),
+    (NOTEBOOK_PYTHONPATH, &[(NOTEBOOK, "")]),
+    (
+        SPARK_PYTHONPATH,
+        &[
+            (JAVA, ""),
+            (Tool::Python(SPARK_NEEDS, None), ""),
+            (SPARK, ""),
+        ],
+    ),
+    (
+        "SUPERSTEP_TEST_CMAKE",
+        &[
+            (OLD_CMAKE, "/cmake/data/bin/cmake"),
+            (NEW_CMAKE, "/cmake/data/bin/cmake"),
+        ],
+    ),
+    ("SUPERSTEP_TEST_NINJA", &[(NEW_CMAKE, "/bin/ninja")]),
+    ("SUPERSTEP_TEST_BROWSER", &[(BROWSER, "")]),
 ];
 
-/// Installs what is missing where this process may, and returns the variables by which the tests find it.
+/// Lists what is missing, installs it where this process may, and returns the variables by which the tests find it.
 ///
-/// Where it cannot be had, a sentence says so and the tests that need it say that they were skipped; not so in a CI system,
-/// which sets `CI`: there nobody would read it.
-pub fn variables(context: &Context) -> Result<Vec<(&'static str, String)>> {
+/// Where it cannot be had, a warning says so and the tests that need it say that they were skipped. With `CI` set, which no one
+/// watches, that is an error.
+pub fn variables(context: &Context) -> Result<BTreeMap<&'static str, String>> {
     let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
-    let tools = [
-        (PYTHONPATH, python_packages(context, REQUIREMENTS)),
-        (NOTEBOOK_PYTHONPATH, python_packages(context, NOTEBOOK)),
-        (SPARK_PYTHONPATH, spark(context)),
-        ("SUPERSTEP_TEST_CMAKE", cmake(context)),
-        ("SUPERSTEP_TEST_NINJA", ninja(context)),
-        ("SUPERSTEP_TEST_BROWSER", browser(context)),
-    ];
-    (tools.into_iter())
-        .filter_map(|(variable, found)| match found {
-            Ok(value) => Some(Ok((variable, value))),
-            Err(error) if is_ci => Some(Err(
-                error.context("failed to prepare all tests, and CI is set")
-            )),
-            Err(error) => {
-                eprintln!("warning: {error:#}; the tests that need it are skipped");
-                None
-            }
-        })
-        .collect()
-}
-
-/// Both versions, as `PATH` would list them.
-fn cmake(context: &Context) -> Result<String> {
-    let program = |requirements| {
-        let folder = python_packages(context, requirements)?;
-        Ok(format!("{folder}/cmake/data/bin/cmake"))
-    };
-    let programs: Vec<String> = CMAKE.into_iter().map(program).collect::<Result<_>>()?;
-    Ok(programs.join(":"))
-}
-
-fn ninja(context: &Context) -> Result<String> {
-    python_packages(context, CMAKE[1]).map(|folder| format!("{folder}/bin/ninja"))
-}
-
-/// Spark, and Java to run it.
-fn spark(context: &Context) -> Result<String> {
-    if Command::new("java").arg("-version").output().is_err() {
-        install_on_debian(context, "openjdk-17-jre-headless", "java")?;
+    let tools = VARIABLES.iter().flat_map(|(_, tools)| *tools);
+    let missing: Vec<String> = tools.filter_map(|(tool, _)| tool.missing()).collect();
+    if !missing.is_empty() {
+        eprintln!("xtask: the tests need what is not here; installing:");
     }
-    let others = python_packages(context, SPARK)?;
-    let spark = packages(context, PYSPARK, Some(&others))?;
-    Ok(format!("{others}:{spark}"))
+    for what in missing {
+        eprintln!("xtask:   {what}");
+    }
+    let mut found = BTreeMap::new();
+    for (variable, tools) in VARIABLES {
+        let paths = (tools.iter()).map(|(tool, suffix)| Ok(tool.path(context)? + suffix));
+        match paths.collect::<Result<Vec<_>>>() {
+            Ok(paths) => _ = found.insert(variable, paths.join(":")),
+            Err(error) if is_ci => {
+                return Err(error.context("failed to prepare all tests, and CI is set"));
+            }
+            Err(error) => eprintln!("warning: {error:#}; the tests that need it are skipped"),
+        }
+    }
+    Ok(found)
+}
+
+impl Tool {
+    /// What is installed, and how, if the tool is not here.
+    fn missing(self) -> Option<String> {
+        match self {
+            Tool::Python(list, _) => {
+                let folder = folder(list).ok()?;
+                let names: Vec<&str> = pins(list).map(|(name, _)| name).collect();
+                let (names, place) = (names.join(", "), folder.display());
+                (!folder.is_dir()).then(|| format!("with pip, into {place}: {names}"))
+            }
+            Tool::Program(names, version, package) => running(names, version)
+                .is_none()
+                .then(|| format!("with apt-get, as root: {package}")),
+        }
+    }
+
+    /// Where it is; it is installed first where it is missing.
+    fn path(self, context: &Context) -> Result<String> {
+        match self {
+            Tool::Python(list, needs) => {
+                let needs = needs.map(|needs| packages(context, needs, None));
+                packages(context, list, needs.transpose()?.as_deref())
+            }
+            Tool::Program(names, version, package) => {
+                if running(names, version).is_none() {
+                    // On Ubuntu, chromium only installs a snap, which does not work in containers.
+                    let os = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+                    let is_debian = os.lines().any(|line| line == "ID=debian");
+                    ensure!(is_debian, "found none of {}: install one", names.join(", "));
+                    install_packages(&[package], &mut |step| eprintln!("xtask: {step}"))?;
+                }
+                running(names, version).with_context(|| {
+                    format!("the package {package} was installed but does not run")
+                })
+            }
+        }
+    }
+}
+
+/// The first of the programs that runs.
+fn running(names: &[&str], version: &str) -> Option<String> {
+    let runs = |name: &&&str| {
+        (Command::new(name).arg(version).output()).is_ok_and(|output| output.status.success())
+    };
+    names.iter().find(runs).map(|name| (*name).to_owned())
 }
 
 /// Folder with wheels of the packages, in the cache under a name that changes with the pins.
@@ -94,88 +153,64 @@ pub fn python_packages(context: &Context, requirements: &str) -> Result<String> 
     packages(context, requirements, None)
 }
 
-/// The same; with `build`, a folder of what builds them, of packages that have no wheels.
-fn packages(context: &Context, requirements: &str, build: Option<&str>) -> Result<String> {
+/// Names and versions in a list.
+fn pins(requirements: &str) -> impl Iterator<Item = (&str, &str)> {
+    let lines = requirements.lines().filter(|line| !line.starts_with('#'));
+    let pins = lines.filter_map(|line| line.split_once("=="));
+    pins.map(|(name, rest)| (name, rest.split(' ').next().unwrap_or_default()))
+}
+
+fn folder(requirements: &str) -> Result<PathBuf> {
     let cache = cache_dir().context("failed to choose a cache folder: set SUPERSTEP_CACHE")?;
-    let pins: String = (requirements.lines())
-        .filter_map(|line| line.split_once("==")?.1.split_ascii_whitespace().next())
-        .collect::<Vec<_>>()
-        .join("-");
-    let folder = cache.join(format!("test-python-{pins}"));
+    let versions: Vec<&str> = pins(requirements).map(|(_, version)| version).collect();
+    Ok(cache.join(format!("test-python-{}", versions.join("-"))))
+}
+
+/// The folder; with `build`, of packages that have no wheels, and a folder of what builds them.
+fn packages(context: &Context, requirements: &str, build: Option<&str>) -> Result<String> {
+    let (shell, folder) = (&context.shell, folder(requirements)?);
     if !folder.is_dir() {
-        let staging = cache.join(format!("test-python-{}.part", std::process::id()));
-        fs::create_dir_all(&staging)
-            .with_context(|| format!("failed to create {}", staging.display()))?;
+        let staging = folder.with_file_name(format!("test-python-{}.part", std::process::id()));
         let list = staging.join("requirements.txt");
-        fs::write(&list, requirements)
-            .with_context(|| format!("failed to write {}", list.display()))?;
+        shell.write_file(&list, requirements)?;
         let kind: &[&str] = match build {
             None => &["--only-binary=:all:"],
             Some(_) => &["--no-binary=:all:", "--no-build-isolation"],
         };
         let installed = cmd!(
-            context.shell,
+            shell,
             "python3 -m pip install --quiet --no-deps {kind...} --require-hashes --target {staging} -r {list}"
         )
         .env("PYTHONPATH", build.unwrap_or_default())
-        .run()
-        .context("failed to install the packages of the tests with pip");
-        let renamed = installed.and_then(|()| {
-            // Another test run may have been quicker; its folder is as good.
-            match fs::rename(&staging, &folder) {
-                Err(error) if !folder.is_dir() => {
-                    Err(error).with_context(|| format!("failed to create {}", folder.display()))
-                }
-                _ => Ok(()),
-            }
-        });
-        if staging.is_dir() {
-            drop(fs::remove_dir_all(&staging));
+        .run();
+        let renamed = installed.is_ok() && std::fs::rename(&staging, &folder).is_ok();
+        if !renamed {
+            shell.remove_path(&staging)?;
         }
-        renamed?;
+        installed.context("failed to install the packages of the tests with pip")?;
+        // Another process may have been quicker; its folder is as good.
+        ensure!(folder.is_dir(), "failed to create {}", folder.display());
     }
     Ok(folder.display().to_string())
 }
 
-fn browser(context: &Context) -> Result<String> {
-    if let Some(found) = installed_browser() {
-        return Ok(found);
-    }
-    // On Ubuntu the package of this name is only a door to a snap, which finds no use in containers.
-    install_on_debian(context, "chromium", &BROWSERS.join(", "))?;
-    installed_browser().context("the package chromium was installed but does not run")
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Installs a package of Debian where there is none of `wanted`.
-fn install_on_debian(context: &Context, package: &str, wanted: &str) -> Result<()> {
-    let os = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    anyhow::ensure!(
-        os.lines().any(|line| line == "ID=debian"),
-        "found none of {wanted}: install one of them"
-    );
-    let sudo: &[&str] = match Command::new("id").arg("-u").output() {
-        Ok(output) if output.stdout.starts_with(b"0\n") => &[],
-        _ => &["sudo", "-n"],
-    };
-    for step in [
-        &["update"][..],
-        &["install", "-y", "--no-install-recommends", package],
-    ] {
-        // `env` runs what is behind it: with sudo or without, it is a command of its own.
-        cmd!(
-            context.shell,
-            "env {sudo...} env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -q {step...}"
-        )
-        .ignore_stdout()
-        .run()
-        .with_context(|| format!("failed to install the package {package}"))?;
+    #[test]
+    fn what_is_installed_is_named_before() {
+        let list = "# Uses a==b.\nduckdb==9.9.1 \\\n    --hash=sha256:00\npandas==9.9.2 \\\n";
+        let text = Tool::Python(list, None).missing().unwrap();
+        assert!(
+            text.ends_with("test-python-9.9.1-9.9.2: duckdb, pandas"),
+            "{text}"
+        );
+        let program = Tool::Program(&["superstep-no-such-program"], "--version", "a-package");
+        assert_eq!(
+            program.missing().unwrap(),
+            "with apt-get, as root: a-package"
+        );
+        assert_eq!(Tool::Program(&["true"], "--version", "x").missing(), None);
     }
-    Ok(())
-}
-
-fn installed_browser() -> Option<String> {
-    let runs = |name: &&str| {
-        (Command::new(name).arg("--version").output()).is_ok_and(|output| output.status.success())
-    };
-    BROWSERS.into_iter().find(runs).map(str::to_owned)
 }

@@ -1,100 +1,110 @@
-//! `cargo xtask tidy`: the repository's own rules, which no compiler checks. Also a test, so that `cargo test` keeps them.
+//! `cargo xtask tidy`: rules that no standard tool checks. rustfmt, clippy (clippy.toml) and cargo-deny (deny.toml) check the rest.
 
-mod files;
-mod links;
-mod members;
-mod prose;
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use xshell::cmd;
 
-use std::fmt;
-use std::path::Path;
+use crate::context::Context;
 
-use anyhow::{Context as _, Result, bail};
-use xshell::{Shell, cmd};
+/// Every crate with those of the workspace that it may depend on, as the code map of ARCHITECTURE.md says; tests may use
+/// `superstep-toolchain` besides, to compile small programs.
+const LAYERS: [(&str, &str); 16] = [
+    ("superstep-trace", ""),
+    ("superstep-instrument", "trace"),
+    ("superstep-runtime-core", "trace"),
+    ("superstep-cudart-cpu", "trace runtime-core"),
+    ("superstep-cuda", "trace runtime-core"),
+    ("superstep-table", ""),
+    ("superstep-parquet", "table"),
+    ("superstep-analysis", "trace table runtime-core"),
+    ("superstep-export", "trace table analysis"),
+    ("superstep-report", "trace table analysis"),
+    ("superstep-python", "trace table analysis export report"),
+    ("superstep-toolchain", ""),
+    ("superstep-build", "trace toolchain"),
+    (
+        "superstep-harness",
+        "trace table analysis export report toolchain build",
+    ),
+    ("superstep-bench", "trace analysis report build harness"),
+    ("xtask", "toolchain"),
+];
 
-use crate::context::{Context, metadata};
+/// Extended regular expressions that no line of text may match, with what to do instead.
+const FORBIDDEN: [(&str, &str); 3] = [
+    (
+        r"\b(TODO|FIXME)\b",
+        "unfinished work: finish it or file an issue",
+    ),
+    (
+        r"(^|[^[:alnum:]._}~>$/-])/(home|work|tmp/w)/",
+        "paths that exist on one machine only",
+    ),
+    (
+        r"(allow|expect)\(clippy::undocumented_unsafe_blocks",
+        "write the SAFETY comment",
+    ),
+];
 
-/// A broken rule, with the place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// Relative to the root.
-    file: String,
-    /// From 1; 0 for the file as a whole.
-    line: usize,
-    what: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "{}: {}", self.file, self.what),
-            line => write!(f, "{}:{line}: {}", self.file, self.what),
-        }
-    }
-}
-
-impl Finding {
-    fn new(file: &str, line: usize, what: impl Into<String>) -> Finding {
-        Finding {
-            file: file.to_owned(),
-            line,
-            what: what.into(),
-        }
-    }
-}
-
+/// Checks every file, also those that are not committed yet.
 pub fn run(context: &Context) -> Result<()> {
-    let findings = check(&context.shell, &context.root)?;
+    let shell = &context.shell;
+    let mut findings = layers(&context.metadata()?);
+    for (pattern, what) in FORBIDDEN {
+        let matches = cmd!(shell, "git grep --untracked -nI -E -e {pattern}")
+            .args(["--", ":!*.lock", ":!xtask/src/tidy.rs"])
+            .quiet()
+            .ignore_status()
+            .read()
+            .context("failed to search the repository's files; tidy needs git")?;
+        findings.extend(matches.lines().map(|line| format!("{line}: {what}")));
+    }
+    let sources = cmd!(
+        shell,
+        "git ls-files --cached --others --exclude-standard *.rs"
+    );
+    for name in sources.quiet().read()?.lines() {
+        // Deleted, and not committed yet: nothing to read.
+        let text = shell.read_file(name).ok();
+        if text.is_some_and(|text| !text.starts_with("//!")) {
+            findings.push(format!("{name}: begin with `//!` and the module's purpose"));
+        }
+    }
     for finding in &findings {
         eprintln!("{finding}");
     }
-    match findings.len() {
-        0 => Ok(()),
-        number => bail!("the repository is not tidy: {number} finding(s) above"),
-    }
+    let count = findings.len();
+    ensure!(
+        count == 0,
+        "the repository is not tidy: {count} finding(s) above"
+    );
+    Ok(())
 }
 
-fn check(shell: &Shell, root: &Path) -> Result<Vec<Finding>> {
-    let (mut findings, mut words) = (Vec::new(), prose::Used::new());
-    // Also files that are not committed yet, so that a finding comes before the commit.
-    let names = cmd!(shell, "git ls-files --cached --others --exclude-standard")
-        .quiet()
-        .read();
-    for name in names
-        .context("failed to list the repository's files; tidy needs git")?
-        .lines()
-    {
-        // Deleted but not committed yet, or not text: nothing to read.
-        let Ok(text) = std::fs::read_to_string(root.join(name)) else {
+/// Dependencies against the layers, and members with lints of their own.
+fn layers(metadata: &Value) -> Vec<String> {
+    let mut findings = Vec::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let name = package["name"].as_str().unwrap_or_default();
+        let Some((_, allowed)) = LAYERS.iter().find(|(member, _)| *member == name) else {
+            findings.push(format!("{name} is not in LAYERS of xtask/src/tidy.rs"));
             continue;
         };
-        findings.extend(files::check(name, &text));
-        findings.extend(prose::check(name, &text, &mut words));
-        if name.ends_with(".md") {
-            findings.extend(links::check(root, name, &text));
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let on = dependency["name"].as_str().unwrap_or_default();
+            let for_tests = dependency["kind"] == "dev" && on == "superstep-toolchain";
+            let is_allowed = |on: &str| for_tests || allowed.split(' ').any(|name| name == on);
+            if (on.strip_prefix("superstep-")).is_some_and(|on| !is_allowed(on)) {
+                findings.push(format!("{name} must not depend on {on}"));
+            }
+        }
+        let manifest = package["manifest_path"].as_str().unwrap_or_default();
+        let manifest = std::fs::read_to_string(manifest).unwrap_or_default();
+        if !manifest.contains("[lints]\nworkspace = true\n") {
+            findings.push(format!("{name} needs `[lints]` with `workspace = true`"));
         }
     }
-    findings.extend(prose::unused(&words));
-    findings.extend(members::check(root, &metadata(shell)?)?);
-    findings.extend(suites_without_manifest(root)?);
-    Ok(findings)
-}
-
-/// Every folder of `suites/` is a suite.
-fn suites_without_manifest(root: &Path) -> Result<Vec<Finding>> {
-    let mut findings = Vec::new();
-    let Ok(entries) = std::fs::read_dir(root.join("suites")) else {
-        return Ok(findings);
-    };
-    for entry in entries {
-        let path = entry?.path();
-        let benchmarks = std::fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_some());
-        if path.is_dir() && benchmarks && !path.join("suite.yaml").is_file() {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let what = "a suite's folder needs a suite.yaml";
-            findings.push(Finding::new(&format!("suites/{name}"), 0, what));
-        }
-    }
-    Ok(findings)
+    findings
 }
 
 #[cfg(test)]
@@ -102,22 +112,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_repository_is_tidy() {
-        let context = Context::new().unwrap();
-        let findings = check(&context.shell, &context.root).unwrap();
-        let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
-        assert!(lines.is_empty(), "\n{}", lines.join("\n"));
-    }
-
-    #[test]
-    fn a_suite_without_a_manifest_is_found() {
-        let dir = tempfile::tempdir().unwrap();
-        for (suite, file) in [("good", "suite.yaml"), ("bad", "a.yaml")] {
-            std::fs::create_dir_all(dir.path().join("suites").join(suite)).unwrap();
-            std::fs::write(dir.path().join("suites").join(suite).join(file), "").unwrap();
+    fn a_dependency_against_the_layers_is_found() {
+        let mut metadata = Context::new().unwrap().metadata().unwrap();
+        assert_eq!(layers(&metadata), [""; 0]);
+        let packages = metadata["packages"].as_array_mut().unwrap();
+        let trace = packages.iter_mut().find(|p| p["name"] == "superstep-trace");
+        let dependencies = trace.unwrap()["dependencies"].as_array_mut().unwrap();
+        for (name, kind) in [
+            ("superstep-analysis", Value::Null),
+            ("superstep-toolchain", "dev".into()),
+            ("superstep-harness", "dev".into()),
+        ] {
+            dependencies.push(serde_json::json!({ "name": name, "kind": kind }));
         }
-        let findings = suites_without_manifest(dir.path()).unwrap();
-        let files: Vec<&str> = findings.iter().map(|finding| &*finding.file).collect();
-        assert_eq!(files, ["suites/bad"]);
+        let expected = ["analysis", "harness"]
+            .map(|name| format!("superstep-trace must not depend on superstep-{name}"));
+        assert_eq!(layers(&metadata), expected);
     }
 }

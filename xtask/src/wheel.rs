@@ -1,11 +1,11 @@
 //! `cargo xtask wheel`: the Python module as a wheel. Its tests install the wheel in a fresh environment.
 
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use xshell::{Cmd, cmd};
 
+use crate::build::PROFILE;
 use crate::context::Context;
 use crate::test_tools::python_packages;
 
@@ -20,7 +20,7 @@ pub fn run(context: &Context) -> Result<()> {
 
 /// Builds the wheel for this machine and returns it.
 pub fn build(context: &Context) -> Result<PathBuf> {
-    build_with(context, |maturin| maturin.arg("--release"))
+    build_with(context, |maturin| maturin.args(["--profile", PROFILE]))
 }
 
 /// Builds the wheel and returns it. `settings` adds the options that say for whom.
@@ -29,12 +29,9 @@ pub fn build_with<'a>(
     settings: impl FnOnce(Cmd<'a>) -> Cmd<'a>,
 ) -> Result<PathBuf> {
     let maturin = python_packages(context, REQUIREMENTS)?;
-    let folder = context.release_dir()?.join("wheel");
+    let folder = context.target_dir()?.join("wheel");
     // A wheel of another version would be found as well.
-    if folder.is_dir() {
-        fs::remove_dir_all(&folder)
-            .with_context(|| format!("failed to remove {}", folder.display()))?;
-    }
+    context.shell.remove_path(&folder)?;
     let build = cmd!(
         context.shell,
         "{maturin}/bin/maturin build --quiet --locked --manifest-path python/Cargo.toml --out {folder}"
@@ -42,23 +39,14 @@ pub fn build_with<'a>(
     settings(build)
         .run()
         .context("failed to build the wheel; the messages are above")?;
-    let wheels = fs::read_dir(&folder)
-        .and_then(|entries| {
-            let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-            paths.collect::<Result<Vec<_>, _>>()
-        })
-        .with_context(|| format!("failed to list {}", folder.display()))?;
-    let found = wheels.len();
-    ensure!(
-        found == 1,
-        "expected one wheel in {}, found {found}",
-        folder.display()
-    );
-    Ok(wheels.into_iter().next().unwrap_or_default())
+    let mut wheels = context.shell.read_dir(&folder)?;
+    let (found, place) = (wheels.len(), folder.display());
+    ensure!(found == 1, "expected one wheel in {place}, found {found}");
+    Ok(wheels.remove(0))
 }
 
 /// Installs the wheel in a fresh environment and runs `python/tests` there, with the folders `packages` in Python's path.
-pub fn test(context: &Context, packages: &[&str]) -> Result<()> {
+pub fn test(context: &Context, packages: &[String]) -> Result<()> {
     let wheel = build(context)?;
     let environment = wheel.with_file_name("environment");
     let python = environment.join("bin/python");

@@ -11,12 +11,12 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use superstep_toolchain::replace_file;
 
 use super::error::BuildError;
 
@@ -102,15 +102,8 @@ impl StepCache {
 
     pub fn keep_headers(&self, key: &str, list: &HeaderList) -> Result<(), BuildError> {
         let file = self.header_file(key);
-        let write = || -> io::Result<()> {
-            let folder = file.parent().unwrap_or(Path::new("."));
-            fs::create_dir_all(folder)?;
-            let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
-            serde_json::to_writer(&mut temporary, list)?;
-            temporary.persist(&file).map_err(|error| error.error)?;
-            Ok(())
-        };
-        write().map_err(BuildError::io("write", &file))
+        replace_file(&file, |writer| Ok(serde_json::to_writer(writer, list)?))
+            .map_err(BuildError::io("write", &file))
     }
 
     /// Runs `make` while no other thread of this process works at `key`.

@@ -261,7 +261,9 @@ fn only_unit(program: &Program, relocatable: bool) -> Unit<'_> {
     let unit = &program.units[0];
     let mut key = KeyHasher::new("unit");
     key.text(&program.folder.join(&unit.file).to_string_lossy());
-    key.text(&format!("{:?}{:?}", program.include, program.flags));
+    let flags = &program.flags;
+    key.list(&program.include);
+    key.list(&flags.all).list(&flags.device).list(&flags.host);
     Unit {
         program,
         unit,

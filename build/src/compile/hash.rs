@@ -7,35 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use sha2::{Digest, Sha256};
-
-/// Collects the parts of a key. Each part is stored with its length, so that `ab`,`c` and `a`,`bc` differ.
-#[derive(Default)]
-pub struct KeyHasher(Sha256);
-
-impl KeyHasher {
-    /// An empty key for a step called `name`.
-    pub fn new(name: &str) -> Self {
-        let mut hasher = Self::default();
-        hasher.text(name);
-        hasher
-    }
-
-    pub fn text(&mut self, text: &str) -> &mut Self {
-        self.bytes(text.as_bytes())
-    }
-
-    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        self.0.update((bytes.len() as u64).to_le_bytes());
-        self.0.update(bytes);
-        self
-    }
-
-    /// The key: 64 hexadecimal digits.
-    pub fn finish(self) -> String {
-        hex(self.0)
-    }
-}
+pub use superstep_toolchain::KeyHasher;
+use superstep_toolchain::hash_file;
 
 /// Size and time of change of each file, and its hash.
 type Known = HashMap<PathBuf, ((u64, Option<SystemTime>), String)>;
@@ -51,34 +24,14 @@ pub fn of_file(path: &Path) -> io::Result<String> {
     {
         return Ok(hash.clone());
     }
-    let mut hasher = Sha256::new();
-    io::copy(&mut fs::File::open(path)?, &mut hasher)?;
-    let hash = hex(hasher);
+    let hash = hash_file(path)?.0.to_string();
     known().insert(path.to_owned(), (stamp, hash.clone()));
     Ok(hash)
-}
-
-fn hex(hasher: Sha256) -> String {
-    crate::manifest::Sha256(hasher.finalize().into()).to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parts_do_not_run_together() {
-        let key = |parts: &[&str]| {
-            let mut hasher = KeyHasher::new("step");
-            for part in parts {
-                hasher.text(part);
-            }
-            hasher.finish()
-        };
-        assert_ne!(key(&["ab", "c"]), key(&["a", "bc"]));
-        assert_eq!(key(&["ab", "c"]), key(&["ab", "c"]));
-        assert_eq!(key(&[]).len(), 64);
-    }
 
     #[test]
     fn a_changed_file_has_another_hash() {

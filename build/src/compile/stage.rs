@@ -343,7 +343,7 @@ impl Stage<'_> {
     fn pretend(&self, commands: &Mutex<Vec<String>>) -> PathBuf {
         let mut key = KeyHasher::new(self.name);
         key.text(self.subject.name)
-            .text(&format!("{:?}", self.args.list));
+            .list(self.arguments(Path::new("@out")));
         let folder = PathBuf::from(format!("@cache/{}", &key.finish()[..12]));
         let line = format!(
             "cd {} && {}",

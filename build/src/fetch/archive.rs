@@ -13,7 +13,6 @@ use super::FetchOptions;
 use super::cache::{Cache, io};
 use super::download;
 use super::error::FetchError;
-use super::lock::lock;
 use crate::manifest::{DataArchive, Sha256};
 
 /// Takes `data` from the archive into the cache, after downloading the archive if the cache lacks it; `None` when the
@@ -26,7 +25,7 @@ pub(super) fn member(
     options: &FetchOptions,
 ) -> Result<Option<PathBuf>, FetchError> {
     // Benchmarks of a suite share their archive: it is read by one at a time.
-    let _lock = lock(cache, &format!("archive-{}", archive.sha256))?;
+    let _lock = cache.lock(&format!("archive-{}", archive.sha256))?;
     if let Some(path) = cache.get(sha256)? {
         return Ok(Some(path));
     }

@@ -1,10 +1,11 @@
 //! The content-addressed cache: files by their SHA-256, written beside their place and renamed, checked when read.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::Digest;
+use superstep_toolchain::CacheLock;
 use tempfile::NamedTempFile;
 
 use super::error::FetchError;
@@ -22,16 +23,10 @@ pub fn default_cache_dir() -> Result<PathBuf, FetchError> {
 
 /// SHA-256 and length in bytes of a file.
 pub fn hash_file(path: &Path) -> Result<(Sha256, u64), FetchError> {
-    let mut file = File::open(path).map_err(io("open", path))?;
-    let mut hasher = sha2::Sha256::new();
-    let bytes = io::copy(&mut file, &mut hasher).map_err(io("read", path))?;
-    Ok((Sha256(hasher.finalize().into()), bytes))
+    superstep_toolchain::hash_file(path).map_err(io("read", path))
 }
 
-pub fn hash_bytes(bytes: &[u8]) -> Sha256 {
-    Sha256(sha2::Sha256::digest(bytes).into())
-}
-
+/// Everything that is fetched or generated, by content. Processes share it.
 #[derive(Debug, Clone)]
 pub struct Cache {
     root: PathBuf,
@@ -50,6 +45,12 @@ impl Cache {
         let folder = self.root.join(kind);
         fs::create_dir_all(&folder).map_err(io("create folder", &folder))?;
         Ok(folder)
+    }
+
+    /// Blocks until no other thread or process holds `key`, a file name: one does the work, the others find it done.
+    pub(super) fn lock(&self, key: &str) -> Result<CacheLock, FetchError> {
+        let folder = self.folder("locks")?;
+        CacheLock::acquire(&folder, key, &mut || ()).map_err(io("lock", &folder.join(key)))
     }
 
     fn blob_path(&self, hash: &Sha256) -> PathBuf {

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use super::cache::{Cache, check_hash, hash_file, io};
 use super::error::FetchError;
-use super::lock::lock;
 use crate::interrupt;
 use crate::manifest::Sha256;
 use crate::run::die_with_this_process;
@@ -64,7 +63,7 @@ pub(super) fn into_cache(
     limits: &DownloadLimits,
     cache: &Cache,
 ) -> Result<PathBuf, FetchError> {
-    let _lock = lock(cache, &format!("blob-{sha256}"))?;
+    let _lock = cache.lock(&format!("blob-{sha256}"))?;
     if let Some(path) = cache.get(sha256)? {
         return Ok(path);
     }

@@ -1,13 +1,13 @@
 //! Single files of a git commit, read through the `git` command line from a mirror or a fetched repository.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use super::FetchOptions;
-use super::cache::{Cache, hash_bytes, io};
+use superstep_toolchain::{CacheLock, hash_bytes};
+
+use super::cache::{Cache, io};
 use super::error::FetchError;
-use super::lock::lock;
 use crate::interrupt;
 use crate::run::die_with_this_process;
 
@@ -22,7 +22,7 @@ pub(super) struct Repository {
     /// Contents that are missing may be fetched from the repository's origin.
     lazy: bool,
     /// Held while a repository in the cache is in use: git's own locks make a second fetch an error.
-    _lock: Option<File>,
+    _lock: Option<CacheLock>,
 }
 
 impl Repository {
@@ -56,7 +56,7 @@ impl Repository {
     ) -> Result<Repository, FetchError> {
         let offline = options.offline;
         let key = hash_bytes(url.as_bytes()).to_string();
-        let lock = lock(cache, &format!("git-{key}"))?;
+        let lock = cache.lock(&format!("git-{key}"))?;
         let folder = cache.folder("git")?.join(key);
         std::fs::create_dir_all(&folder).map_err(io("create folder", &folder))?;
         let repository = Repository {

@@ -14,7 +14,6 @@ mod data;
 mod download;
 mod error;
 mod git;
-mod lock;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -23,12 +22,13 @@ mod tests_network;
 
 use std::path::PathBuf;
 
-pub use cache::{Cache, default_cache_dir, hash_bytes, hash_file};
+pub use cache::{Cache, default_cache_dir, hash_file};
 pub(crate) use cache::{HashingWriter, check_hash, io};
 pub(crate) use data::{DataFile, Found, data_file};
 pub use download::DownloadLimits;
 pub(crate) use error::FetchError;
 pub use source::{SourceFile, SourceTree, sources};
+pub use superstep_toolchain::hash_bytes;
 
 /// Where to look, and where to keep what was found.
 #[derive(Debug, Clone)]

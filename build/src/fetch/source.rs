@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::FetchOptions;
-use super::cache::{Cache, create_folder_of, hash_bytes, hash_file, io};
+use superstep_toolchain::hash_bytes;
+
+use super::cache::{Cache, create_folder_of, hash_file, io};
 use super::error::FetchError;
 use super::git::Repository;
 use crate::manifest::{Benchmark, Sha256, Source, Suite};

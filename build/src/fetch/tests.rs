@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::cache::hash_bytes;
+use super::hash_bytes;
 use super::*;
 use crate::manifest::{Benchmark, DataArchive, Manifest, Suite};
 

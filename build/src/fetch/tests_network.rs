@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::cache::hash_bytes;
+use super::hash_bytes;
 use super::tests::{World, git, only, quick};
 use super::*;
 use crate::manifest::DataArchive;

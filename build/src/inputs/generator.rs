@@ -1,13 +1,14 @@
 //! The built-in generators: their names, parameters and limits.
 
-use std::fmt;
 use std::io;
+
+use superstep_toolchain::KeyHasher;
 
 use super::generate::{self, Counted, Random};
 use super::{mesh, video};
 
 /// A generator with its seed and parameters, as a manifest names it.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Generator {
     kind: &'static Kind,
     /// The values of its parameters, in their order.
@@ -15,14 +16,7 @@ pub struct Generator {
     pub(super) seed: u64,
 }
 
-/// What identifies the file that it makes.
-impl fmt::Debug for Generator {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, values, seed) = (self.kind.name, &self.values, self.seed);
-        write!(formatter, "{name} {values:?}, seed {seed}")
-    }
-}
-
+#[derive(Debug)]
 struct Kind {
     name: &'static str,
     parameters: &'static [&'static str],
@@ -184,6 +178,19 @@ impl Generator {
             );
         }
         Ok(Generator { kind, values, seed })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.kind.name
+    }
+
+    /// The key of the file that it makes.
+    pub(super) fn key(&self) -> String {
+        let mut key = KeyHasher::new(self.kind.name);
+        for value in self.values.iter().chain([&self.seed]) {
+            key.bytes(&value.to_le_bytes());
+        }
+        key.finish()
     }
 
     pub(super) fn write(&self, random: &mut Random, output: &mut Counted<'_>) -> io::Result<()> {

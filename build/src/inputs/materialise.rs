@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::generator::Generator;
 use super::{InputPlace, find_input, generate};
 use crate::failure::{Failure, FailureKind};
-use crate::fetch::{self, Cache, FetchError, FetchOptions, HashingWriter, check_hash, hash_bytes};
+use crate::fetch::{self, Cache, FetchError, FetchOptions, HashingWriter, check_hash};
 use crate::manifest::{Input, Sha256, Size, Suite};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,11 +98,8 @@ pub fn materialise(
 
 /// A generated file in the cache; made once, since a run needs it several times.
 fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), FetchError> {
-    let description = format!("{generator:?}");
     // Holds the hash of the content; a new version of the generators looks elsewhere.
-    let note = cache
-        .folder(generate::VERSION)?
-        .join(hash_bytes(description.as_bytes()).to_string());
+    let note = cache.folder(generate::VERSION)?.join(generator.key());
     if let Some(hash) = fs::read_to_string(&note)
         .ok()
         .and_then(|hash| Sha256::parse(&hash))
@@ -110,7 +107,7 @@ fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), 
     {
         return Ok((hash, path));
     }
-    let made = cache.put_with(None, &description, |writer| {
+    let made = cache.put_with(None, generator.name(), |writer| {
         generate::write(generator, writer).map(drop)
     })?;
     // Whoever reads a half-written note makes the file again.

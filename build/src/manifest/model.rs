@@ -2,10 +2,10 @@
 //! their own: paths stay inside their folder, hashes are hashes, regular expressions compile, generators exist.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
+pub use superstep_toolchain::Sha256;
 use superstep_trace::{Backend, Same};
 
 use super::schema::{Expected, Flags};
@@ -45,38 +45,6 @@ pub enum Source {
 pub struct DataArchive {
     pub url: String,
     pub sha256: Sha256,
-}
-
-/// A SHA-256 digest, shown as 64 lower-case hex digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Sha256(pub [u8; 32]);
-
-impl Sha256 {
-    /// Reads 64 hex digits, upper or lower case; `None` for anything else.
-    pub fn parse(text: &str) -> Option<Sha256> {
-        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
-        }
-        let mut digest = [0; 32];
-        for (index, byte) in digest.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
-        }
-        Some(Sha256(digest))
-    }
-}
-
-impl fmt::Display for Sha256 {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0
-            .iter()
-            .try_for_each(|byte| write!(formatter, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Sha256 {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Sha256({self})")
-    }
 }
 
 #[derive(Debug, Clone)]

@@ -8,12 +8,11 @@
 //! ```
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use superstep_toolchain::Toolchain;
 use superstep_toolchain::closed::{CLOSED, Closed};
+use superstep_toolchain::{Toolchain, replace_file};
 
 use super::toolkit::run;
 use crate::compile::BuildError;
@@ -168,13 +167,8 @@ fn put(place: &Path, text: &str) -> Result<(), BuildError> {
     if fs::read_to_string(place).is_ok_and(|before| before == text) {
         return Ok(());
     }
-    let folder = place.parent().unwrap_or(Path::new("."));
-    let write = || {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        file.persist(place).map_err(|error| error.error)
-    };
-    write().map(drop).map_err(BuildError::io("write", place))
+    replace_file(place, |file| file.write_all(text.as_bytes()))
+        .map_err(BuildError::io("write", place))
 }
 
 fn copy_headers(from: &Path, to: &Path) -> Result<(), BuildError> {

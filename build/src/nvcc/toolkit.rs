@@ -71,7 +71,7 @@ impl Toolkit {
         key.text(&hash::of_file(&front).map_err(BuildError::io("read", &front))?);
         let openmp = toolchain.llvm.prefix.join("lib/libomp.so");
         let openmp = openmp.is_file().then_some(openmp);
-        key.text(&format!("{openmp:?}"));
+        key.list(&openmp);
         let root = cache.join(format!("toolkit-{}", &key.finish()[..12]));
         let cuda = toolchain.cuda.root.clone();
         if !root.is_dir() {

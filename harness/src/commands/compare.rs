@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         for line in &lines {
             match args.message_format {
                 MessageFormat::Json => {
-                    writeln!(out, "{}", serde_json::to_string(line).unwrap_or_default())?;
+                    writeln!(out, "{}", serde_json::to_string(line)?)?;
                 }
                 MessageFormat::Human => {
                     let ratios = line.time_ratios.iter();
@@ -183,11 +183,11 @@ fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
         .collect()
 }
 
-fn same(what: &str, a: &dyn Debug, b: &dyn Debug) -> Result<(), String> {
-    match (format!("{a:?}"), format!("{b:?}")) {
-        (a, b) if a == b => Ok(()),
-        (a, b) => Err(format!("{what}: {a} and {b}")),
+fn same<T: PartialEq + Debug>(what: &str, a: &T, b: &T) -> Result<(), String> {
+    if a == b {
+        return Ok(());
     }
+    Err(format!("{what}: {a:?} and {b:?}"))
 }
 
 /// What is equal, or the first thing that is not.

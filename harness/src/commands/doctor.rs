@@ -1,11 +1,11 @@
-//! `superstep doctor`: what is here, what is missing, and how to mend it.
+//! `superstep doctor`: what is here, what is missing, and how to fix it.
 
 use std::fmt::Display;
 
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 use superstep_build::installation::Installation;
-use superstep_toolchain::{Toolchain, cache_dir, gpu};
+use superstep_toolchain::{Purpose, Survey, cache_dir, check, gpu};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {}
@@ -28,7 +28,12 @@ impl Findings {
     }
 
     fn toolchain(&mut self) {
-        let tools = match Toolchain::locate() {
+        let survey = Survey::here(Purpose::Run);
+        for why in &survey.left_aside {
+            self.lines
+                .push(format!("none    other toolkit: {why}; it is not used"));
+        }
+        let tools = match survey.toolchain() {
             Ok(tools) => tools,
             Err(error) => {
                 for tool in &error.tools {
@@ -50,6 +55,15 @@ impl Findings {
         self.found("CUDA headers", cuda.include.display());
         self.found("libdevice", cuda.libdevice.display());
         self.found("libcudart", cuda.cudart.display());
+        match check::compile(&tools.llvm, cuda) {
+            Ok(()) => self.found("CUDA program", "compiles for device and host, and links"),
+            Err(error) => self.missing(
+                "CUDA program",
+                format!(
+                    "{error}; to fix: set SUPERSTEP_CUDA or SUPERSTEP_LLVM to another installation"
+                ),
+            ),
+        }
     }
 
     fn installation(&mut self) {

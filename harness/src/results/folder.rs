@@ -9,6 +9,7 @@ use superstep_build::bail;
 use superstep_build::failure::Failure;
 use superstep_report::RunSummary;
 use superstep_report::run_summary::SCHEMA_VERSION;
+use superstep_toolchain::replace_file;
 
 #[derive(Debug, Clone)]
 pub struct RunFolder {
@@ -94,17 +95,14 @@ impl RunFolder {
         }
     }
 
-    /// Replaces `run.json`, in one step: a reader never sees half of it. What a killed process leaves, the next one replaces.
+    /// Replaces `run.json`, in one step: a reader never sees half of it.
     pub fn write_summary(&self, summary: &RunSummary) -> Result<(), Failure> {
-        let (path, new) = (self.path.join("run.json"), self.path.join("run.json.new"));
-        let write = || -> io::Result<()> {
-            let mut file = io::BufWriter::new(fs::File::create(&new)?);
-            serde_json::to_writer_pretty(&mut file, summary)?;
-            io::Write::write_all(&mut file, b"\n")?;
-            file.into_inner().map_err(io::IntoInnerError::into_error)?;
-            fs::rename(&new, &path)
-        };
-        write().map_err(Failure::io("write", &path))
+        let path = self.path.join("run.json");
+        replace_file(&path, |file| {
+            serde_json::to_writer_pretty(&mut *file, summary)?;
+            file.write_all(b"\n")
+        })
+        .map_err(Failure::io("write", &path))
     }
 
     pub fn read_summary(&self) -> Result<RunSummary, Failure> {

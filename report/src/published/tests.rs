@@ -54,7 +54,7 @@ fn every_quantity_has_one_source_and_every_series_a_program() {
 }
 
 /// After a run with other numbers: `superstep report RUN_DIR --reproduction docs`. After a change of the page alone:
-/// `SUPERSTEP_BLESS=1 cargo test --release -p superstep-report`.
+/// `SUPERSTEP_BLESS=1 cargo test --profile quick -p superstep-report`.
 #[test]
 fn the_page_in_the_repository_is_the_one_of_the_data() {
     let path = root().join("docs/reproduction.md");

@@ -1,10 +1,7 @@
 //! The runtime as a whole: its session, its end, and how it says that something is not supported.
 
-<<<<<<< HEAD
-use std::ffi::{CStr, c_char};
-=======
 use crate::errors::{CudaError, CudaResult};
->>>>>>> verify
+use std::ffi::{CStr, c_char};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use superstep_runtime_core::Session;
@@ -39,7 +36,6 @@ extern "C" fn at_exit() {
     session().finish_at_exit();
 }
 
-<<<<<<< HEAD
 /// Stops the program because it calls `function`, which this backend lacks and a GPU has.
 pub fn lacks(function: &str) -> ! {
     unsupported(format_args!(
@@ -55,7 +51,8 @@ pub fn lacks(function: &str) -> ! {
 pub unsafe extern "C" fn __superstep_no_driver(function: *const c_char) -> ! {
     // SAFETY: the caller's promise.
     lacks(&unsafe { CStr::from_ptr(function) }.to_string_lossy())
-=======
+}
+
 /// Whether CUDA is gone, since the process ends.
 static IS_UNLOADED: AtomicBool = AtomicBool::new(false);
 
@@ -75,7 +72,6 @@ pub fn begin_call() -> CudaResult {
 
 extern "C" fn unload() {
     IS_UNLOADED.store(true, Ordering::Release);
->>>>>>> verify
 }
 
 /// Stops the program because it needs `what`.

@@ -1,7 +1,7 @@
 //! Kernels captured into CUDA graphs, and launches of graphs.
 
 use crate::count::Counters;
-use crate::ffi::{self, Error, Graph, GraphExec, Stream};
+use crate::ffi::{self, Error, Graph, GraphExec, GraphNode, Stream};
 use crate::graphs::{CountedNode, Node, Work, last_captured};
 use crate::in_situ;
 use crate::lanes::Lane;
@@ -34,6 +34,7 @@ impl Call<'_> {
         if kernel.launches {
             return Err(NO_CHILDREN.to_owned());
         }
+        let mut own = Vec::new();
         let (work, launched, handle) = match kernel.probe {
             Some(Probe::Trace) if runtime.in_situ.is_wanted(runtime) => {
                 runtime.note_variables(kernel);
@@ -53,6 +54,7 @@ impl Call<'_> {
                     && let Some(flush) = &lane.flush
                 {
                     flush.launch(stream)?;
+                    own.extend(last_captured(stream));
                 }
                 (Work::Traced(lane), launched, handle)
             }
@@ -62,15 +64,18 @@ impl Call<'_> {
                 if cleared != ffi::SUCCESS {
                     return Ok(cleared);
                 }
+                own.extend(last_captured(stream));
                 let launched = self.launch_with(kernel, counted.counters.context, bits);
                 let handle = last_captured(stream);
                 if launched == ffi::SUCCESS {
                     let copied = counted.counters.copy_to(counted.slot, stream);
+                    own.extend(last_captured(stream));
                     let data = std::ptr::from_ref(counted).cast_mut().cast::<c_void>();
                     // SAFETY: the node lives for ever.
                     let queued =
                         unsafe { real::launch_host_function(stream, counts_are_there, data) };
                     real::check(copied.max(queued), "count in a CUDA graph")?;
+                    own.extend(last_captured(stream));
                 }
                 (Work::Counted(counted), launched, handle)
             }
@@ -86,10 +91,8 @@ impl Call<'_> {
             geometry: Mutex::new(self.geometry(kernel)),
             work,
         };
-        // Without a node of ours behind the kernel, the last one is the kernel.
-        let tail = last_captured(stream).filter(|&last| Some(last) != handle);
-        let tail = tail.unwrap_or(std::ptr::null_mut());
-        runtime.graphs.add(graph, handle, tail, Arc::new(node));
+        let own = own.into_iter().map(|node: GraphNode| node as usize);
+        (runtime.graphs).add(graph, handle, own.collect(), Arc::new(node));
         Ok(launched)
     }
 }

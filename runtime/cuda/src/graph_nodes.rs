@@ -57,7 +57,7 @@ pub fn add_kernel(
             let node = Arc::new(crate::opaque::node(name, OpaqueGeometry { grid, block }));
             // SAFETY: the program gives room for a handle, which `add` has filled.
             let added = unsafe { *handle };
-            (runtime.graphs).add(graph, Some(added), std::ptr::null_mut(), node);
+            (runtime.graphs).add(graph, Some(added), Vec::new(), node);
         }
         return error;
     };
@@ -90,8 +90,8 @@ fn add_known(
     let tails = dependencies
         .iter()
         .map(|&node| match runtime.graphs.node(node) {
-            Some(Known { tail, .. }) if tail != 0 => tail as GraphNode,
-            _ => node,
+            Some(Known { own, .. }) => own.last().map_or(node, |&tail| tail as GraphNode),
+            None => node,
         });
     let tails: Vec<GraphNode> = tails.collect();
     let after = |nodes: &[GraphNode], trailing| {
@@ -102,7 +102,7 @@ fn add_known(
     // SAFETY: the program gives room for a handle, which `add` fills.
     let added = || unsafe { *handle };
     let bits = selection::launch_bits(runtime.session.recorded_in_graphs(&kernel.name));
-    let mut tail = std::ptr::null_mut();
+    let mut own = Vec::new();
     let (work, error) = match kernel.probe {
         Some(Probe::Trace) if runtime.in_situ.is_wanted(runtime) => {
             runtime.note_variables(kernel);
@@ -118,7 +118,8 @@ fn add_known(
             if error == ffi::SUCCESS
                 && let Some(flush) = &lane.flush
             {
-                tail = flush.add_to(graph, added())?;
+                let tail = flush.add_to(graph, added())?;
+                own.push(tail as usize);
                 runtime.graphs.set_chain(graph, tail, lane.clone());
             }
             (Work::Traced(lane), error)
@@ -126,7 +127,7 @@ fn add_known(
         Some(Probe::Count) => {
             let counted = counted_node(runtime)?;
             match add_counted(graph, &tails, counted, bits, added, after) {
-                Ok(last) => tail = last,
+                Ok(around) => own.extend(around),
                 Err(error) => return Ok(error),
             }
             (Work::Counted(counted), ffi::SUCCESS)
@@ -144,12 +145,12 @@ fn add_known(
         };
         runtime
             .graphs
-            .add(graph, Some(added()), tail, Arc::new(node));
+            .add(graph, Some(added()), own, Arc::new(node));
     }
     Ok(error)
 }
 
-/// The nodes around a kernel with the counting probe; answers the last one.
+/// Adds a kernel with the counting probe, and the nodes around it, which it returns.
 fn add_counted(
     graph: Graph,
     dependencies: &[GraphNode],
@@ -157,7 +158,7 @@ fn add_counted(
     bits: u64,
     added: impl Fn() -> GraphNode,
     kernel: impl FnOnce(&[GraphNode], [u64; 2]) -> Error,
-) -> Result<GraphNode, Error> {
+) -> Result<[usize; 3], Error> {
     let ok = |error: Error| match error {
         ffi::SUCCESS => Ok(()),
         error => Err(error),
@@ -198,7 +199,7 @@ fn add_counted(
     let mut tail = std::ptr::null_mut();
     // SAFETY: the function's argument lives for ever.
     ok(unsafe { real::graph_add_host(&mut tail, graph, &copy, 1, &host) })?;
-    Ok(tail)
+    Ok([clear, copy, tail].map(|node| node as usize))
 }
 
 /// The program changes the parameters of a kernel's node, in a graph or in an instance of it.

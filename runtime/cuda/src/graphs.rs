@@ -57,12 +57,15 @@ pub struct CountedNode {
     pub pending: Mutex<VecDeque<ActiveLaunch>>,
 }
 
+/// A node as a number.
+pub type GraphHandle = usize;
+
 /// An explicit or captured node that runs a traced kernel.
 #[derive(Clone)]
 pub struct Known {
     pub graph: usize,
-    /// The last node of ours behind it; 0: none is known.
-    pub tail: usize,
+    /// The nodes of ours around it, one behind the other; the last is behind the kernel.
+    pub own: Vec<GraphHandle>,
     pub node: Arc<Node>,
 }
 
@@ -178,8 +181,14 @@ impl Graphs {
             .insert((graph as usize, tail as usize), lane);
     }
 
-    /// A kernel was added to a graph. `handle` is its node, if known.
-    pub fn add(&self, graph: Graph, handle: Option<GraphNode>, tail: GraphNode, node: Arc<Node>) {
+    /// A kernel was added to a graph, with these nodes of ours around it. `handle` is its node, if known.
+    pub fn add(
+        &self,
+        graph: Graph,
+        handle: Option<GraphNode>,
+        own: Vec<GraphHandle>,
+        node: Arc<Node>,
+    ) {
         let mut state = self.state.lock();
         if let Work::Counted(counted) = node.work {
             state.counted.push(counted);
@@ -187,7 +196,7 @@ impl Graphs {
         if let Some(handle) = handle {
             let known = Known {
                 graph: graph as usize,
-                tail: tail as usize,
+                own,
                 node: node.clone(),
             };
             state.nodes.insert(handle as usize, known);
@@ -200,28 +209,43 @@ impl Graphs {
         self.state.lock().nodes.get(&(handle as usize)).cloned()
     }
 
-    /// `node` is to `clone` what `original` is to the graph that `clone` was made of.
-    pub fn found_in_clone(&self, node: GraphNode, original: GraphNode, clone: Graph) {
-        let Some(mut known) = self.node(original) else {
-            return;
-        };
-        let mut tail = std::ptr::null_mut();
-        if known.tail != 0 {
-            // SAFETY: the handles are those of the call that has just found `node`.
-            unsafe { real::graph_find_in_clone(&mut tail, known.tail as GraphNode, clone) };
+    /// `clone` was made of `graph`.
+    pub fn cloned(&self, clone: Graph, graph: Graph) {
+        self.extend(clone, &self.of_graph(graph));
+        let all = self.state.lock().nodes.clone();
+        let of_graph = (all.into_iter()).filter(|(_, known)| known.graph == graph as usize);
+        for (handle, known) in of_graph {
+            let found = |of: GraphHandle| {
+                let mut found = std::ptr::null_mut();
+                // SAFETY: both are nodes of the graph that the clone was just made of.
+                let error =
+                    unsafe { real::graph_find_in_clone(&mut found, of as GraphNode, clone) };
+                (error == ffi::SUCCESS).then_some(found as usize)
+            };
+            if let Some(node) = found(handle) {
+                let (graph, own) = (clone as usize, known.own.iter().copied());
+                let own = own.filter_map(found).collect();
+                let known = Known {
+                    graph,
+                    own,
+                    ..known
+                };
+                self.state.lock().nodes.insert(node, known);
+            }
         }
-        (known.graph, known.tail) = (clone as usize, tail as usize);
-        self.state.lock().nodes.insert(node as usize, known);
     }
 
-    /// The nodes of ours behind the program's in `graph`.
-    pub fn tails(&self, graph: Graph) -> Vec<usize> {
+    /// The nodes of ours in all graphs, and the kernels of the program's that they belong to.
+    pub fn owners(&self) -> HashMap<GraphHandle, GraphHandle> {
         let state = self.state.lock();
-        let of_graph = state
-            .nodes
-            .values()
-            .filter(|known| known.graph == graph as usize);
-        of_graph.map(|known| known.tail).collect()
+        let of_kernel = |(&handle, known): (&GraphHandle, &Known)| {
+            known
+                .own
+                .iter()
+                .map(move |&own| (own, handle))
+                .collect::<Vec<_>>()
+        };
+        state.nodes.iter().flat_map(of_kernel).collect()
     }
 
     /// A node was taken out of its graph; answers what is known of it.

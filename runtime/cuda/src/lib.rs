@@ -33,6 +33,7 @@ mod missing;
 mod modules;
 mod monitor;
 mod opaque;
+mod own_nodes;
 mod probed;
 mod queue;
 mod real;

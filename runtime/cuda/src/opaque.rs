@@ -52,7 +52,7 @@ impl Call<'_> {
         if error == ffi::SUCCESS {
             let handle = last_captured(stream);
             let node = Arc::new(node(name, geometry));
-            (runtime().graphs).add(graph, handle, std::ptr::null_mut(), node);
+            (runtime().graphs).add(graph, handle, Vec::new(), node);
         }
         error
     }

@@ -1,12 +1,11 @@
 //! The licences of what the packed binaries are made of, as their authors ask for with every copy.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
-use xshell::cmd;
+use xshell::{Shell, cmd};
 
 use super::layout::copy;
 use crate::context::Context;
@@ -16,12 +15,11 @@ const BEGINNINGS: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NO
 
 /// Copies the licences of all libraries that the lists in `sboms` name, of Rust's own and of Zig's, into `folder`.
 pub fn collect(context: &Context, sboms: &Path, zig: &Path, folder: &Path) -> Result<()> {
-    let text = cmd!(context.shell, "cargo metadata --format-version 1 --locked")
-        .quiet()
-        .read()?;
-    let metadata: Value =
-        serde_json::from_str(&text).context("failed to read the output of cargo metadata")?;
-    let listed = listed(sboms)?;
+    let shell = &context.shell;
+    let text = cmd!(shell, "cargo metadata --format-version 1 --locked");
+    let metadata: Value = serde_json::from_str(&text.quiet().read()?)
+        .context("failed to read the output of cargo metadata")?;
+    let listed = listed(shell, sboms)?;
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let text = |key: &str| package[key].as_str().unwrap_or_default();
         // Packages without a source are members of the workspace.
@@ -33,25 +31,25 @@ pub fn collect(context: &Context, sboms: &Path, zig: &Path, folder: &Path) -> Re
         let source = source.parent().unwrap_or(source);
         // C sources that a package brings along have their own, in a folder below.
         for from in [source.to_owned(), source.join("zstd")] {
-            licences(&from, &folder.join(&name))?;
+            licences(shell, &from, &folder.join(&name))?;
         }
     }
-    let sysroot = cmd!(context.shell, "rustc --print sysroot")
-        .quiet()
-        .read()?;
+    let sysroot = cmd!(shell, "rustc --print sysroot").quiet().read()?;
     let rust = Path::new(&sysroot).join("share/doc/rust/COPYRIGHT-library.html");
-    copy(&rust, &folder.join("rust/COPYRIGHT-library.html"))?;
-    licences(&zig.join("lib/libunwind"), &folder.join("zig-libunwind"))?;
-    licences(zig, &folder.join("zig"))
+    copy(shell, &rust, &folder.join("rust/COPYRIGHT-library.html"))?;
+    licences(
+        shell,
+        &zig.join("lib/libunwind"),
+        &folder.join("zig-libunwind"),
+    )?;
+    licences(shell, zig, &folder.join("zig"))
 }
 
 /// Name and version of everything in the lists of the folder.
-fn listed(sboms: &Path) -> Result<BTreeSet<String>> {
+fn listed(shell: &Shell, sboms: &Path) -> Result<BTreeSet<String>> {
     let mut listed = BTreeSet::new();
-    for file in files(sboms)? {
-        let text = fs::read_to_string(&file)
-            .with_context(|| format!("failed to read {}", file.display()))?;
-        let sbom: Value = serde_json::from_str(&text)
+    for file in shell.read_dir(sboms)? {
+        let sbom: Value = serde_json::from_str(&shell.read_file(&file)?)
             .with_context(|| format!("failed to read {}", file.display()))?;
         for component in sbom["components"].as_array().into_iter().flatten() {
             let text = |key: &str| component[key].as_str().unwrap_or_default();
@@ -62,22 +60,16 @@ fn listed(sboms: &Path) -> Result<BTreeSet<String>> {
 }
 
 /// Copies the licences that lie in `from`, if there is such a folder.
-fn licences(from: &Path, to: &Path) -> Result<()> {
+fn licences(shell: &Shell, from: &Path, to: &Path) -> Result<()> {
     if !from.is_dir() {
         return Ok(());
     }
-    for file in files(from)? {
+    for file in shell.read_dir(from)? {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let upper = name.to_uppercase();
         if file.is_file() && BEGINNINGS.iter().any(|start| upper.starts_with(start)) {
-            copy(&file, &to.join(&*name))?;
+            copy(shell, &file, &to.join(&*name))?;
         }
     }
     Ok(())
-}
-
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
-    fs::read_dir(folder)
-        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
-        .with_context(|| format!("failed to list {}", folder.display()))
 }

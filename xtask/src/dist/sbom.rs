@@ -1,17 +1,13 @@
 //! Which libraries each packed binary is made of, with their versions, hashes and licences, in CycloneDX's format.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use xshell::cmd;
 
 use super::commit_time;
+use crate::checks::TARGET;
 use crate::context::Context;
-use crate::nightly::TARGET;
-
-/// The version of cargo-cyclonedx that is installed where there is none.
-const VERSION: &str = "0.5.9";
 
 /// What cargo-cyclonedx writes beside each member's manifest, for the members that are packed, and its name in the archive.
 const PACKED: [(&str, &str); 6] = [
@@ -38,12 +34,7 @@ const EXTENSION: &str = "cdx.json";
 /// Writes a list for each packed binary, and for the Python module, into `folder`.
 pub fn write(context: &Context, folder: &Path) -> Result<()> {
     let shell = &context.shell;
-    if !context.has_cargo("cyclonedx") {
-        let package = format!("cargo-cyclonedx@{VERSION}");
-        cmd!(shell, "cargo install --locked {package}")
-            .run()
-            .context("failed to install cargo-cyclonedx")?;
-    }
+    context.need_cargo("cyclonedx", "0.5.9")?;
     let what = ["--format", "json", "--spec-version", "1.5"];
     let which = ["--describe", "binaries", "--no-build-deps"];
     cmd!(
@@ -57,9 +48,7 @@ pub fn write(context: &Context, folder: &Path) -> Result<()> {
     let here = format!("path+file://{}/", context.root.display());
     let mut lists = Vec::new();
     for (written, name) in PACKED {
-        let from = context.root.join(format!("{written}.{EXTENSION}"));
-        let text = fs::read_to_string(&from)
-            .with_context(|| format!("failed to read {}", from.display()))?;
+        let text = shell.read_file(format!("{written}.{EXTENSION}"))?;
         lists.push((name, text.replace(&here, "")));
     }
     // Git looks into ignored folders too, and `folder` is in one: first this.
@@ -67,10 +56,8 @@ pub fn write(context: &Context, folder: &Path) -> Result<()> {
     cmd!(shell, "git clean --quiet --force -x -- {pattern}")
         .run()
         .context("failed to remove what cargo-cyclonedx wrote")?;
-    fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     for (name, text) in lists {
-        let to = folder.join(format!("{name}.{EXTENSION}"));
-        fs::write(&to, text).with_context(|| format!("failed to write {}", to.display()))?;
+        shell.write_file(folder.join(format!("{name}.{EXTENSION}")), text)?;
     }
     Ok(())
 }

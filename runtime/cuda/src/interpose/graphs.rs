@@ -8,6 +8,7 @@ use crate::ffi::{
 };
 use crate::graph_launch::{launch, twice};
 use crate::graph_nodes::{add_kernel, kernel_in, set_parameters};
+use crate::own_nodes;
 use crate::real;
 use crate::runtime::runtime;
 use std::ffi::{c_int, c_uint, c_void};
@@ -183,15 +184,7 @@ interposed! {
         let error = real();
         if error == ffi::SUCCESS && !clone.is_null() {
             // SAFETY: the runtime has just written the handle there.
-            runtime().graphs.extend(unsafe { *clone }, &runtime().graphs.of_graph(graph));
-        }
-        error
-    }
-    [cudaGraphNodeFindInClone](found: *mut GraphNode, original: GraphNode, clone: Graph) |real| {
-        let error = real();
-        if error == ffi::SUCCESS && !found.is_null() {
-            // SAFETY: the runtime has just written the handle there.
-            runtime().graphs.found_in_clone(unsafe { *found }, original, clone);
+            runtime().graphs.cloned(unsafe { *clone }, graph);
         }
         error
     }
@@ -283,17 +276,33 @@ interposed! {
             _ => real(),
         }
     }
-    [cudaGraphGetNodes](graph: Graph, nodes: *mut GraphNode, count: *mut usize) |real with nodes count| {
-        let tails = runtime().graphs.tails(graph);
-        if tails.is_empty() || count.is_null() {
-            return real(nodes, count);
-        }
-        without(&tails, nodes, count, real)
+    [cudaGraphGetNodes, cudaGraphGetRootNodes](graph: Graph, nodes: *mut GraphNode, count: *mut usize)
+    |real with nodes count| {
+        own_nodes::nodes(nodes, count, real)
+    }
+    [cudaGraphGetEdges](graph: Graph, from: *mut GraphNode, to: *mut GraphNode, count: *mut usize) |real with from to count| {
+        own_nodes::edges([from, to], std::ptr::null_mut(), count, |[from, to], _, count| real(from, to, count))
+    }
+    [cudaGraphGetEdges_v2](
+        graph: Graph, from: *mut GraphNode, to: *mut GraphNode, data: *mut u64, count: *mut usize,
+    ) |real with from to data count| {
+        own_nodes::edges([from, to], data, count, |[from, to], data, count| real(from, to, data, count))
+    }
+    [cudaGraphNodeGetDependencies, cudaGraphNodeGetDependentNodes](
+        node: GraphNode, nodes: *mut GraphNode, count: *mut usize,
+    ) |real with node nodes count| {
+        own_nodes::neighbours(node, nodes, std::ptr::null_mut(), count, |node, nodes, _, count| real(node, nodes, count))
+    }
+    [cudaGraphNodeGetDependencies_v2, cudaGraphNodeGetDependentNodes_v2](
+        node: GraphNode, nodes: *mut GraphNode, data: *mut u64, count: *mut usize,
+    ) |real with node nodes data count| {
+        own_nodes::neighbours(node, nodes, data, count, real)
     }
     [cudaGraphDestroyNode](node: GraphNode) |real| {
-        if let Some(known) = runtime().graphs.node_destroyed(node) && known.tail != 0 {
-            // SAFETY: the node behind the kernel is ours, and nobody else knows it.
-            unsafe { real::graph_destroy_node(known.tail as GraphNode) };
+        let known = runtime().graphs.node_destroyed(node);
+        for own in known.into_iter().flat_map(|known| known.own) {
+            // SAFETY: the nodes around the kernel are ours, and nobody else knows them.
+            unsafe { real::graph_destroy_node(own as GraphNode) };
         }
         real()
     }
@@ -326,34 +335,4 @@ interposed! {
         runtime().in_situ.instance_destroyed(instance);
         real()
     }
-}
-
-/// The nodes of a graph that the program made itself.
-fn without(
-    tails: &[usize],
-    nodes: *mut GraphNode,
-    count: *mut usize,
-    ask: impl Fn(*mut GraphNode, *mut usize) -> Error,
-) -> Error {
-    let mut all = 0;
-    let error = ask(std::ptr::null_mut(), &mut all);
-    if error != ffi::SUCCESS {
-        return error;
-    }
-    let mut handles = vec![std::ptr::null_mut(); all];
-    let error = ask(handles.as_mut_ptr(), &mut all);
-    if error != ffi::SUCCESS {
-        return error;
-    }
-    handles.truncate(all);
-    handles.retain(|node| !tails.contains(&(*node as usize)));
-    // SAFETY: the program gives room for a number, and for as many handles as it says there.
-    unsafe {
-        if !nodes.is_null() {
-            let room = (*count).min(handles.len());
-            std::ptr::copy_nonoverlapping(handles.as_ptr(), nodes, room);
-        }
-        *count = handles.len();
-    }
-    error
 }

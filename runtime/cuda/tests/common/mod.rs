@@ -85,7 +85,7 @@ impl Program {
             at("libcudart.so.12").as_os_str(),
         ]);
         let driver: &[&str] = match program {
-            "in_situ.c" | "graph_copies.c" => &["cuda.c", "graphs.c"],
+            "in_situ.c" | "graph_copies.c" | "graph_nodes.c" => &["cuda.c", "graphs.c"],
             _ => &["cuda.c"],
         };
         for (files, library) in [(driver, "libcuda.so.1"), (&["closed.c"], "libclosed.so")] {

@@ -123,7 +123,7 @@ int cudaDeviceSynchronize(void);
 static int is_captured(void *stream) { return captured && stream == into; }
 int cudaGraphCreate(void **, unsigned), cudaGraphAddMemsetNode(void **, void *, void **, size_t, const void *);
 int cudaGraphAddMemcpyNode1D(void **, void *, void **, size_t, void *, const void *, size_t, int);
-int cudaGraphAddKernelNode(void **, void *, void **, size_t, const void *);
+int cudaGraphAddKernelNode(void **, void *, void **, size_t, const void *), cudaGraphAddHostNode(void **, void *, void **, size_t, const void *);
 struct fill_node { void *to; size_t pitch; unsigned value, element; size_t width, height; };
 struct kernel_node { const void *function; dim3 grid, block; unsigned shared; void **arguments, **extra; };
 
@@ -262,6 +262,7 @@ int cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, voi
   return grid.x > 16 ? 720 : cudaLaunchKernel(function, grid, block, arguments, shared, stream);
 }
 int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
+  if (is_captured(stream)) return cudaGraphAddHostNode(&last, captured, &last, last != 0, (void *[]){function, data});
   return add(stream, (struct operation){.kind = HOST, .function = function, .to = data});
 }
 int cudaEventCreateWithFlags(void **event, unsigned flags) { return *event = calloc(1, sizeof(struct event)), sticky; }

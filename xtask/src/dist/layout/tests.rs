@@ -1,0 +1,59 @@
+//! The packed files run in any folder.
+
+use std::process::Command;
+
+use superstep_toolchain::Toolchain;
+
+use super::*;
+
+/// The folder of this build's binaries and a toolchain; says why there is none, which `SUPERSTEP_REQUIRE_TOOLS=1` makes a
+/// failure.
+fn built() -> Option<(std::path::PathBuf, Toolchain)> {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(Path::parent).unwrap();
+    let absent = BINARIES.iter().find(|name| !folder.join(name).is_file());
+    let reason = match (Toolchain::locate(), absent) {
+        (Ok(tools), None) => return Some((folder.to_owned(), tools)),
+        (Err(missing), _) => missing.to_string(),
+        (Ok(_), Some(name)) => format!("{name} is not built; run `cargo xtask test`"),
+    };
+    assert!(
+        std::env::var_os("SUPERSTEP_REQUIRE_TOOLS").is_none_or(|value| value != "1"),
+        "tools are required: {reason}"
+    );
+    eprintln!("skipped: {reason}");
+    None
+}
+
+/// Both backends' code is compiled, a probe is inserted, a golden result compared and a table written as Parquet, all in a
+/// folder that is not the one which was packed.
+#[test]
+fn what_is_packed_runs_anywhere() {
+    let Some((binaries, tools)) = built() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (packed, tree) = (folder.path().join("packed"), folder.path().join("moved"));
+    stage(&Context::new().unwrap(), &binaries, &packed).unwrap();
+    std::fs::rename(&packed, &tree).unwrap();
+    for line in [
+        "suite thesis --only path --size tiny --backend cpu --require-golden",
+        "export --format parquet out/thesis/latest/benchmarks/path/capture -o tables",
+        "probe branches thesis --only path --size tiny --backend cpu",
+        "bundle thesis --only path --backend cuda --out bundle",
+        "doctor",
+    ] {
+        let output = Command::new(tree.join("bin/superstep"))
+            .args(line.split(' '))
+            .current_dir(folder.path())
+            .env_remove("SUPERSTEP_ROOT")
+            .env("SUPERSTEP_CACHE", folder.path().join("cache"))
+            .env("SUPERSTEP_CUDA", &tools.cuda.root)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "superstep {line}: {text}");
+    }
+    let table = folder.path().join("tables/launches.parquet");
+    assert!(table.is_file(), "{}", table.display());
+}

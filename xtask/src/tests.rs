@@ -1,0 +1,48 @@
+//! The command line.
+
+use clap::CommandFactory as _;
+
+use super::*;
+
+#[test]
+fn arguments_after_the_command_reach_superstep_unchanged() {
+    Arguments::command().debug_assert();
+    for words in [
+        &["thesis", "--size", "tiny"][..],
+        &["--help"],
+        &["thesis", "--", "--help"],
+    ] {
+        let line = ["xtask", "suite"].iter().chain(words);
+        let Command::Suite(passed) = Arguments::parse_from(line).command else {
+            panic!("another command");
+        };
+        assert_eq!(passed.arguments, words);
+    }
+}
+
+#[test]
+fn workflows_call_commands_that_exist() {
+    let workflows = [
+        include_str!("../../.ci/run"),
+        include_str!("../../.github/workflows/ci.yml"),
+        include_str!("../../.github/workflows/nightly.yml"),
+        include_str!("../../.github/workflows/release.yml"),
+    ];
+    // The matrix of the job that runs one check after the other.
+    let matrix = workflows[2]
+        .split_once("check: [")
+        .and_then(|(_, rest)| rest.split(']').next());
+    let checks = matrix.unwrap().split(", ");
+    let lines = workflows.iter().flat_map(|text| text.lines());
+    let calls = lines.filter_map(|line| Some(line.split_once("cargo xtask ")?.1));
+    let calls = calls.filter(|call| !call.starts_with("${{ matrix"));
+    let mut count = 0;
+    for call in calls.chain(checks) {
+        let line = ["xtask"].into_iter().chain(call.split_whitespace());
+        if let Err(error) = Arguments::try_parse_from(line) {
+            panic!("{call}: {error}");
+        }
+        count += 1;
+    }
+    assert!(count > 10, "only {count} calls were found");
+}
