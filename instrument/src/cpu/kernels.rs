@@ -22,6 +22,8 @@ pub struct CpuKernel {
     pub can_loop: bool,
     /// Bytes of `__shared__` variables that it or its callees use.
     pub static_shared_bytes: u64,
+    /// Most threads of a CTA, where the kernel says it (`__launch_bounds__`).
+    pub most_threads: Option<u64>,
 }
 
 pub struct Parameter {
@@ -105,7 +107,16 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
         needs_fibers,
         can_loop,
         static_shared_bytes,
+        most_threads: most_threads(kernel),
     }
+}
+
+fn most_threads(kernel: Function) -> Option<u64> {
+    let extents = kernel.text_attribute("nvvm.maxntid")?;
+    extents
+        .split(',')
+        .map(|extent| extent.trim().parse::<u64>().ok())
+        .product()
 }
 
 /// What `cudaLaunchKernel` gets the address of, for each parameter.

@@ -1,5 +1,6 @@
 //! The CPU backend's half: the same device IR, made into code for an x86-64 processor.
 
+mod alignment;
 mod casts;
 mod denormals;
 mod divisions;
@@ -64,10 +65,12 @@ pub fn lower(
     wraps::allow(module);
     denormals::flush(module);
     order_zeros(module);
+    alignment::mark(module);
     let defined = table.defined.as_ref();
     let logs = table.probe == Probe::Trace || defined.is_some_and(|p| p.spec.groups_lanes());
     let loops = loops::add(module, &machine, &kernels, logs)?;
     intrinsics::lower(module)?;
+    alignment::resolve(module);
     shared::lower(module)?;
     registration::add(module, table, &kernels, &loops);
     make_local(module);

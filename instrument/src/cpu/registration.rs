@@ -8,7 +8,7 @@ use crate::ir::{Builder, Linkage, Module, Type, Value, traits::*};
 use superstep_trace::ModuleTable;
 
 /// Version of the structures that pass between a device object and the CPU runtime (`struct CpuModule`).
-const ABI_VERSION: u64 = 5;
+const ABI_VERSION: u64 = 6;
 
 /// Adds `struct CpuModule` and a constructor that hands it to `__superstep_register_cpu_module`.
 pub fn add<'m>(
@@ -24,7 +24,7 @@ pub fn add<'m>(
         .collect();
 
     let kernel_type = Type::structure(&[
-        pointer, pointer, i32t, i32t, i64t, pointer, i64t, pointer, pointer,
+        pointer, pointer, i32t, i32t, i64t, pointer, i64t, pointer, pointer, i64t,
     ]);
     let parameters = |parameters: &[Parameter]| {
         let numbers = (parameters.iter()).flat_map(|p| [p.bytes, p.offset_bytes]);
@@ -53,6 +53,7 @@ pub fn add<'m>(
                 i64t.constant(loops.map_or(0, |loops| loops.frame_bytes)),
                 parameters(&kernel.parameters),
                 kernel.function(module).value(),
+                i64t.constant(kernel.most_threads.unwrap_or(0)),
             ])
         })
         .collect();

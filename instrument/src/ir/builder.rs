@@ -209,7 +209,9 @@ impl<'m> Builder<'m> {
     pub(super) fn take(&self, instruction: Instruction<'m>) {
         instruction.parent_block();
         instruction.remove_from_basic_block();
-        self.at().insert_instruction(&instruction, None);
+        // LLVM forgets the name otherwise.
+        let name = instruction.name();
+        self.at().insert_instruction(&instruction, Some(&name));
     }
 
     /// A copy of `instruction` with the same operands.

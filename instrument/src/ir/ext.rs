@@ -71,6 +71,23 @@ pub fn as_instruction<'m>(value: &impl AnyValue<'m>) -> Option<Instruction<'m>> 
         .then(|| unsafe { InstructionValue::new(value.as_value_ref()) })
 }
 
+/// Type of what the first index of a `getelementptr` counts.
+pub fn gep_type<'m>(value: &impl AnyValue<'m>) -> Type {
+    assert_eq!(value.opcode(), Some(Opcode::GetElementPtr));
+    // SAFETY: the operation was just checked; the type lives in the context.
+    unsafe { AnyTypeEnum::new(LLVMGetGEPSourceElementType(value.as_value_ref())) }
+}
+
+/// Alignment of a variable, of what an alloca makes room for, or of an access.
+pub fn alignment_bytes<'m>(value: &impl AnyValue<'m>) -> u32 {
+    use Opcode::*;
+    let accesses = [Alloca, Load, Store, AtomicRMW, AtomicCmpXchg];
+    let has_one = value.opcode().is_some_and(|it| accesses.contains(&it));
+    assert!(has_one || value.as_variable().is_some());
+    // SAFETY: a value that has an alignment (asserted).
+    unsafe { LLVMGetAlignment(value.as_value_ref()) }
+}
+
 /// The variable whose address the value is.
 pub fn as_variable<'m>(value: &impl AnyValue<'m>) -> Option<Variable<'m>> {
     (kind(value) == ValueKind::LLVMGlobalVariableValueKind)
@@ -212,7 +229,7 @@ pub fn gep_like<'m>(builder: &Builder<'m>, like: Value<'m>, operands: &[Value<'m
     let (list, count, name) = (indices.as_mut_ptr(), indices.len() as u32, c"".as_ptr());
     // SAFETY: a `getelementptr` and operands of the types of its own, of which the first is the pointer (asserted).
     unsafe {
-        let ty = LLVMGetGEPSourceElementType(like.as_value_ref());
+        let ty = gep_type(&like).as_type_ref();
         let flags = LLVMGEPGetNoWrapFlags(like.as_value_ref());
         let gep = LLVMBuildGEPWithNoWrapFlags(at, ty, from, list, count, name, flags);
         AnyValueEnum::new(gep)

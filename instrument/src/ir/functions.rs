@@ -100,6 +100,11 @@ pub trait Attributed: Copy {
     fn parameter_attribute(self, index: u32, name: &str) -> Option<Attribute>;
     /// Type of what parameter `index` points to, if that is passed by value.
     fn by_value_type(self, index: u32) -> Option<Type>;
+    /// Alignment of what parameter `index` points to, where that is promised.
+    fn promised_alignment_bytes(self, index: u32) -> Option<u64> {
+        let attribute = self.parameter_attribute(index, "align")?;
+        Some(attribute.get_enum_value())
+    }
 }
 
 macro_rules! attributed {
@@ -177,8 +182,6 @@ pub trait FunctionExt<'m>: Copy {
     fn move_body_to(self, module: &'m Module, target: Function<'m>);
     /// Gives `target`, whose parameters begin with those of `self`, the attributes, convention and linkage of `self`.
     fn copy_properties_to(self, target: Function<'m>);
-    /// Alignment of what parameter `index` points to, where that is promised.
-    fn promised_alignment_bytes(self, index: u32) -> Option<u64>;
     /// Whether parameter `index` is passed by value through a pointer.
     fn is_by_value(self, index: u32) -> bool;
     /// Whether the function promises not to write through parameter `index`.
@@ -274,11 +277,6 @@ impl<'m> FunctionExt<'m> for Function<'m> {
         target.set_linkage(self.get_linkage());
         let visibility = self.as_global_value().get_visibility();
         target.as_global_value().set_visibility(visibility);
-    }
-
-    fn promised_alignment_bytes(self, index: u32) -> Option<u64> {
-        let attribute = self.parameter_attribute(index, "align")?;
-        Some(attribute.get_enum_value())
     }
 
     fn is_by_value(self, index: u32) -> bool {

@@ -299,6 +299,12 @@ impl Module {
         ext::layout(&self.inner).get_abi_size(&ty.basic())
     }
 
+    /// Offset of member `index` of a structure.
+    pub fn member_offset_bytes(&self, ty: Type, index: u32) -> u64 {
+        let offset = ext::layout(&self.inner).offset_of_element(&ty.into_struct_type(), index);
+        offset.expect("a member of the structure")
+    }
+
     /// Alignment of a value of `ty` in memory.
     pub fn alignment_bytes(&self, ty: Type) -> u64 {
         u64::from(ext::layout(&self.inner).get_abi_alignment(&ty.basic()))

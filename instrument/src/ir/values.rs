@@ -191,6 +191,25 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         ext::inline_assembly(self)
     }
 
+    /// Alignment of a variable, of what an alloca makes room for, or of an access.
+    fn alignment_bytes(&self) -> u32 {
+        ext::alignment_bytes(self)
+    }
+
+    /// Sets the alignment of a variable, of what an alloca makes room for, or of a load or store.
+    fn set_alignment_bytes(&self, bytes: u32) {
+        match (self.as_variable(), self.as_instruction()) {
+            (Some(variable), _) => variable.set_alignment(bytes),
+            (_, Some(access)) if access.set_alignment(bytes).is_ok() => {}
+            _ => panic!("{} has no alignment {bytes}", self.print()),
+        }
+    }
+
+    /// Type of what the first index of a `getelementptr` counts.
+    fn gep_type(&self) -> Type {
+        ext::gep_type(self)
+    }
+
     /// Place of an instruction in the source.
     fn location(&self) -> Location {
         self.as_instruction().map(Location::of).unwrap_or_default()
@@ -274,18 +293,6 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
     fn alloca_type(&self) -> Type {
         let ty = self.instruction().get_allocated_type();
         ext::in_context(&ty.expect("an alloca"))
-    }
-
-    /// Alignment of what an alloca makes room for, or of an access.
-    fn alignment_bytes(&self) -> u32 {
-        let bytes = self.instruction().get_alignment();
-        bytes.expect("an instruction with an alignment")
-    }
-
-    /// Sets the alignment of what an alloca makes room for, or of an access.
-    fn set_alignment_bytes(&self, bytes: u32) {
-        let set = self.instruction().set_alignment(bytes);
-        set.expect("an instruction with an alignment, and a power of two");
     }
 
     /// Whether a load or store is volatile.

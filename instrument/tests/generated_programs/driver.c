@@ -22,6 +22,7 @@ struct CpuKernel {
   uint64_t frame_bytes;
   const uint32_t *parameters_at;
   const void *function;
+  uint64_t most_threads;
 };
 struct CpuGlobal { const char *name; uint8_t *address; uint64_t bytes; uint32_t space, pad; };
 struct CpuModule {
@@ -110,8 +111,10 @@ void *__superstep_device_malloc(uint64_t bytes) {
   return memory.pool + pool_bytes - bytes;
 }
 void __superstep_trap(void) { fail("it stopped itself"); }
+void __superstep_misaligned(void) { fail("a check takes an aligned address for a misaligned one"); }
 void __superstep_register_cpu_module(const struct CpuModule *module) {
   if (module_count == MODULES) fail("there are too many modules");
+  if (module->abi_version != 6) fail("its structures are of another version than this file's");
   modules[module_count++] = module;
 }
 

@@ -82,6 +82,8 @@ pub struct CpuKernel {
     pub parameter_list: *const Parameter,
     /// The kernel itself: what launches from the device name it by.
     pub function: *const c_void,
+    /// Most threads of a CTA; 0: as many as the device allows.
+    pub most_threads: u64,
 }
 
 /// A parameter of a kernel.
@@ -147,7 +149,7 @@ pub struct CpuModule {
 }
 
 /// Version of [`CpuModule`] that this runtime understands.
-pub const ABI_VERSION: u32 = 5;
+pub const ABI_VERSION: u32 = 6;
 
 #[cfg(test)]
 mod tests {
@@ -179,7 +181,8 @@ mod tests {
         assert_eq!(offset_of!(CpuKernel, step), 32);
         assert_eq!(offset_of!(CpuKernel, frame_bytes), 40);
         assert_eq!(offset_of!(CpuKernel, parameter_list), 48);
-        assert_eq!(size_of::<CpuKernel>(), 64);
+        assert_eq!(offset_of!(CpuKernel, most_threads), 64);
+        assert_eq!(size_of::<CpuKernel>(), 72);
         assert_eq!(offset_of!(CpuGlobal, bytes), 16);
         assert_eq!(offset_of!(CpuGlobal, space), 24);
         assert_eq!(size_of::<CpuGlobal>(), 32);

@@ -16,6 +16,10 @@ const PCI_BUS_ID_BYTES: usize = 13;
 fn pci_bus_id(device: c_int) -> CString {
     CString::new(format!("0000:{device:02x}:00.0")).unwrap_or_default()
 }
+/// `cudaLimitStackSize`: bytes of a thread's stack.
+const LIMIT_STACK: c_int = 0;
+/// A GPU rounds the size of a stack up to a multiple of this.
+const STACK_UNIT_BYTES: usize = 16;
 /// `cudaLimitMallocHeapSize`.
 const LIMIT_MALLOC_HEAP: c_int = 2;
 const LIMITS: std::ops::RangeInclusive<c_int> = 0..=6;
@@ -31,13 +35,19 @@ fn set_limit(limit: c_int, value: usize) -> CudaResult {
     if limit == LIMIT_MALLOC_HEAP {
         device_heap::set_limit(value as u64);
     }
+    let value = match limit {
+        LIMIT_STACK => value
+            .checked_next_multiple_of(STACK_UNIT_BYTES)
+            .ok_or(CudaError::INVALID_VALUE)?,
+        _ => value,
+    };
     LIMITS_SET.lock().insert(limit, value);
     Ok(())
 }
 
 fn limit(limit: c_int) -> Result<usize, CudaError> {
     let default = match limit {
-        0 => 1 << 10,
+        LIMIT_STACK => 1 << 10,
         1 => 1 << 20,
         LIMIT_MALLOC_HEAP => device_heap::DEFAULT_HEAP_BYTES as usize,
         3 => 2,
@@ -143,6 +153,9 @@ mod tests {
         assert_eq!(limit(1), Ok(1 << 20));
         assert_eq!(set_limit(1, 12345), Ok(()));
         assert_eq!(limit(1), Ok(12345));
+        assert_eq!(limit(LIMIT_STACK), Ok(1024));
+        assert_eq!(set_limit(LIMIT_STACK, 3000), Ok(()));
+        assert_eq!(limit(LIMIT_STACK), Ok(3008));
         assert_eq!(limit(7), Err(CudaError::INVALID_VALUE));
         assert_eq!(set_limit(-1, 0), Err(CudaError::INVALID_VALUE));
     }

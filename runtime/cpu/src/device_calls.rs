@@ -9,6 +9,7 @@ use crate::matrix::{self, Lane};
 use crate::worker::{self, Mode, Place, Worker};
 use corosensei::trap::CoroutineTrapHandler;
 use std::ffi::{c_char, c_int, c_void};
+use superstep_runtime_core::cuda::text;
 use superstep_trace::matrix::REGISTERS;
 
 /// Runs `body` as part of the runtime: a signal in it is not the kernel's.
@@ -57,6 +58,31 @@ pub extern "C" fn __superstep_log_full() {
         Some(log) => worker.set_log(log),
         None => worker.suspend(Pause::LogFull),
     });
+}
+
+/// A thread used `address`, in which bits of `mask` are set that must not be.
+///
+/// # Safety
+/// `file` must end with 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_misaligned(
+    address: u64,
+    mask: u64,
+    file: *const c_char,
+    line: u32,
+) -> ! {
+    enter("a misaligned access", |worker| {
+        let place = match line {
+            0 => String::new(),
+            // SAFETY: the caller's promise.
+            line => format!(" ({}:{line})", unsafe { text(file) }),
+        };
+        let bytes = mask + 1;
+        let text = format_args!(
+            "misaligned access: it used address {address:#x}{place}, which is not a multiple of {bytes}"
+        );
+        fail(worker, CudaError::MISALIGNED_ADDRESS, text)
+    })
 }
 
 fn barrier(id: u32, threads: u32, predicate: bool, wait: bool) -> u64 {
@@ -183,10 +209,17 @@ pub unsafe extern "C" fn __superstep_matrix(
             fail(worker, CudaError::LAUNCH_FAILURE, text);
         }
         if is_last {
-            // A bad address is the program's from here on.
-            worker.place.set(Place::Kernel);
             // SAFETY: all lanes handed in the address of their own, which are alive: none has gone on yet.
             let lanes = lanes.map(|lane| unsafe { &*(lane as *const Lane) });
+            if let Some(lane) = matrix::misaligned_row(operation, &lanes) {
+                let (address, bytes) = (lanes[lane].address, matrix::ROW_BYTES);
+                let text = format_args!(
+                    "misaligned access: lane {lane} named a matrix's row at address {address:#x}, which is not a multiple of {bytes}"
+                );
+                fail(worker, CudaError::MISALIGNED_ADDRESS, text);
+            }
+            // A bad address is the program's from here on.
+            worker.place.set(Place::Kernel);
             matrix::run(operation, &lanes);
             worker.place.set(Place::Runtime);
         }

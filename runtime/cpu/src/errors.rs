@@ -46,7 +46,8 @@ impl CudaError {
     pub const HOST_MEMORY_NOT_REGISTERED: CudaError = CudaError(713);
     /// `assert` failed in a kernel.
     pub const ASSERT: CudaError = CudaError(710);
-    pub const HARDWARE_STACK: CudaError = CudaError(714);
+    /// A kernel used an address that is no multiple of what the access needs.
+    pub const MISALIGNED_ADDRESS: CudaError = CudaError(716);
     /// A kernel failed in another way.
     pub const LAUNCH_FAILURE: CudaError = CudaError(719);
     /// A cooperative launch asks for more CTAs than can run together.

@@ -161,7 +161,7 @@ pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<Log
             let floor = worker.stack_floor.get();
             if knows_address && (floor.saturating_sub(GUARD_BYTES as u64)..floor).contains(&address) {
                 let text = "the thread's stack overflowed; SUPERSTEP_CPU_STACK_KIB sets its size (default 256)";
-                return worker.describe(CudaError::HARDWARE_STACK, text);
+                return worker.describe(CudaError::ILLEGAL_ADDRESS, text);
             }
             let site = last_access
                 .filter(|entry| {

@@ -8,7 +8,6 @@ use crate::properties::{
 use crate::registry::{Kernel, kernel};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
-use superstep_runtime_core::limits::MOST_THREADS;
 
 /// `cudaFuncAttributes` of CUDA 12.9.
 #[repr(C)]
@@ -39,7 +38,7 @@ fn attributes(kernel: &Kernel) -> FunctionAttributes {
         shared_bytes: kernel.static_shared_bytes as usize,
         constant_bytes: 0,
         local_bytes: 0,
-        most_threads: MOST_THREADS as c_int,
+        most_threads: kernel.most_threads as c_int,
         registers: REGISTERS,
         ptx_version: VERSION,
         binary_version: VERSION,
@@ -68,8 +67,22 @@ fn set_attribute(kernel: &Kernel, attribute: c_int, value: c_int) -> CudaResult 
     Ok(())
 }
 
-/// CTAs that fit on a multiprocessor by threads, shared memory and the limit of CTAs.
+/// CTAs of a kernel that fit on a multiprocessor by threads, shared memory and the limit of CTAs.
 pub fn occupancy(
+    kernel: &Kernel,
+    threads: c_int,
+    dynamic_bytes: usize,
+) -> Result<c_int, CudaError> {
+    occupancy_of(
+        kernel.most_threads,
+        kernel.static_shared_bytes,
+        threads,
+        dynamic_bytes,
+    )
+}
+
+fn occupancy_of(
+    most_threads: u32,
     static_bytes: u64,
     threads: c_int,
     dynamic_bytes: usize,
@@ -78,7 +91,7 @@ pub fn occupancy(
         .ok()
         .filter(|&threads| threads > 0)
         .ok_or(CudaError::INVALID_VALUE)?;
-    if threads > MOST_THREADS {
+    if threads > most_threads {
         return Ok(0);
     }
     let by_threads = MOST_THREADS_PER_MULTIPROCESSOR / threads.next_multiple_of(32);
@@ -109,7 +122,7 @@ cuda! {
         ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize
     ) {
         let kernel = kernel(function)?;
-        let resident = occupancy(kernel.static_shared_bytes, threads, shared_bytes)?;
+        let resident = occupancy(&kernel, threads, shared_bytes)?;
         // As many as there are multiprocessors are a grid that waits for itself in good time.
         put(ctas, if kernel.waits_for_grid { resident.min(1) } else { resident })
     }
@@ -136,11 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn occupancy_has_three_limits() {
-        assert_eq!(occupancy(0, 256, 0), Ok(8));
-        assert_eq!(occupancy(0, 32, 0), Ok(32));
-        assert_eq!(occupancy(47 << 10, 64, 0), Ok(4));
-        assert_eq!(occupancy(0, 2048, 0), Ok(0));
-        assert_eq!(occupancy(0, 0, 0), Err(CudaError::INVALID_VALUE));
+    fn occupancy_has_four_limits() {
+        let of = |static_bytes, threads| occupancy_of(1024, static_bytes, threads, 0);
+        assert_eq!(of(0, 256), Ok(8));
+        assert_eq!(of(0, 32), Ok(32));
+        assert_eq!(of(47 << 10, 64), Ok(4));
+        assert_eq!(of(0, 2048), Ok(0));
+        assert_eq!(of(0, 0), Err(CudaError::INVALID_VALUE));
+        assert_eq!(occupancy_of(128, 0, 129, 0), Ok(0));
     }
 }

@@ -93,7 +93,7 @@ pub unsafe extern "C" fn __cudaPopCallConfiguration(
     code_of(result)
 }
 
-/// Checks grid, block and shared memory against the device's limits.
+/// Checks grid, block and shared memory against the limits of the device and the kernel.
 pub fn check(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared_bytes: u64) -> CudaResult {
     if !is_configuration(grid, block) {
         return Err(CudaError::INVALID_CONFIGURATION);
@@ -103,7 +103,9 @@ pub fn check(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared_bytes: u64
         session().warning(format_args!("kernel {name}: a grid of {grid:?} CTAs has more than 2^32, which captures cannot number"));
         return Err(CudaError::INVALID_CONFIGURATION);
     }
-    if shared_bytes > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed) {
+    if block.iter().product::<u32>() > kernel.most_threads
+        || shared_bytes > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed)
+    {
         return Err(CudaError::INVALID_VALUE);
     }
     Ok(())
@@ -124,7 +126,7 @@ pub struct Asked {
 /// Checks that all CTAs of a launch fit on the device.
 fn check_residency(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], bytes: u64) -> CudaResult {
     let threads = block.iter().product::<u32>() as c_int;
-    let resident = occupancy(kernel.static_shared_bytes, threads, bytes as usize)?;
+    let resident = occupancy(kernel, threads, bytes as usize)?;
     let most = u64::from(MULTIPROCESSORS) * resident as u64;
     let ctas: u64 = grid.iter().map(|&n| u64::from(n)).product();
     if ctas <= most {

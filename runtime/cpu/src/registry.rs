@@ -15,6 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
+use superstep_runtime_core::limits::MOST_THREADS;
 use superstep_runtime_core::{AllocatedBy, loaded_module};
 use superstep_trace::probe::NATIVE_SUFFIX;
 use superstep_trace::{AllocationKind, Backend, Probe, SiteId};
@@ -50,6 +51,8 @@ pub struct Kernel {
     pub forgets_threads: bool,
     /// Shared memory that the kernel declares.
     pub static_shared_bytes: u64,
+    /// Most threads of a CTA.
+    pub most_threads: u32,
     /// Most dynamic shared memory that a launch may ask for.
     pub most_dynamic_shared_bytes: AtomicU64,
     /// What was inserted into its module.
@@ -194,6 +197,10 @@ unsafe fn bind_kernel(
         module,
         forgets_threads: kernel.flags & KERNEL_FORGETS_THREADS != 0,
         static_shared_bytes: kernel.static_shared_bytes,
+        most_threads: match kernel.most_threads {
+            0 => MOST_THREADS,
+            most => most.min(MOST_THREADS.into()) as u32,
+        },
         most_dynamic_shared_bytes: AtomicU64::new(
             DEFAULT_SHARED_BYTES.saturating_sub(kernel.static_shared_bytes),
         ),

@@ -253,7 +253,7 @@ fn faults_of_kernels_are_reported_and_stick() {
         (4, 719, "integer division by zero", ""),
         (
             5,
-            714,
+            700,
             "the thread's stack overflowed",
             "SUPERSTEP_CPU_STACK_KIB",
         ),

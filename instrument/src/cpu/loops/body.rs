@@ -1,5 +1,6 @@
 //! A kernel's code as a function of everything that tells one thread from another.
 
+use crate::cpu::alignment::ALIGNED;
 use crate::cpu::intrinsics::Register;
 use crate::cpu::kernels::CpuKernel;
 use crate::ir::{Builder, Call, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};
@@ -161,7 +162,7 @@ fn is_repeatable(instruction: Instruction) -> bool {
             let tells = [".atomic.", ".membar", ".fence", "trap"];
             let is_quiet =
                 name.starts_with("llvm.") && !tells.iter().any(|part| name.contains(part));
-            is_quiet || is_plain_ptx(call)
+            is_quiet || name == ALIGNED || is_plain_ptx(call)
         }),
     }
 }

@@ -52,6 +52,9 @@ fn copy(code: &mut Code, instruction: &Instruction) -> Result<()> {
     };
     let to = memory::pointer(code, instruction, to, true)?;
     let from = memory::pointer(code, instruction, from, false)?;
+    if let Operand::Integer(bytes @ (4 | 8 | 16)) = size {
+        memory::check(code, &[to, from], *bytes);
+    }
     let size = code.operand(size, Kind::U32)?;
     let read = match (rest, instruction.has("L2::cache_hint")) {
         ([read], false) | ([read, _], true) => code.operand(read, Kind::U32)?,
@@ -71,6 +74,7 @@ fn bulk_copy(code: &mut Code, instruction: &Instruction) -> Result<()> {
     };
     let to = memory::pointer(code, instruction, to, to_shared)?;
     let from = memory::pointer(code, instruction, from, from_shared)?;
+    memory::check(code, &[to, from], 16);
     let size = code.operand(size, Kind::U32)?;
     code.support("copy", Type::void(), &[to, from, size, size]);
     if let Some(barrier @ Operand::Address(..)) = rest.first() {
@@ -100,6 +104,7 @@ fn barrier(code: &mut Code, instruction: &Instruction, operation: &str) -> Resul
     };
     // Without a space, the address is generic.
     let barrier = memory::pointer(code, instruction, &operands[place], has("shared"))?;
+    memory::check(code, &[barrier], 8);
     let count = match operands.get(place + 1) {
         Some(count) if !["test_wait", "try_wait"].contains(&operation) => {
             code.operand(count, Kind::U32)?

@@ -1,6 +1,7 @@
 //! Loads, stores, atomics and fences.
 
 use super::Code;
+use crate::cpu::alignment;
 use crate::cpu::polls::{POLLS, YIELD};
 use crate::ir::{Builder, Type, Value, traits::*};
 use crate::operation::named_atomic_op;
@@ -72,6 +73,19 @@ pub fn pointer<'m>(
     Ok(code.builder.offset_by(base, offset))
 }
 
+/// Has addresses that must be multiples of `bytes`, a power of two, checked.
+pub fn check<'m>(code: &Code<'m, '_>, addresses: &[Value<'m>], bytes: u64) {
+    let place = code.call.location();
+    for address in addresses.iter().filter(|_| bytes > 1) {
+        alignment::add(code.module, &code.builder, &place, *address, bytes);
+    }
+}
+
+/// What an access of `count` numbers of this kind needs.
+fn alignment_bytes(kind: Kind, count: usize) -> u64 {
+    (u64::from(kind.register_bits() / 8) * count as u64).next_power_of_two()
+}
+
 /// The type of each number, and how many there are.
 fn elements(instruction: &Instruction) -> Option<(Kind, usize)> {
     let kind = *instruction.kinds().last()?;
@@ -122,6 +136,7 @@ fn load(code: &mut Code, instruction: &Instruction) -> Result<()> {
         code.call_named(YIELD, Type::void(), &[]);
     }
     let mut address = pointer(code, instruction, address, instruction.has("shared"))?;
+    check(code, &[address], alignment_bytes(kind, count));
     let bytes = u64::from(kind.register_bits() / 8);
     let ty = Type::int(kind.register_bits());
     let whole = whole(instruction, kind, count);
@@ -167,6 +182,7 @@ fn store(code: &mut Code, instruction: &Instruction) -> Result<()> {
         fence(code);
     }
     let address = pointer(code, instruction, address, instruction.has("shared"))?;
+    check(code, &[address], alignment_bytes(kind, count));
     let bytes = u64::from(kind.register_bits() / 8);
     let whole = whole(instruction, kind, count);
     let parts = whole.map_or(address, |whole| slot(code, whole));
@@ -210,6 +226,7 @@ fn atomic(code: &mut Code, instruction: &Instruction) -> Result<()> {
         return code.unknown(instruction);
     }
     let address = pointer(code, instruction, address, instruction.has("shared"))?;
+    check(code, &[address], alignment_bytes(kind, count));
     let ty = super::type_of(kind);
     let name = format!("atom_{operation}_{}", kind.name());
     let bytes = u64::from(kind.register_bits() / 8);

@@ -66,6 +66,19 @@ pub fn run(code: u64, lanes: &Lanes) {
     }
 }
 
+/// Bytes of which the address of a row must be a multiple.
+pub const ROW_BYTES: u64 = 16;
+
+/// The first lane whose address of a row is not a multiple of [`ROW_BYTES`]. Those of lanes that name no row do not count.
+pub fn misaligned_row(code: u64, lanes: &Lanes) -> Option<usize> {
+    let rows = match MatrixOperation::from_code(code)? {
+        MatrixOperation::LoadRows(rows) | MatrixOperation::StoreRows(rows) => rows,
+        _ => return None,
+    };
+    let mut named = lanes.iter().take(8 * rows.matrices as usize);
+    named.position(|lane| !lane.address.is_multiple_of(ROW_BYTES))
+}
+
 /// Where in memory a lane's first number of a register lies, and how many bytes behind it the next one.
 fn place(tile: Tile, layout: &Layout, lane: &Lane, (row, column): (u32, u32)) -> (u64, u64) {
     let (line, inside) = match tile.by_columns {

@@ -48,7 +48,8 @@ impl Scheduler {
                 CoroutineResult::Yield(Pause::Yielded) => return Ok(()),
                 CoroutineResult::Yield(Pause::Failed) => {
                     self.merge_warp(job);
-                    return Err(self.take_failure());
+                    let failure = self.take_failure();
+                    return Err(self.name_thread(job, failure));
                 }
                 CoroutineResult::Yield(Pause::Waiting | Pause::Exit) => {
                     let text = "it waits or ends in a way that its module does not declare; build the program again, and report this";

@@ -13,6 +13,7 @@ struct CpuKernel {
   uint64_t frame_bytes;
   const uint32_t *parameters_at;
   const void *function;
+  uint64_t most_threads;
 };
 struct CpuGlobal {
   const char *name;
@@ -287,7 +288,7 @@ static const char table[] =
     "],\"kernels\":[{\"name\":\"add\",\"display_name\":\"add_display\",\"parameters\":4}]}";
 
 static const struct CpuModule module = {
-    5, MODULE, "device.cu", __superstep_thread_block, sizeof kernels / sizeof *kernels, sizeof globals / sizeof *globals,
+    6, MODULE, "device.cu", __superstep_thread_block, sizeof kernels / sizeof *kernels, sizeof globals / sizeof *globals,
     kernels, globals, table, sizeof table - 1,
 };
 __attribute__((constructor)) static void register_module(void) { __superstep_register_cpu_module(&module); }

@@ -1,0 +1,251 @@
+//! Accesses whose address must be a multiple of something: a GPU refuses others (`cudaErrorMisalignedAddress`), x86 does not.
+//!
+//! [`mark`] puts a call of [`ALIGNED`] before each access whose address is not known to be one, and inline PTX gets the same when it is
+//! lowered. What decides is mostly the begin of an array, which is the same for all threads: LLVM moves such a check out of the loops over
+//! them. [`resolve`] makes code of the calls, which stops the thread.
+
+use crate::ir::{
+    Builder, Call, Instruction, IntPredicate::EQ, Location, Module, Opcode::*, Type, Value,
+    traits::*,
+};
+use std::collections::HashSet;
+
+/// `void (ptr address, i64 mask, ptr file, i32 line)`: no bit of the mask may be set in the address.
+pub const ALIGNED: &str = "superstep.aligned";
+/// The runtime's function that ends the launch, with the same parameters.
+const MISALIGNED: &str = "__superstep_misaligned";
+/// The widest access of a GPU, in bytes.
+const WIDEST: u64 = 16;
+/// How far an address is followed to where it comes from.
+const DEPTH: u32 = 12;
+
+/// Marks the accesses of a module that is still in device form.
+pub fn mark(module: &Module) {
+    for function in module.defined_functions() {
+        let mut at_entry = HashSet::new();
+        for (number, block) in function.get_basic_blocks().into_iter().enumerate() {
+            let mut known = at_entry.clone();
+            for instruction in block.instructions() {
+                for (pointer, bytes) in accesses(module, instruction) {
+                    let Some(checked) = unknown_part(module, pointer, bytes) else {
+                        continue;
+                    };
+                    if known.insert((checked, bytes)) {
+                        let builder = Builder::before(instruction);
+                        add(module, &builder, &instruction.location(), checked, bytes);
+                    }
+                }
+            }
+            // All other blocks come behind the first.
+            if number == 0 {
+                at_entry = known;
+            }
+        }
+    }
+}
+
+/// Adds the call for an address that must be a multiple of `bytes`, a power of two, and is used at `place` of the source.
+pub fn add<'m>(
+    module: &'m Module,
+    builder: &Builder<'m>,
+    place: &Location,
+    pointer: Value<'m>,
+    bytes: u64,
+) {
+    let (pointers, i64t, i32t) = (Type::pointer(0), Type::int(64), Type::int(32));
+    let signature = Type::void().function(&[pointers, i64t, pointers, i32t]);
+    let name = format!("superstep.file.{}", place.file);
+    let known = module.variable(&name);
+    let file = known.unwrap_or_else(|| module.add_string(&name, place.file.as_bytes()));
+    let address = builder.to_generic(pointer);
+    if address != pointer {
+        address.rename("superstep.address");
+    }
+    let arguments = [
+        address,
+        i64t.constant(bytes - 1),
+        file.value(),
+        i32t.constant(u64::from(place.line)),
+    ];
+    builder.call(module.declare(ALIGNED, signature), &arguments);
+}
+
+/// Addresses that an instruction uses, and of what power of two each must be a multiple.
+fn accesses<'m>(module: &Module, instruction: Instruction<'m>) -> Vec<(Value<'m>, u64)> {
+    let natural = |ty| module.store_size_bytes(ty).next_power_of_two().min(WIDEST);
+    let promised = |value: Value| {
+        let bytes = natural(value.ty()).min(u64::from(instruction.alignment_bytes()));
+        (bytes > 1).then_some(bytes)
+    };
+    let one = |index, bytes| vec![(instruction.operand(index), bytes)];
+    let found = match instruction.get_opcode() {
+        Load => promised(instruction.value()).map(|bytes| one(0, bytes)),
+        Store => promised(instruction.operand(0)).map(|bytes| one(1, bytes)),
+        AtomicRMW | AtomicCmpXchg => promised(instruction.operand(1)).map(|bytes| one(0, bytes)),
+        _ => (instruction.as_call()).and_then(|call| of_intrinsic(call, &natural)),
+    };
+    found.unwrap_or_default()
+}
+
+fn of_intrinsic<'m>(
+    call: Call<'m>,
+    natural: &dyn Fn(Type) -> u64,
+) -> Option<Vec<(Value<'m>, u64)>> {
+    let name = call.function_name();
+    let is = |prefix: &str| name.starts_with(prefix);
+    if is("llvm.memcpy.") || is("llvm.memmove.") || is("llvm.memset.") {
+        // What a copy of unknown length is made of is the compiler's choice.
+        let length = call.operand(2).constant_integer()?;
+        let pointers = if is("llvm.memset.") { 1 } else { 2 };
+        let parts = (0..pointers).filter_map(|index| {
+            let promised = call.promised_alignment_bytes(index)?;
+            let bytes = promised.min(WIDEST).min(1 << length.checked_ilog2()?);
+            (bytes > 1).then_some((call.operand(index), bytes))
+        });
+        Some(parts.collect())
+    } else if ["ldg.global.", "ldu.global.", "atomic."]
+        .iter()
+        .any(|op| is(&format!("llvm.nvvm.{op}")))
+    {
+        Some(vec![(call.operand(0), natural(call.ty()))])
+    } else if is("llvm.nvvm.cp.async.c") {
+        let bytes = name.split('.').find_map(|part| part.parse().ok())?;
+        Some(vec![(call.operand(0), bytes), (call.operand(1), bytes)])
+    } else {
+        None
+    }
+}
+
+/// The part of an address that decides whether it is a multiple of `bytes`; `None` where it is one. In the elements of an array this is the
+/// array's begin. A variable of this module is made to begin at a multiple.
+fn unknown_part<'m>(module: &Module, pointer: Value<'m>, bytes: u64) -> Option<Value<'m>> {
+    let base = base_of(module, pointer, bytes, DEPTH);
+    let is_memory = base.opcode() == Some(Alloca) || base.as_variable().is_some();
+    if is_memory {
+        if u64::from(base.alignment_bytes()) < bytes {
+            base.set_alignment_bytes(bytes as u32);
+        }
+        return None;
+    }
+    let known = base.as_parameter().and_then(|(function, index)| {
+        let ty = function.by_value_type(index)?;
+        let promised = function.promised_alignment_bytes(index);
+        Some(promised.unwrap_or_else(|| module.alignment_bytes(ty)))
+    });
+    (known.unwrap_or(1) < bytes).then_some(base)
+}
+
+/// What is left of an address without parts that are multiples of `bytes`.
+fn base_of<'m>(module: &Module, pointer: Value<'m>, bytes: u64, depth: u32) -> Value<'m> {
+    let Some(less) = depth.checked_sub(1) else {
+        return pointer;
+    };
+    match pointer.opcode() {
+        Some(AddrSpaceCast | BitCast) if pointer.operand(0).ty().is_pointer_type() => {
+            base_of(module, pointer.operand(0), bytes, less)
+        }
+        Some(GetElementPtr) if pointer.ty().is_pointer_type() => {
+            let (fixed, multiple) = offset_of(module, pointer);
+            match common(fixed, multiple) % bytes {
+                0 => base_of(module, pointer.operand(0), bytes, less),
+                _ => pointer,
+            }
+        }
+        // An address that a loop moves on by multiples.
+        Some(Phi) => {
+            let incoming = (pointer.as_instruction()).map_or_else(Vec::new, |phi| phi.incoming());
+            let mut bases = (incoming.into_iter())
+                .map(|(value, _)| base_of(module, value, bytes, less))
+                .filter(|base| *base != pointer);
+            match (bases.next(), bases.next()) {
+                (Some(only), None) => only,
+                _ => pointer,
+            }
+        }
+        _ => pointer,
+    }
+}
+
+/// The offset that a `getelementptr` adds: the part that is always the same, and a number that the rest is a multiple of; 0 without a rest.
+fn offset_of(module: &Module, address: Value) -> (u64, u64) {
+    let mut ty = address.gep_type();
+    let (mut fixed, mut multiple) = (0u64, 0);
+    for (number, index) in address.operands().into_iter().skip(1).enumerate() {
+        if number > 0 && ty.is_struct_type() {
+            let member = index.constant_integer().unwrap_or_default() as u32;
+            fixed = fixed.wrapping_add(module.member_offset_bytes(ty, member));
+            ty = ty.members()[member as usize];
+            continue;
+        }
+        if number > 0 {
+            ty = ty.element();
+        }
+        let stride = module.allocated_size_bytes(ty);
+        match index.constant_integer() {
+            Some(index) => fixed = fixed.wrapping_add(stride.wrapping_mul(index)),
+            None => multiple = common(multiple, stride.wrapping_mul(multiple_of(index, DEPTH))),
+        }
+    }
+    (fixed, multiple)
+}
+
+/// The largest power of two that both are multiples of; 0 is a multiple of all.
+fn common(left: u64, right: u64) -> u64 {
+    match left | right {
+        0 => 0,
+        both => 1 << both.trailing_zeros(),
+    }
+}
+
+/// A power of two that an integer is a multiple of, modulo the number of its values.
+fn multiple_of(value: Value, depth: u32) -> u64 {
+    if let Some(number) = value.constant_integer() {
+        return common(number, 1 << 32);
+    }
+    let Some(less) = depth.checked_sub(1) else {
+        return 1;
+    };
+    let operand = |index| multiple_of(value.operand(index), less);
+    match value.opcode() {
+        Some(ZExt | SExt | Trunc) => operand(0),
+        Some(Add | Sub | Or) => common(operand(0), operand(1)),
+        Some(Mul) => operand(0).saturating_mul(operand(1)).min(1 << 32),
+        Some(And) => operand(0).max(operand(1)),
+        Some(Shl) => match value.operand(1).constant_integer() {
+            Some(shift @ 0..32) => (operand(0) << shift).min(1 << 32),
+            _ => 1,
+        },
+        _ => 1,
+    }
+}
+
+/// Makes code of all calls.
+pub fn resolve(module: &Module) {
+    let Some(aligned) = module.function(ALIGNED) else {
+        return;
+    };
+    for call in aligned.callers().collect::<Vec<_>>() {
+        let [address, mask, file, line] = call.arguments()[..] else {
+            continue;
+        };
+        let function = call.parent_function();
+        let rest = call.parent_block();
+        let name = rest.name();
+        let head = rest.split_before(call.instruction());
+        rest.set_name("aligned");
+        head.set_name(&name);
+        let builder = Builder::at_end_for(head, call.instruction());
+        let number = builder.cast(PtrToInt, address, Type::int(64));
+        let bits = builder.binary(And, number, mask);
+        let stop = function.append_block("misaligned");
+        let is_fine = builder.compare(EQ, bits, Type::int(64).constant(0));
+        is_fine.rename("superstep.is_aligned");
+        builder.branch_if(is_fine, rest, stop);
+        let builder = Builder::at_end_for(stop, call.instruction());
+        let misaligned = module.declare(MISALIGNED, call.called_type());
+        misaligned.set_attribute("noreturn");
+        builder.call(misaligned, &[address, mask, file, line]);
+        builder.unreachable();
+        call.erase();
+    }
+}
