@@ -1,4 +1,4 @@
-//! Functions of LLVM that inkwell lacks. All unsafe code of this crate is here.
+//! Functions of LLVM that inkwell lacks. No other file of this crate calls LLVM itself.
 //!
 //! Every function here takes and returns inkwell's handles. The rules that keep those valid are at the top of [`super`]; the `SAFETY`
 //! comments call them by name.
@@ -47,6 +47,24 @@ pub fn operand<'m>(value: &impl AnyValue<'m>, index: u32) -> Option<Value<'m>> {
                     | LLVMX86_AMXTypeKind
             );
         is_value.then(|| AnyValueEnum::new(operand))
+    }
+}
+
+/// The type of a value in `function`, if inkwell has no handles of such values: it panics when it meets one.
+pub fn unsupported_type(function: Function) -> Option<&'static str> {
+    let raw = function.as_value_ref();
+    let instructions = function.get_basic_block_iter();
+    let instructions = instructions.flat_map(|block| block.get_instructions());
+    // SAFETY: the index stays below the number of parameters; parameters and instructions have types.
+    unsafe {
+        let parameters = (0..function.count_params()).map(|index| LLVMGetParam(raw, index));
+        let mut values = parameters.chain(instructions.map(|it| it.as_value_ref()));
+        values.find_map(|value| match LLVMGetTypeKind(LLVMTypeOf(value)) {
+            LLVMTokenTypeKind => Some("token"),
+            LLVMTargetExtTypeKind => Some("target"),
+            LLVMX86_AMXTypeKind => Some("x86_amx"),
+            _ => None,
+        })
     }
 }
 
@@ -213,8 +231,8 @@ pub fn offset<'m>(
     bytes: inkwell::values::IntValue<'m>,
 ) -> PointerValue<'m> {
     let byte = super::context().i8_type();
-    // SAFETY: one index into bytes. That it may lead out of the object, for which inkwell calls this unsafe, is undefined in the program that
-    // is built, not here.
+    // SAFETY: one index into bytes. What inkwell warns of, that it may lead out of the object, is undefined in the program that is built,
+    // not here.
     let built = unsafe { builder.build_in_bounds_gep(byte, pointer, &[bytes], "") };
     built.expect("a builder with a place")
 }

@@ -114,10 +114,19 @@ impl Module {
         let name = path.display().to_string();
         let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, &name);
         let parsed = context().create_module_from_ir(buffer);
-        Ok(Module {
+        let module = Module {
             inner: parsed.map_err(|reason| failed(words(&reason)))?,
             superseded: RefCell::default(),
-        })
+        };
+        for function in module.defined_functions() {
+            if let Some(ty) = ext::unsupported_type(function) {
+                let name = function.name();
+                return Err(failed(format!(
+                    "{name} has a value of LLVM's type `{ty}`, which is not supported"
+                )));
+            }
+        }
+        Ok(module)
     }
 
     /// Name of the source file that the module was compiled from; of the first, when several were linked.
