@@ -1,7 +1,7 @@
 //! Divisions in single precision that nvcc's `-prec-div=false` or `-use_fast_math` let be inexact. Clang knows neither; the build names them
 //! by `-mrecip`, whose value becomes an attribute of each function.
 
-use crate::ir::{Builder, Instruction, Intrinsic, Module, Opcode::LLVMFDiv, Type};
+use crate::ir::{Builder, Instruction, Module, Opcode, Type, traits::*};
 
 /// Clang's attribute for `-mrecip`, and what it says of divisions.
 const ATTRIBUTE: &str = "reciprocal-estimates";
@@ -31,7 +31,7 @@ pub fn lower(module: &Module, for_gpu: bool) {
         if let Some(division) = division.filter(|_| for_gpu) {
             let flushes = function.flushes_denormals();
             (function.instructions().into_iter())
-                .filter(|i| i.operation() == LLVMFDiv && i.ty() == Type::float())
+                .filter(|i| i.get_opcode() == Opcode::FDiv && i.ty() == Type::float())
                 .for_each(|fdiv| lower_one(module, fdiv, division, flushes));
         }
     }
@@ -42,7 +42,7 @@ fn lower_one<'m>(module: &'m Module, fdiv: Instruction<'m>, division: Division, 
     let builder = Builder::before(fdiv);
     let result = if flushes && dividend.constant_number() == Some(1.0) {
         // The same as either division, in one instruction.
-        let reciprocal = module.intrinsic(Intrinsic::Plain("llvm.nvvm.rcp.approx.ftz.f"));
+        let reciprocal = module.intrinsic("llvm.nvvm.rcp.approx.ftz.f", &[]);
         builder.call(reciprocal, &[divisor])
     } else {
         let name = match (division, flushes) {
@@ -51,7 +51,7 @@ fn lower_one<'m>(module: &'m Module, fdiv: Instruction<'m>, division: Division, 
             (Division::Fast, false) => "llvm.nvvm.div.approx.f",
             (Division::Fast, true) => "llvm.nvvm.div.approx.ftz.f",
         };
-        let divide = module.intrinsic(Intrinsic::Plain(name));
+        let divide = module.intrinsic(name, &[]);
         builder.call(divide, &[dividend, divisor])
     };
     fdiv.replace_with(result.value());

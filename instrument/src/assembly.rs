@@ -4,7 +4,7 @@
 //! across accesses to memory, as Clang does with asm that says neither `volatile` nor that it changes memory. Clang's own headers have such
 //! asm for functions that nvcc never leaves out: vector atomics, and loads with cache hints.
 
-use crate::ir::{Call, Location, Module};
+use crate::ir::{Call, Location, Module, traits::*};
 use crate::ptx::Effect;
 
 /// Marks what goes when nothing uses it.
@@ -18,7 +18,7 @@ pub fn declare(module: &Module) {
             continue;
         }
         let effect = Effect::of(&template);
-        if effect == Effect::None || !Location::is_in_header_of_clang(*call) {
+        if effect == Effect::None || !Location::is_in_header_of_clang(call.instruction()) {
             call.set_text_attribute(DROPPABLE, "");
         }
         if effect != Effect::None {

@@ -1,7 +1,7 @@
 //! Launches from the device: calls of CUDA's device runtime, which Superstep's own functions answer. On a GPU they note what a kernel
 //! asks for, and the host launches it when the kernel has ended (`runtime/cuda/device/support_children.cu`).
 
-use crate::ir::{Builder, Module, Opcode::LLVMIntToPtr, Type};
+use crate::ir::{Builder, Module, Opcode, Type, traits::*};
 use std::collections::HashMap;
 use superstep_trace::KernelInfo;
 
@@ -57,8 +57,8 @@ pub fn lower(module: &Module) -> bool {
         let replacement = module.declare(&name, function.signature());
         for call in function.callers() {
             any = true;
-            let made = Builder::before(*call).call(replacement, &call.arguments());
-            call.replace_all_uses_with(made.value());
+            let made = Builder::before(call).call(replacement, &call.arguments());
+            call.replace_uses_with(made.value());
             call.erase();
         }
     }
@@ -82,8 +82,8 @@ pub fn lower_for_gpu(module: &Module, kernels: &[KernelInfo]) -> bool {
                 if user.operand(index) == kernel.value() {
                     let number = Type::int(64).constant(number);
                     let address =
-                        Builder::before(user).cast(LLVMIntToPtr, number, Type::pointer(0));
-                    user.set_operand(index, address);
+                        Builder::before(user).cast(Opcode::IntToPtr, number, Type::pointer(0));
+                    user.set_operand(index, address.basic());
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Which constants lie in global memory: those that do for nvcc.
 
-use crate::ir::{Module, Variable};
+use crate::ir::{Module, Variable, traits::*};
 use std::collections::HashSet;
 
 const GENERIC: u32 = 0;
@@ -38,7 +38,7 @@ pub fn place_initial_values(module: &mut Module) {
     let mut room = CONSTANT_BYTES.saturating_sub(constants.map(bytes).sum());
     let fits = |variable: &Variable| {
         let is_one = variable.ty().address_space() == GENERIC
-            && variable.is_never_written()
+            && variable.is_constant()
             && variable.name().starts_with(INITIAL_VALUE);
         // Each may begin at a multiple of 16 bytes.
         let size = bytes(*variable).next_multiple_of(16);

@@ -4,7 +4,7 @@
 //! function gets them if a probe stands in it or in something that it calls; functions whose address is taken are
 //! changed all together, with every indirect call, so that pointers to them stay interchangeable.
 
-use crate::ir::{Builder, Call, Function, Instruction, Module, Type, Value};
+use crate::ir::{Builder, Call, Function, Instruction, Module, Type, Value, traits::*};
 use crate::probe::Context;
 use crate::reach::reach;
 use crate::sites::TracedOperation;
@@ -33,7 +33,7 @@ pub type Rebuilt<'m> = HashMap<Value<'m>, Call<'m>>;
 /// What stands in an instruction's place now.
 pub fn now<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instruction<'m> {
     let call = rebuilt.get(&instruction.value());
-    call.map_or(instruction, |call| **call)
+    call.map_or(instruction, |call| call.instruction())
 }
 
 /// The same for the functions in `probed` and those that lead to them.
@@ -55,8 +55,8 @@ pub fn extend_functions<'m>(
         let [.., pointer, launch] = parameters[..] else {
             continue;
         };
-        pointer.set_name("superstep.context");
-        launch.set_name("superstep.launch");
+        pointer.rename("superstep.context");
+        launch.rename("superstep.launch");
         contexts.insert(target, Context { pointer, launch });
     }
     for (function, context) in &contexts {
@@ -139,7 +139,7 @@ fn rebuild_call<'m>(call: Call<'m>, context: Context<'m>, extra: &[Type]) -> Cal
     let mut arguments = call.arguments();
     arguments.extend([context.pointer, context.launch]);
     let signature = call.called_type().with_parameters(extra);
-    let rebuilt = Builder::before(*call).call_pointer(signature, call.callee(), &arguments);
+    let rebuilt = Builder::before(call).call_pointer(signature, call.callee(), &arguments);
     call.copy_properties_to(rebuilt);
     forget_call_promises(rebuilt);
     call.replace_with(rebuilt.value());

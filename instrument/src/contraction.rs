@@ -5,7 +5,7 @@
 //! program's results. Here every permitted pair is fused in the IR, in the native build as in the traced ones, and the
 //! permission is withdrawn from what remains: all builds then compute the same bits.
 
-use crate::ir::{Builder, Instruction, Intrinsic, Module, Opcode::*, Value};
+use crate::ir::{Builder, Instruction, Module, Opcode::*, Value, traits::*};
 
 /// Fuses what may be fused in every function.
 pub fn fuse(module: &Module) {
@@ -13,7 +13,7 @@ pub fn fuse(module: &Module) {
         let instructions = function.instructions().into_iter();
         let fused: Vec<Instruction> = instructions.filter_map(|i| fuse_one(module, i)).collect();
         // Only now: the list above may have named a multiplication that stands after its sum in the layout.
-        fused.into_iter().for_each(Instruction::erase);
+        fused.into_iter().for_each(|product| product.erase());
         function.instructions().into_iter().for_each(withdraw);
     }
 }
@@ -21,9 +21,9 @@ pub fn fuse(module: &Module) {
 /// Replaces an addition or subtraction whose operand is a multiplication that nothing else uses, and returns the
 /// multiplication, which nothing uses any more.
 fn fuse_one<'m>(module: &'m Module, sum: Instruction<'m>) -> Option<Instruction<'m>> {
-    let subtraction = match sum.operation() {
-        LLVMFAdd => false,
-        LLVMFSub => true,
+    let subtraction = match sum.get_opcode() {
+        FAdd => false,
+        FSub => true,
         _ => return None,
     };
     if !sum.allows_contraction() {
@@ -32,7 +32,7 @@ fn fuse_one<'m>(module: &'m Module, sum: Instruction<'m>) -> Option<Instruction<
     let product = |value: Value<'m>| {
         value
             .as_instruction()
-            .filter(|i| i.operation() == LLVMFMul && i.allows_contraction() && i.users().len() == 1)
+            .filter(|i| i.get_opcode() == FMul && i.allows_contraction() && i.users().len() == 1)
     };
     let (left, right) = (sum.operand(0), sum.operand(1));
     let builder = Builder::before(sum);
@@ -48,15 +48,15 @@ fn fuse_one<'m>(module: &'m Module, sum: Instruction<'m>) -> Option<Instruction<
         let factor = negated_if_subtraction(product.operand(0));
         (product, [factor, product.operand(1), left])
     };
-    let fma = module.intrinsic(Intrinsic::Fma(sum.ty()));
+    let fma = module.intrinsic("llvm.fma", &[sum.ty()]);
     sum.replace_with(builder.call(fma, &factors).value());
     Some(multiplication)
 }
 
 /// Builds the operation anew without the permission (LLVM's C interface can set the flag, but not clear it).
 fn withdraw(instruction: Instruction) {
-    let operation = instruction.operation();
-    if matches!(operation, LLVMFAdd | LLVMFSub | LLVMFMul) && instruction.allows_contraction() {
+    let operation = instruction.get_opcode();
+    if matches!(operation, FAdd | FSub | FMul) && instruction.allows_contraction() {
         let (left, right) = (instruction.operand(0), instruction.operand(1));
         let rebuilt = Builder::before(instruction).binary(operation, left, right);
         instruction.copy_fast_math_but_contraction(rebuilt);

@@ -1,6 +1,6 @@
 //! `--explain`: each memory operation of a module, its space, and why.
 
-use crate::ir::Module;
+use crate::ir::{Module, traits::*};
 use crate::operation::{is_opaque, memory_operations};
 use crate::space::{Analysis, Fact, Space};
 use crate::specialise::Copies;

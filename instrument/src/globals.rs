@@ -5,7 +5,7 @@
 
 use crate::children;
 use crate::context::leading_to;
-use crate::ir::{Function, Linkage, Module, Type, Variable};
+use crate::ir::{Function, Linkage, Module, Type, Variable, traits::*};
 
 /// Name of the table: for each variable its address and its bytes.
 pub const TABLE: &str = "__superstep_globals";
@@ -48,7 +48,7 @@ pub fn add_table(module: &Module) {
     let table = module.add_constant(TABLE, module.constant_array(row, &rows));
     let names = module.add_string(NAMES, names.as_bytes());
     for visible in [table, names] {
-        visible.set_linkage(Linkage::LLVMExternalLinkage);
+        visible.set_linkage(Linkage::External);
     }
 }
 

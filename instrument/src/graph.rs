@@ -1,6 +1,6 @@
 //! Control flow of a function: which block is always passed on the way to which, loops, and what a branch decides.
 
-use crate::ir::{Block, Function};
+use crate::ir::{Block, Function, traits::*};
 use crate::reach::reach;
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ pub struct Loop {
 
 impl<'m> Flow<'m> {
     pub fn of(function: Function<'m>) -> Self {
-        let blocks = function.blocks();
+        let blocks = function.get_basic_blocks();
         let numbers: HashMap<_, _> = blocks.iter().copied().zip(0..).collect();
         let end = blocks.len();
         let mut successors: Vec<Vec<usize>> = (blocks.iter())

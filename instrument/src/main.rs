@@ -24,6 +24,7 @@ mod specialise;
 mod units;
 mod waits;
 
+use crate::ir::traits::*;
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand, ValueEnum};
 use std::collections::HashMap;

@@ -1,8 +1,9 @@
 //! Which instructions touch memory, and how: the set *MOp* (Rieber 2017, definition 5.1), extended to all that LLVM has.
 
-use crate::ir::{Call, Instruction, Module, Opcode::*, Type, Value};
+use crate::ir::{
+    AtomicRMWBinOp as Rmw, Call, Instruction, Module, Opcode::*, Type, Value, traits::*,
+};
 use crate::space::{Analysis, Fact, Space};
-use llvm_sys::LLVMAtomicRMWBinOp as Rmw;
 use superstep_trace::Op;
 use superstep_trace::matrix::{MatrixOperation, Tile};
 use thiserror::Error;
@@ -156,14 +157,14 @@ pub fn memory_operations<'m>(
         let pointer = instruction.operand(pointer);
         Ok(vec![MemoryOperation::new(pointer, op, bytes_of(value))])
     };
-    match instruction.operation() {
-        LLVMLoad => one(0, Op::Load, instruction.value()),
-        LLVMStore => one(1, Op::Store, instruction.operand(0)),
-        LLVMAtomicRMW => {
-            let op = atomic_op(instruction.atomic_operation());
+    match instruction.get_opcode() {
+        Load => one(0, Op::Load, instruction.value()),
+        Store => one(1, Op::Store, instruction.operand(0)),
+        AtomicRMW => {
+            let op = atomic_op(instruction.get_atomic_rmw_bin_op());
             one(0, op, instruction.operand(1))
         }
-        LLVMAtomicCmpXchg => one(0, Op::AtomicCas, instruction.operand(1)),
+        AtomicCmpXchg => one(0, Op::AtomicCas, instruction.operand(1)),
         _ => match instruction.as_call() {
             Some(call) => call_operations(module, call, allow_opaque_assembly),
             None => Ok(Vec::new()),
@@ -236,8 +237,9 @@ fn intrinsic<'m>(
         None => Width::Varies(value),
     };
     // Of a pointer whose type names another space, nothing has to be asked.
-    let may_be_global =
-        |a: &Value| a.ty().pointers() > 0 && !(a.ty().is_pointer() && a.ty().address_space() > 1);
+    let may_be_global = |a: &Value| {
+        a.ty().pointers() > 0 && !(a.ty().is_pointer_type() && a.ty().address_space() > 1)
+    };
     let result_bytes = || Width::Fixed(module.store_size_bytes(call.ty()) as u32);
     let is = |prefix: &str| name.starts_with(prefix);
     let found = if is("llvm.memcpy.") || is("llvm.memmove.") {
@@ -327,22 +329,21 @@ fn bytes_through_last(module: &Module, call: Call) -> Option<u32> {
     u32::try_from(bytes).ok()
 }
 
-fn atomic_op(operation: Rmw) -> Op {
+fn atomic_op(operation: Option<Rmw>) -> Op {
+    let Some(operation) = operation else {
+        return Op::AtomicOther;
+    };
     match operation {
-        Rmw::LLVMAtomicRMWBinOpAdd | Rmw::LLVMAtomicRMWBinOpFAdd => Op::AtomicAdd,
-        Rmw::LLVMAtomicRMWBinOpSub | Rmw::LLVMAtomicRMWBinOpFSub => Op::AtomicSub,
-        Rmw::LLVMAtomicRMWBinOpXchg => Op::AtomicExch,
-        Rmw::LLVMAtomicRMWBinOpMin | Rmw::LLVMAtomicRMWBinOpUMin | Rmw::LLVMAtomicRMWBinOpFMin => {
-            Op::AtomicMin
-        }
-        Rmw::LLVMAtomicRMWBinOpMax | Rmw::LLVMAtomicRMWBinOpUMax | Rmw::LLVMAtomicRMWBinOpFMax => {
-            Op::AtomicMax
-        }
-        Rmw::LLVMAtomicRMWBinOpUIncWrap => Op::AtomicInc,
-        Rmw::LLVMAtomicRMWBinOpUDecWrap => Op::AtomicDec,
-        Rmw::LLVMAtomicRMWBinOpAnd => Op::AtomicAnd,
-        Rmw::LLVMAtomicRMWBinOpOr => Op::AtomicOr,
-        Rmw::LLVMAtomicRMWBinOpXor => Op::AtomicXor,
+        Rmw::Add | Rmw::FAdd => Op::AtomicAdd,
+        Rmw::Sub | Rmw::FSub => Op::AtomicSub,
+        Rmw::Xchg => Op::AtomicExch,
+        Rmw::Min | Rmw::UMin | Rmw::FMin => Op::AtomicMin,
+        Rmw::Max | Rmw::UMax | Rmw::FMax => Op::AtomicMax,
+        Rmw::UIncWrap => Op::AtomicInc,
+        Rmw::UDecWrap => Op::AtomicDec,
+        Rmw::And => Op::AtomicAnd,
+        Rmw::Or => Op::AtomicOr,
+        Rmw::Xor => Op::AtomicXor,
         _ => Op::AtomicOther,
     }
 }

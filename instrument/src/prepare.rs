@@ -3,6 +3,7 @@
 //! What is corrected here is what the optimiser would draw conclusions from: see [`assembly`](crate::assembly)
 //! and [`constants`](crate::constants).
 
+use crate::ir::traits::*;
 use crate::{assembly, constants, ir};
 use anyhow::Result;
 use std::path::PathBuf;
@@ -64,7 +65,7 @@ const HEAP: [&str; 10] = [
 /// it; nvcc does not.
 fn keep_heap(module: &ir::Module) {
     for function in HEAP.iter().filter_map(|name| module.function(name)) {
-        function.add_attribute(ir::Attribute::NoBuiltin);
+        function.set_attribute("nobuiltin");
         function
             .callers()
             .for_each(|call| call.remove_attribute("builtin"));

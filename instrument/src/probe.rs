@@ -1,12 +1,11 @@
 //! Inserting calls of the probe's handler before the operations that it watches.
 
 use crate::ir::{
-    Attribute, Builder, Call, Function, Instruction, Intrinsic, Module, ModuleError, Opcode, Type,
-    Value,
+    Builder, Call, Function, Instruction, IntPredicate::*, Module, ModuleError, Opcode, Type,
+    Value, traits::*,
 };
 use crate::operation::{Guard, Lines, MemoryOperation, Unsupported, Width, memory_operations};
 use crate::sites::TracedOperation;
-use llvm_sys::LLVMIntPredicate::*;
 use std::collections::HashMap;
 use std::path::Path;
 use superstep_trace::{Backend, Op};
@@ -106,7 +105,7 @@ fn insert_own_place<'m>(
     let ends: Vec<_> = (function.instructions().into_iter())
         .filter(|instruction| match instruction.as_call() {
             Some(call) => ends_thread(call),
-            None => instruction.operation() == Opcode::LLVMRet,
+            None => instruction.get_opcode() == Opcode::Return,
         })
         .collect();
     let at_entry = Builder::at_entry(function);
@@ -201,7 +200,7 @@ pub fn link_handler(
         function.make_internal();
         if is_handler(&name) {
             function.remove_attribute("noinline");
-            function.add_attribute(Attribute::AlwaysInline);
+            function.set_attribute("alwaysinline");
             keep_calls_in_crowded_functions(function, most);
         }
     }
@@ -217,35 +216,36 @@ fn keep_calls_in_crowded_functions(handler: Function, most: usize) {
     let crowded = calls.into_values().filter(|calls| calls.len() > most);
     crowded
         .flatten()
-        .for_each(|call| call.add_attribute(Attribute::NoInline));
+        .for_each(|call| call.set_attribute("noinline"));
 }
 
 /// How far a lane's piece of a matrix lies behind the matrix's begin: the pieces follow each other through all lines.
 fn piece_offset<'m>(module: &'m Module, builder: &Builder<'m>, lines: Lines<'m>) -> Value<'m> {
-    use Opcode::{LLVMAdd, LLVMLShr, LLVMMul, LLVMUDiv, LLVMURem, LLVMZExt};
     let Lines { tile, stride } = lines;
     let long = Type::int(64);
     let number = |value: u32| long.constant(u64::from(value));
-    let lane = builder.call(module.intrinsic(Intrinsic::Lane), &[]).value();
-    let lane = builder.cast(LLVMZExt, lane, long);
-    let place = builder.binary(LLVMMul, lane, number(tile.piece_bytes()));
-    let line = builder.binary(LLVMUDiv, place, number(tile.line_bytes()));
-    let inside = builder.binary(LLVMURem, place, number(tile.line_bytes()));
+    let lane = builder
+        .call(module.intrinsic("llvm.nvvm.read.ptx.sreg.laneid", &[]), &[])
+        .value();
+    let lane = builder.cast(Opcode::ZExt, lane, long);
+    let place = builder.binary(Opcode::Mul, lane, number(tile.piece_bytes()));
+    let line = builder.binary(Opcode::UDiv, place, number(tile.line_bytes()));
+    let inside = builder.binary(Opcode::URem, place, number(tile.line_bytes()));
     let stride = match stride {
-        Some(stride) if stride.ty() != long => builder.cast(LLVMZExt, stride, long),
+        Some(stride) if stride.ty() != long => builder.cast(Opcode::ZExt, stride, long),
         Some(stride) => stride,
         None => number(tile.line()),
     };
-    let bits = builder.binary(LLVMMul, stride, number(tile.element.bits()));
-    let bytes = builder.binary(LLVMLShr, bits, number(3));
-    let before = builder.binary(LLVMMul, line, bytes);
-    builder.binary(LLVMAdd, before, inside)
+    let bits = builder.binary(Opcode::Mul, stride, number(tile.element.bits()));
+    let bytes = builder.binary(Opcode::LShr, bits, number(3));
+    let before = builder.binary(Opcode::Mul, line, bytes);
+    builder.binary(Opcode::Add, before, inside)
 }
 
 /// `width`, or 0 where the guard does not hold.
 fn only_if<'m>(builder: &Builder<'m>, guard: Guard<'m>, width: Value<'m>) -> Value<'m> {
     let zero = guard.value.ty().constant(0);
-    let predicate = if guard.zero { LLVMIntEQ } else { LLVMIntNE };
+    let predicate = if guard.zero { EQ } else { NE };
     let holds = builder.compare(predicate, guard.value, zero);
     builder.select(holds, width, Type::int(32).constant(0))
 }
@@ -257,9 +257,9 @@ fn saturate<'m>(builder: &Builder<'m>, length: Value<'m>) -> Value<'m> {
         return length;
     }
     let largest = length.ty().constant(u64::from(u32::MAX));
-    let fits = builder.compare(LLVMIntULT, length, largest);
+    let fits = builder.compare(ULT, length, largest);
     let limited = builder.select(fits, length, largest);
-    builder.cast(Opcode::LLVMTrunc, limited, i32t)
+    builder.cast(Opcode::Trunc, limited, i32t)
 }
 
 /// `if (width != 0 && (!test || is_global(address))) handler(…)`, as a function that is inlined later.
@@ -267,31 +267,34 @@ fn define_guarded<'m>(module: &'m Module, handler: Function<'m>, backend: Backen
     let signature = handler.signature().with_parameters(&[Type::int(1)]);
     let function = module.add_function(TESTED, signature);
     function.make_internal();
-    function.add_attribute(Attribute::AlwaysInline);
+    function.set_attribute("alwaysinline");
     let [check, ask, trace, done] =
         ["check", "ask", "trace", "done"].map(|name| function.append_block(name));
     let arguments = function.parameters();
     let (address, width, test_it) = (arguments[3], arguments[4], arguments[arguments.len() - 1]);
 
     let b = Builder::at_end(check);
-    let empty = b.compare(LLVMIntEQ, width, Type::int(32).constant(0));
+    let empty = b.compare(EQ, width, Type::int(32).constant(0));
     b.branch_if(empty, done, ask);
 
     let b = Builder::at_end(ask);
     let is_global = match backend {
         Backend::Cuda => {
-            let answer = b.call(module.intrinsic(Intrinsic::IsGlobal), &[address]);
+            let answer = b.call(
+                module.intrinsic("llvm.nvvm.isspacep.global", &[]),
+                &[address],
+            );
             answer.value()
         }
         Backend::Cpu => {
             let byte = Type::int(8);
             let ask = module.declare(CPU_TEST, byte.function(&[Type::pointer(0)]));
             let answer = b.call(ask, &[address]).value();
-            b.compare(LLVMIntNE, answer, byte.constant(0))
+            b.compare(NE, answer, byte.constant(0))
         }
     };
-    let known = b.binary(Opcode::LLVMXor, test_it, Type::int(1).constant(1));
-    let traced = b.binary(Opcode::LLVMOr, known, is_global);
+    let known = b.binary(Opcode::Xor, test_it, Type::int(1).constant(1));
+    let traced = b.binary(Opcode::Or, known, is_global);
     b.branch_if(traced, trace, done);
 
     let b = Builder::at_end(trace);

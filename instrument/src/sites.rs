@@ -1,6 +1,6 @@
 //! The sites of a module: which memory operations are traced, and the table that describes them.
 
-use crate::ir::{Function, Instruction, Module, Opcode::*, Value};
+use crate::ir::{Function, Instruction, Module, Opcode::*, Value, traits::*};
 use crate::operation::memory_operations;
 use crate::reach::reach;
 use crate::space::{Analysis, Fact, Space};
@@ -98,11 +98,9 @@ pub fn find<'m>(
 fn is_grid_barrier(pointer: Value) -> bool {
     let (mut registers, mut others) = (0, 0);
     reach([pointer], |value| match value.opcode() {
-        _ if value.is_constant() => Vec::new(),
-        Some(LLVMGetElementPtr) => vec![value.operand(0)],
-        Some(LLVMIntToPtr | LLVMAddrSpaceCast | LLVMOr | LLVMShl | LLVMZExt | LLVMPHI) => {
-            value.operands()
-        }
+        _ if value.is_known() => Vec::new(),
+        Some(GetElementPtr) => vec![value.operand(0)],
+        Some(IntToPtr | AddrSpaceCast | Or | Shl | ZExt | Phi) => value.operands(),
         _ => {
             let assembly = (value.as_call()).and_then(|call| call.callee().inline_assembly());
             match assembly

@@ -3,7 +3,7 @@
 //! Rieber 2017, figure 5.6: `copy(shared, global)` and `copy(global, shared)` in one kernel make every access of `copy`
 //! undecidable; as `copy_0` and `copy_1` both are proven.
 
-use crate::ir::{Function, Module, Value};
+use crate::ir::{Function, Module, Value, traits::*};
 use crate::space::{Context, Contexts};
 use std::collections::HashMap;
 use superstep_trace::display_name;

@@ -1,7 +1,9 @@
 //! The units of a program: read, linked into one module, and refused when something is missing.
 
 use crate::assembly;
-use crate::ir::{Builder, Instruction, Location, Module, ModuleError, Type, Value, Variable};
+use crate::ir::{
+    Builder, Instruction, Location, Module, ModuleError, Type, Value, Variable, traits::*,
+};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use superstep_trace::display_name;
@@ -40,7 +42,7 @@ fn join_static_variables(module: &Module) {
         if let Some(definition) = definitions.get(&variable.name())
             && definition.ty() == variable.ty()
         {
-            module.supersede(*variable, **definition);
+            module.supersede(variable.value(), definition.value());
         }
     }
 }

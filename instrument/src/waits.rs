@@ -12,7 +12,7 @@
 //!   work, which it does once, whoever does it, and are held against the counting run like all others.
 
 use crate::graph::{Flow, Loop};
-use crate::ir::{Block, Call, Function, Instruction, Module, Opcode::*, Type, Value};
+use crate::ir::{Block, Call, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};
 use crate::operation::{MemoryOperation, memory_operations};
 use crate::reach::reach;
 use crate::space::{Analysis, Fact, Space};
@@ -143,7 +143,7 @@ impl<'m> Waits<'m, '_> {
         }
         let operations = self.operations(instruction);
         let mut reads = operations.iter().filter(|it| it.op.reads());
-        !instruction.ty().is_void()
+        !instruction.ty().is_void_type()
             && reads.any(
                 |it| !matches!(it.fact(self.analysis), Fact::Is(space) if space != Space::Global),
             )
@@ -163,8 +163,8 @@ impl<'m> Waits<'m, '_> {
 
     /// Whether the program says that what is read may change by itself.
     fn may_change(&self, look: Instruction<'m>) -> bool {
-        match (look.operation(), look.as_call()) {
-            (LLVMLoad, _) => look.is_volatile() || look.is_atomic(),
+        match (look.get_opcode(), look.as_call()) {
+            (Load, _) => look.is_volatile() || look.is_atomic(),
             (_, Some(call)) => !call.function().is_some_and(Function::is_intrinsic),
             _ => true,
         }
@@ -231,7 +231,7 @@ fn carried<'m>(flow: &Flow<'m>, one: &Loop, read: &HashSet<Value<'m>>) -> HashSe
     let mut all = HashSet::new();
     let head = flow.blocks.get(one.head).into_iter();
     let phis = head.flat_map(|block| block.instructions());
-    for phi in phis.take_while(|it| it.operation() == LLVMPHI) {
+    for phi in phis.take_while(|it| it.get_opcode() == Phi) {
         let from_it = reach([phi.value()], |value| {
             let users = value.using_instructions().into_iter();
             users
@@ -257,11 +257,7 @@ fn decisive<'m>(read: Value<'m>, carried: &HashSet<Value<'m>>) -> HashSet<Value<
         let is_decisive = |user: &Instruction<'m>| {
             let operands = user.operands().into_iter();
             let mut others = operands.filter(|it| *it != value);
-            user.ty() == Type::int(1)
-                && matches!(
-                    user.operation(),
-                    LLVMAnd | LLVMOr | LLVMXor | LLVMSelect | LLVMPHI
-                )
+            user.ty() == Type::int(1) && matches!(user.get_opcode(), And | Or | Xor | Select | Phi)
                 || !others.any(|it| carried.contains(&it))
         };
         users
@@ -273,7 +269,7 @@ fn decisive<'m>(read: Value<'m>, carried: &HashSet<Value<'m>>) -> HashSet<Value<
 
 /// Whether a load reads the same place in each turn of a loop: were it not for others, so would it find the same.
 fn is_same_place<'m>(look: Instruction<'m>, flow: &Flow<'m>, one: &Loop) -> bool {
-    look.operation() == LLVMLoad && {
+    look.get_opcode() == Load && {
         let address = look.operand(0).as_instruction();
         address.is_none_or(|it| !one.blocks.contains(&flow.number(it.parent_block())))
     }
@@ -281,45 +277,44 @@ fn is_same_place<'m>(look: Instruction<'m>, flow: &Flow<'m>, one: &Loop) -> bool
 
 /// What a user of a value hands on of it.
 fn depends<'m>(user: Instruction<'m>, value: Value<'m>) -> Vec<Value<'m>> {
-    match user.operation() {
-        LLVMLoad => Vec::new(),
+    match user.get_opcode() {
+        Load => Vec::new(),
         // A variable of the thread's own.
-        LLVMStore if user.operand(0) == value => {
+        Store if user.operand(0) == value => {
             let place = base(user.operand(1));
-            let is_own = place.opcode() == Some(LLVMAlloca);
+            let is_own = place.opcode() == Some(Alloca);
             let loads = reach([place].into_iter().filter(|_| is_own), |place| {
                 let users = place.using_instructions().into_iter();
                 users
-                    .filter(|it| leads_on(it.operation()))
+                    .filter(|it| leads_on(it.get_opcode()))
                     .map(|it| it.value())
                     .collect::<Vec<_>>()
             });
-            let users = loads.into_iter().flat_map(Value::using_instructions);
+            let users = loads.into_iter().flat_map(|it| it.using_instructions());
             users
-                .filter(|it| it.operation() == LLVMLoad)
+                .filter(|it| it.get_opcode() == Load)
                 .map(|it| it.value())
                 .collect()
         }
         // Which of several constants it is, the way tells by which control came.
-        LLVMBr | LLVMSwitch => {
+        Br | Switch => {
             let ways = user.parent_block().successors();
             let next = ways.iter().flat_map(|way| way.successors());
             let phis = next.chain(ways.clone()).flat_map(|way| {
                 let own = way.instructions().into_iter();
-                own.take_while(|it| it.operation() == LLVMPHI)
+                own.take_while(|it| it.get_opcode() == Phi)
                     .collect::<Vec<_>>()
             });
-            let constant =
-                |phi: &Instruction| phi.incoming().iter().all(|(it, _)| it.is_constant());
+            let constant = |phi: &Instruction| phi.incoming().iter().all(|(it, _)| it.is_known());
             phis.filter(constant).map(|phi| phi.value()).collect()
         }
-        _ if user.ty().is_void() => Vec::new(),
+        _ if user.ty().is_void_type() => Vec::new(),
         _ => vec![user.value()],
     }
 }
 
 fn leads_on(opcode: crate::ir::Opcode) -> bool {
-    matches!(opcode, LLVMGetElementPtr | LLVMBitCast | LLVMAddrSpaceCast)
+    matches!(opcode, GetElementPtr | BitCast | AddrSpaceCast)
 }
 
 /// What an address is computed from.
@@ -332,30 +327,26 @@ fn base(mut pointer: Value) -> Value {
 
 /// Whether an atomic operation only reads: it adds zero, and the like.
 fn leaves_as_it_is(instruction: Instruction) -> bool {
-    use llvm_sys::LLVMAtomicRMWBinOp as Rmw;
-    instruction.operation() == LLVMAtomicRMW && {
-        let operand = instruction.operand(1).constant_integer();
-        match instruction.atomic_operation() {
-            Rmw::LLVMAtomicRMWBinOpAdd
-            | Rmw::LLVMAtomicRMWBinOpSub
-            | Rmw::LLVMAtomicRMWBinOpOr
-            | Rmw::LLVMAtomicRMWBinOpXor => operand == Some(0),
-            _ => false,
-        }
-    }
+    use crate::ir::AtomicRMWBinOp as Rmw;
+    let operation = instruction.get_atomic_rmw_bin_op();
+    matches!(operation, Some(Rmw::Add | Rmw::Sub | Rmw::Or | Rmw::Xor))
+        && instruction.operand(1).constant_integer() == Some(0)
 }
 
 fn returns<'m>(function: Function<'m>, known: &HashSet<Value<'m>>) -> bool {
     let mut instructions = function.instructions().into_iter();
     instructions.any(|it| {
-        it.operation() == LLVMRet && it.operands().iter().any(|value| known.contains(value))
+        it.get_opcode() == Return && it.operands().iter().any(|value| known.contains(value))
     })
 }
 
 fn branches_on<'m>(flow: &Flow<'m>, block: usize, known: &HashSet<Value<'m>>) -> bool {
-    let terminator = flow.blocks.get(block).and_then(|block| block.terminator());
+    let terminator = flow
+        .blocks
+        .get(block)
+        .and_then(|block| block.get_terminator());
     terminator.is_some_and(|it| {
-        !matches!(it.operation(), LLVMRet)
+        !matches!(it.get_opcode(), Return)
             && it.operands().iter().any(|value| known.contains(value))
     })
 }

@@ -4,8 +4,10 @@
 //! lowered. What decides is mostly the begin of an array, which is the same for all threads: LLVM moves such a check out of the loops over
 //! them. [`resolve`] makes code of the calls, which stops the thread.
 
-use crate::ir::{Attribute, Builder, Call, Instruction, Location, Module, Opcode::*, Type, Value};
-use llvm_sys::LLVMIntPredicate::LLVMIntEQ;
+use crate::ir::{
+    Builder, Call, Instruction, IntPredicate::EQ, Location, Module, Opcode::*, Type, Value,
+    traits::*,
+};
 use std::collections::HashSet;
 
 /// `void (ptr address, i64 mask, ptr file, i32 line)`: no bit of the mask may be set in the address.
@@ -21,7 +23,7 @@ const DEPTH: u32 = 12;
 pub fn mark(module: &Module) {
     for function in module.defined_functions() {
         let mut at_entry = HashSet::new();
-        for (number, block) in function.blocks().into_iter().enumerate() {
+        for (number, block) in function.get_basic_blocks().into_iter().enumerate() {
             let mut known = at_entry.clone();
             for instruction in block.instructions() {
                 for (pointer, bytes) in accesses(module, instruction) {
@@ -57,7 +59,7 @@ pub fn add<'m>(
     let file = known.unwrap_or_else(|| module.add_string(&name, place.file.as_bytes()));
     let address = builder.to_generic(pointer);
     if address != pointer {
-        address.set_name("superstep.address");
+        address.rename("superstep.address");
     }
     let arguments = [
         address,
@@ -72,16 +74,14 @@ pub fn add<'m>(
 fn accesses<'m>(module: &Module, instruction: Instruction<'m>) -> Vec<(Value<'m>, u64)> {
     let natural = |ty| module.store_size_bytes(ty).next_power_of_two().min(WIDEST);
     let promised = |value: Value| {
-        let bytes = natural(value.ty()).min(u64::from(instruction.access_alignment_bytes()));
+        let bytes = natural(value.ty()).min(u64::from(instruction.alignment_bytes()));
         (bytes > 1).then_some(bytes)
     };
     let one = |index, bytes| vec![(instruction.operand(index), bytes)];
-    let found = match instruction.operation() {
-        LLVMLoad => promised(instruction.value()).map(|bytes| one(0, bytes)),
-        LLVMStore => promised(instruction.operand(0)).map(|bytes| one(1, bytes)),
-        LLVMAtomicRMW | LLVMAtomicCmpXchg => {
-            promised(instruction.operand(1)).map(|bytes| one(0, bytes))
-        }
+    let found = match instruction.get_opcode() {
+        Load => promised(instruction.value()).map(|bytes| one(0, bytes)),
+        Store => promised(instruction.operand(0)).map(|bytes| one(1, bytes)),
+        AtomicRMW | AtomicCmpXchg => promised(instruction.operand(1)).map(|bytes| one(0, bytes)),
         _ => (instruction.as_call()).and_then(|call| of_intrinsic(call, &natural)),
     };
     found.unwrap_or_default()
@@ -120,7 +120,7 @@ fn of_intrinsic<'m>(
 /// array's begin. A variable of this module is made to begin at a multiple.
 fn unknown_part<'m>(module: &Module, pointer: Value<'m>, bytes: u64) -> Option<Value<'m>> {
     let base = base_of(module, pointer, bytes, DEPTH);
-    let is_memory = base.opcode() == Some(LLVMAlloca) || base.as_variable().is_some();
+    let is_memory = base.opcode() == Some(Alloca) || base.as_variable().is_some();
     if is_memory {
         if u64::from(base.alignment_bytes()) < bytes {
             base.set_alignment_bytes(bytes as u32);
@@ -141,10 +141,10 @@ fn base_of<'m>(module: &Module, pointer: Value<'m>, bytes: u64, depth: u32) -> V
         return pointer;
     };
     match pointer.opcode() {
-        Some(LLVMAddrSpaceCast | LLVMBitCast) if pointer.operand(0).ty().is_pointer() => {
+        Some(AddrSpaceCast | BitCast) if pointer.operand(0).ty().is_pointer_type() => {
             base_of(module, pointer.operand(0), bytes, less)
         }
-        Some(LLVMGetElementPtr) if pointer.ty().is_pointer() => {
+        Some(GetElementPtr) if pointer.ty().is_pointer_type() => {
             let (fixed, multiple) = offset_of(module, pointer);
             match common(fixed, multiple) % bytes {
                 0 => base_of(module, pointer.operand(0), bytes, less),
@@ -152,7 +152,7 @@ fn base_of<'m>(module: &Module, pointer: Value<'m>, bytes: u64, depth: u32) -> V
             }
         }
         // An address that a loop moves on by multiples.
-        Some(LLVMPHI) => {
+        Some(Phi) => {
             let incoming = (pointer.as_instruction()).map_or_else(Vec::new, |phi| phi.incoming());
             let mut bases = (incoming.into_iter())
                 .map(|(value, _)| base_of(module, value, bytes, less))
@@ -171,7 +171,7 @@ fn offset_of(module: &Module, address: Value) -> (u64, u64) {
     let mut ty = address.gep_type();
     let (mut fixed, mut multiple) = (0u64, 0);
     for (number, index) in address.operands().into_iter().skip(1).enumerate() {
-        if number > 0 && ty.is_struct() {
+        if number > 0 && ty.is_struct_type() {
             let member = index.constant_integer().unwrap_or_default() as u32;
             fixed = fixed.wrapping_add(module.member_offset_bytes(ty, member));
             ty = ty.members()[member as usize];
@@ -207,11 +207,11 @@ fn multiple_of(value: Value, depth: u32) -> u64 {
     };
     let operand = |index| multiple_of(value.operand(index), less);
     match value.opcode() {
-        Some(LLVMZExt | LLVMSExt | LLVMTrunc) => operand(0),
-        Some(LLVMAdd | LLVMSub | LLVMOr) => common(operand(0), operand(1)),
-        Some(LLVMMul) => operand(0).saturating_mul(operand(1)).min(1 << 32),
-        Some(LLVMAnd) => operand(0).max(operand(1)),
-        Some(LLVMShl) => match value.operand(1).constant_integer() {
+        Some(ZExt | SExt | Trunc) => operand(0),
+        Some(Add | Sub | Or) => common(operand(0), operand(1)),
+        Some(Mul) => operand(0).saturating_mul(operand(1)).min(1 << 32),
+        Some(And) => operand(0).max(operand(1)),
+        Some(Shl) => match value.operand(1).constant_integer() {
             Some(shift @ 0..32) => (operand(0) << shift).min(1 << 32),
             _ => 1,
         },
@@ -231,19 +231,19 @@ pub fn resolve(module: &Module) {
         let function = call.parent_function();
         let rest = call.parent_block();
         let name = rest.name();
-        let head = rest.split_before(*call);
-        rest.value().set_name("aligned");
-        head.value().set_name(&name);
-        let builder = Builder::at_end_for(head, *call);
-        let number = builder.cast(LLVMPtrToInt, address, Type::int(64));
-        let bits = builder.binary(LLVMAnd, number, mask);
+        let head = rest.split_before(call.instruction());
+        rest.set_name("aligned");
+        head.set_name(&name);
+        let builder = Builder::at_end_for(head, call.instruction());
+        let number = builder.cast(PtrToInt, address, Type::int(64));
+        let bits = builder.binary(And, number, mask);
         let stop = function.append_block("misaligned");
-        let is_fine = builder.compare(LLVMIntEQ, bits, Type::int(64).constant(0));
-        is_fine.set_name("superstep.is_aligned");
+        let is_fine = builder.compare(EQ, bits, Type::int(64).constant(0));
+        is_fine.rename("superstep.is_aligned");
         builder.branch_if(is_fine, rest, stop);
-        let builder = Builder::at_end_for(stop, *call);
+        let builder = Builder::at_end_for(stop, call.instruction());
         let misaligned = module.declare(MISALIGNED, call.called_type());
-        misaligned.add_attribute(Attribute::NoReturn);
+        misaligned.set_attribute("noreturn");
         builder.call(misaligned, &[address, mask, file, line]);
         builder.unreachable();
         call.erase();

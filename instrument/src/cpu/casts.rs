@@ -1,7 +1,6 @@
 //! Numbers that an integer cannot hold: undefined in LLVM IR, defined by PTX's `cvt`.
 
-use crate::ir::{Builder, Instruction, Intrinsic, Module, Opcode::*, Type};
-use llvm_sys::LLVMRealPredicate::LLVMRealUNO;
+use crate::ir::{Builder, FloatPredicate::UNO, Instruction, Module, Opcode::*, Type, traits::*};
 
 /// Gives every cast from a floating-point number to an integer what a GPU computes: the nearest bound when the integer cannot hold
 /// the number. What is no number becomes 0; from double precision or to 64 bits it becomes the integer's highest bit (PTX ISA, `cvt`).
@@ -14,8 +13,8 @@ pub fn bound(module: &Module) {
 }
 
 fn bound_cast(module: &Module, cast: Instruction) {
-    let operation = cast.operation();
-    if !matches!(operation, LLVMFPToSI | LLVMFPToUI) {
+    let operation = cast.get_opcode();
+    if !matches!(operation, FPToSI | FPToUI) {
         return;
     }
     let (to, number) = (cast.ty(), cast.operand(0));
@@ -23,16 +22,17 @@ fn bound_cast(module: &Module, cast: Instruction) {
     if !matches!(bits, 16 | 32 | 64) {
         return;
     }
-    let intrinsic = match operation {
-        LLVMFPToSI => Intrinsic::ToSigned(to, number.ty()),
-        _ => Intrinsic::ToUnsigned(to, number.ty()),
+    let name = match operation {
+        FPToSI => "llvm.fptosi.sat",
+        _ => "llvm.fptoui.sat",
     };
+    let saturate = module.intrinsic(name, &[to, number.ty()]);
     let builder = Builder::before(cast);
-    let mut result = builder.call(module.intrinsic(intrinsic), &[number]).value();
+    let mut result = builder.call(saturate, &[number]).value();
     if bits == 64 || number.ty().scalar() == Type::double() {
-        let is_none = builder.compare_floats(LLVMRealUNO, number, number);
+        let is_none = builder.compare_floats(UNO, number, number);
         result = builder.select(is_none, to.splat(1 << (bits - 1)), result);
     }
-    cast.replace_all_uses_with(result);
+    cast.replace_uses_with(result);
     cast.erase();
 }

@@ -1,8 +1,14 @@
 //! Single precision in which denormals count as zeros, as nvcc's `-ftz=true` has it. x86 has such a mode for all numbers or none, which would
 //! make zeros of doubles too; so the numbers are flushed around each operation, as the GPU's instructions do.
 
-use crate::ir::{Builder, Instruction, Module, Opcode::*, Type, Value};
-use llvm_sys::LLVMIntPredicate::LLVMIntEQ;
+use crate::ir::{
+    Builder, Instruction,
+    IntPredicate::EQ,
+    Module,
+    Opcode::{self, *},
+    Type, Value,
+    traits::*,
+};
 use std::collections::HashSet;
 
 /// Bits of a number in single precision.
@@ -44,7 +50,7 @@ fn flush_one<'m>(instruction: Instruction<'m>, flushed: &mut HashSet<Value<'m>>)
             let operand = instruction.operand(index);
             if is_single(operand.ty()) && !flushed.contains(&operand) {
                 let zeroed = without_denormals(&builder, operand);
-                instruction.set_operand(index, zeroed);
+                instruction.set_operand(index, zeroed.basic());
                 flushed.insert(zeroed);
             }
         }
@@ -59,7 +65,7 @@ fn flush_one<'m>(instruction: Instruction<'m>, flushed: &mut HashSet<Value<'m>>)
             user.replace_operand(instruction.value(), zeroed);
         }
         flushed.insert(zeroed);
-    } else if flushes == Flushes::Operands && instruction.operation() != LLVMFPExt {
+    } else if flushes == Flushes::Operands && instruction.get_opcode() != FPExt {
         flushed.insert(instruction.value());
     }
 }
@@ -70,12 +76,12 @@ fn is_single(ty: Type) -> bool {
 
 fn what(instruction: Instruction) -> Flushes {
     let single = is_single(instruction.ty());
-    match instruction.operation() {
-        LLVMFAdd | LLVMFSub | LLVMFMul | LLVMFDiv if single => Flushes::Both,
-        LLVMFNeg if single => Flushes::Operands,
-        LLVMFCmp | LLVMFPExt => Flushes::Operands,
-        LLVMFPTrunc if single => Flushes::Result,
-        LLVMCall if single => {
+    match instruction.get_opcode() {
+        FAdd | FSub | FMul | FDiv if single => Flushes::Both,
+        FNeg if single => Flushes::Operands,
+        FCmp | FPExt => Flushes::Operands,
+        FPTrunc if single => Flushes::Result,
+        Opcode::Call if single => {
             let name = instruction.as_call().map(|call| call.function_name());
             let name = name.unwrap_or_default();
             let operation = name.strip_prefix("llvm.").unwrap_or_default();
@@ -96,14 +102,14 @@ fn what(instruction: Instruction) -> Flushes {
 /// `number`, or a zero of its sign in place of a denormal.
 fn without_denormals<'m>(builder: &Builder<'m>, number: Value<'m>) -> Value<'m> {
     let ty = number.ty();
-    let bits_type = match ty.is_vector() {
-        true => Type::int(32).vector(ty.vector_length()),
+    let bits_type = match ty.is_vector_type() {
+        true => Type::int(32).vector(ty.into_vector_type().get_size()),
         false => Type::int(32),
     };
-    let bits = builder.cast(LLVMBitCast, number, bits_type);
-    let exponent = builder.binary(LLVMAnd, bits, bits_type.splat(EXPONENT));
-    let is_small = builder.compare(LLVMIntEQ, exponent, bits_type.null());
-    let zero = builder.binary(LLVMAnd, bits, bits_type.splat(SIGN));
+    let bits = builder.cast(BitCast, number, bits_type);
+    let exponent = builder.binary(And, bits, bits_type.splat(EXPONENT));
+    let is_small = builder.compare(EQ, exponent, bits_type.null());
+    let zero = builder.binary(And, bits, bits_type.splat(SIGN));
     let chosen = builder.select(is_small, zero, bits);
-    builder.cast(LLVMBitCast, chosen, ty)
+    builder.cast(BitCast, chosen, ty)
 }

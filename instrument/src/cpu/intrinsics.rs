@@ -1,7 +1,7 @@
 //! NVPTX intrinsics on the CPU: special registers become fields of the thread block, the rest calls of the support library.
 
 use super::{matrices, offset, ptx, thread_field};
-use crate::ir::{Builder, Call, Function, Module, Type, Value};
+use crate::ir::{Builder, Call, Function, Module, Type, Value, traits::*};
 use anyhow::Result;
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ pub fn lower(module: &Module) -> Result<()> {
                 if let Some(register) = Register::of(call) {
                     let load = || register.load(module, function);
                     let value = *registers.entry(register).or_insert_with(load);
-                    call.replace_all_uses_with(value);
+                    call.replace_uses_with(value);
                     call.erase();
                 } else if let Some(operation) = crate::matrix::of_intrinsic(&name) {
                     matrices::lower(module, call, operation);
@@ -35,7 +35,7 @@ pub fn lower(module: &Module) -> Result<()> {
                 ) {
                     let nothing = Type::void().function(&[]);
                     let trap = module.declare("__superstep_trap", nothing);
-                    Builder::before(*call).call(trap, &[]);
+                    Builder::before(call).call(trap, &[]);
                     call.erase();
                 }
             }
@@ -84,24 +84,23 @@ impl Register {
 
 /// Calls `name` instead. A result made of several members comes back through a pointer, as C functions return it.
 pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
-    let builder = Builder::before(*call);
+    let builder = Builder::before(call);
+    // Without an intrinsic's trailing metadata (rounding mode, for instance), which is no value that a function can take.
     let mut arguments = call.arguments();
-    // An intrinsic's trailing metadata (rounding mode, for instance) is no value that a function can take.
-    arguments.retain(|a| !a.ty().is_metadata());
     let ty = call.ty();
     let mut types: Vec<_> = arguments.iter().map(|a| a.ty()).collect();
-    if ty.is_struct() {
+    if ty.is_struct_type() {
         let slot = Builder::at_entry(call.parent_function()).alloca(ty).value();
         arguments.insert(0, slot);
         types.insert(0, slot.ty());
         let function = module.declare(name, Type::void().function(&types));
         builder.call(function, &arguments);
-        call.replace_all_uses_with(builder.load(ty, slot));
+        call.replace_uses_with(builder.load(ty, slot));
     } else {
         let function = module.declare(name, ty.function(&types));
         let result = builder.call(function, &arguments);
-        if !ty.is_void() {
-            call.replace_all_uses_with(result.value());
+        if !ty.is_void_type() {
+            call.replace_uses_with(result.value());
         }
     }
     call.erase();

@@ -1,7 +1,7 @@
 //! What the CPU runtime must know of a kernel, and the thunk through which it calls one.
 
 use super::polls::YIELD;
-use crate::ir::{Builder, Function, Module, Opcode, Type, Value};
+use crate::ir::{Builder, Function, Module, Opcode, Type, Value, traits::*};
 use crate::prepare::CLUSTER_DIMENSIONS;
 use crate::ptx::{self, Instruction, Template};
 use crate::reach::reach;
@@ -179,7 +179,7 @@ pub fn load_arguments<'m>(
             address
         } else if ty == Type::int(1) {
             let byte = builder.load(Type::int(8), address);
-            builder.cast(Opcode::LLVMTrunc, byte, ty)
+            builder.cast(Opcode::Trunc, byte, ty)
         } else {
             builder.load(ty, address)
         }

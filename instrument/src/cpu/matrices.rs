@@ -1,6 +1,6 @@
 //! Operations on matrices: all lanes of a warp call the runtime, each with its registers in memory.
 
-use crate::ir::{Builder, Call, Module, Type, Value};
+use crate::ir::{Builder, Call, Module, Type, Value, traits::*};
 use crate::matrix::registers;
 use superstep_trace::matrix::{MatrixOperation, Part, Product, REGISTERS};
 
@@ -53,7 +53,7 @@ impl<'m> Registers<'m> {
         let address = address.map_or(pointer.null(), |address| builder.to_generic(address));
         let stride = match (stride, operation) {
             (Some(stride), _) if stride.ty() == long => stride,
-            (Some(stride), _) => builder.cast(crate::ir::Opcode::LLVMZExt, stride, long),
+            (Some(stride), _) => builder.cast(crate::ir::Opcode::ZExt, stride, long),
             (None, MatrixOperation::Load(tile) | MatrixOperation::Store(tile)) => {
                 long.constant(u64::from(tile.line()))
             }
@@ -72,7 +72,7 @@ pub fn factors(opcode: &str, it: Product) -> [(Part, usize); 3] {
 
 /// Replaces an intrinsic.
 pub fn lower<'m>(module: &'m Module, call: Call<'m>, operation: MatrixOperation) {
-    let builder = Builder::before(*call);
+    let builder = Builder::before(call);
     let lane = Registers::of(module, call);
     let mut arguments = call.arguments();
     if let MatrixOperation::Multiply(product) = operation {
@@ -88,16 +88,16 @@ pub fn lower<'m>(module: &'m Module, call: Call<'m>, operation: MatrixOperation)
         lane.run(&builder, operation, Some(arguments[0]), stride);
     }
     let ty = call.ty();
-    if ty.is_struct() {
+    if ty.is_struct_type() {
         let members = lane.get(&builder, &ty.members());
         let whole = (0..)
             .zip(members)
             .fold(ty.undef(), |whole, (index, member)| {
                 builder.insert(whole, member, index)
             });
-        call.replace_all_uses_with(whole);
-    } else if !ty.is_void() {
-        call.replace_all_uses_with(lane.get(&builder, &[ty])[0]);
+        call.replace_uses_with(whole);
+    } else if !ty.is_void_type() {
+        call.replace_uses_with(lane.get(&builder, &[ty])[0]);
     }
     call.erase();
 }

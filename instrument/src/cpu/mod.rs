@@ -16,9 +16,10 @@ mod shifts;
 mod wraps;
 
 use crate::children;
-use crate::ir::{Builder, Global, Linkage, Machine, Module, Opcode::*, Type, Value};
+use crate::ir::{
+    Builder, FloatPredicate::OEQ, Linkage, Machine, Module, Opcode::*, Type, Value, traits::*,
+};
 use anyhow::{Result, bail};
-use llvm_sys::LLVMRealPredicate::LLVMRealOEQ;
 use std::path::Path;
 use superstep_trace::{ModuleTable, Probe};
 
@@ -110,14 +111,14 @@ pub fn lower(
 fn drop_device_properties(module: &Module) {
     for function in module.functions() {
         if !function.is_intrinsic() {
-            function.set_convention(0);
+            function.set_call_conventions(0);
             function.remove_string_attributes(|name| {
                 name.starts_with("target-") || name.starts_with("nvvm.") || name == "tune-cpu"
             });
         }
         for call in function.calls() {
             if !call.function().is_some_and(|f| f.is_intrinsic()) {
-                call.set_convention(0);
+                call.set_call_convention(0);
             }
         }
     }
@@ -129,22 +130,22 @@ fn order_zeros(module: &Module) {
     for function in module.functions() {
         let name = function.name();
         let operation = if name.starts_with("llvm.minnum.") {
-            LLVMOr
+            Or
         } else if name.starts_with("llvm.maxnum.") {
-            LLVMAnd
+            And
         } else {
             continue;
         };
         for call in function.callers() {
             let (ty, [a, b]) = (call.ty(), [call.operand(0), call.operand(1)]);
-            let builder = Builder::before(*call);
+            let builder = Builder::before(call);
             let integer = Type::int(8 * module.store_size_bytes(ty) as u32);
-            let bits = |number| builder.cast(LLVMBitCast, number, integer);
+            let bits = |number| builder.cast(BitCast, number, integer);
             let both = builder.binary(operation, bits(a), bits(b));
-            let of_equals = builder.cast(LLVMBitCast, both, ty);
-            let of_others = builder.repeat(*call).value();
-            let are_equal = builder.compare_floats(LLVMRealOEQ, a, b);
-            call.replace_all_uses_with(builder.select(are_equal, of_equals, of_others));
+            let of_equals = builder.cast(BitCast, both, ty);
+            let of_others = builder.repeat(call.instruction()).value();
+            let are_equal = builder.compare_floats(OEQ, a, b);
+            call.replace_uses_with(builder.select(are_equal, of_equals, of_others));
             call.erase();
         }
     }
@@ -174,27 +175,25 @@ fn rename_library_calls(module: &Module) {
         ("free", "__superstep_device_free"),
     ] {
         if let Some(function) = module.function(name).filter(|f| f.is_declaration()) {
-            function.set_name(ours);
+            function.rename(ours);
         }
     }
 }
 
 /// Everything that is defined here stays here: the host program has symbols of the same names.
 fn make_local(module: &Module) {
-    let visible = |global: &Global| {
+    let visible = |linkage: Linkage| {
         matches!(
-            global.linkage(),
-            Linkage::LLVMExternalLinkage
-                | Linkage::LLVMLinkOnceODRLinkage
-                | Linkage::LLVMWeakODRLinkage
+            linkage,
+            Linkage::External | Linkage::LinkOnceODR | Linkage::WeakODR
         )
     };
     let functions = module.defined_functions().into_iter();
     functions
-        .filter(|f| visible(f))
+        .filter(|f| visible(f.get_linkage()))
         .for_each(|f| f.make_internal());
     for variable in module.variables() {
-        if !variable.is_declaration() && visible(&variable) {
+        if !variable.is_declaration() && visible(variable.get_linkage()) {
             variable.make_internal();
         }
         // The host writes constants with cudaMemcpyToSymbol: they may not lie in read-only memory.
@@ -218,7 +217,7 @@ fn thread_field<'m>(
 fn thread_address<'m>(module: &'m Module, builder: &Builder<'m>, offset_bytes: u64) -> Value<'m> {
     let thread = module.variable(THREAD).unwrap_or_else(|| {
         let declared = module.add_variable(THREAD, Type::int(8).array(offset::END));
-        declared.set_thread_local();
+        declared.set_thread_local(true);
         declared
     });
     builder.offset(thread.value(), offset_bytes)

@@ -1,6 +1,6 @@
 //! Loops that look at global memory until another thread has written there.
 
-use crate::ir::{Block, Builder, Call, Instruction, Module, Opcode::*, Type, Value};
+use crate::ir::{Block, Builder, Call, Instruction, Module, Opcode::*, Type, traits::*};
 use crate::ptx::{Effect, Template};
 use crate::reach::reach;
 
@@ -37,7 +37,7 @@ pub fn allow(module: &Module) {
 }
 
 fn is_volatile_load(instruction: Instruction) -> bool {
-    instruction.operation() == LLVMLoad
+    instruction.get_opcode() == Load
         && instruction.is_volatile()
         && matches!(
             instruction.operand(0).ty().address_space(),
@@ -67,14 +67,16 @@ fn decides(call: Call) -> bool {
     let block = call.parent_block();
     let returns = |to: &Block| *to == block || leads_to(*to, block);
     leads_to(block, block)
-        && reach([call.value()], Value::users).into_iter().any(|user| {
-            let Some(instruction) = user.as_instruction() else {
-                return false;
-            };
-            let own = instruction.parent_block();
-            let ways = own.successors();
-            own.terminator() == Some(instruction)
-                && ways.iter().any(returns)
-                && !ways.iter().all(returns)
-        })
+        && reach([call.value()], |value| value.users())
+            .into_iter()
+            .any(|user| {
+                let Some(instruction) = user.as_instruction() else {
+                    return false;
+                };
+                let own = instruction.parent_block();
+                let ways = own.successors();
+                own.get_terminator() == Some(instruction)
+                    && ways.iter().any(returns)
+                    && !ways.iter().all(returns)
+            })
 }

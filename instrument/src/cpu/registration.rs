@@ -4,7 +4,7 @@ use super::kernels::{CpuKernel, Parameter, add_thunk};
 use super::loops::Loops;
 use crate::defined::GROUP;
 use crate::globals::device_variables;
-use crate::ir::{Builder, Linkage, Module, Type, Value};
+use crate::ir::{Builder, Linkage, Module, Type, Value, traits::*};
 use superstep_trace::ModuleTable;
 
 /// Version of the structures that pass between a device object and the CPU runtime (`struct CpuModule`).
@@ -110,6 +110,6 @@ pub fn add<'m>(
     let entry =
         module.constant_struct(&[i32t.constant(65535), constructor.value(), pointer.null()]);
     let list = module.add_variable("llvm.global_ctors", entry.ty().array(1));
-    list.set_initializer(module.constant_array(entry.ty(), &[entry]));
-    list.set_linkage(Linkage::LLVMAppendingLinkage);
+    list.set_initial_value(module.constant_array(entry.ty(), &[entry]));
+    list.set_linkage(Linkage::Appending);
 }

@@ -1,7 +1,7 @@
 //! Shared memory on the CPU: a CTA runs on one worker thread, so its variables are that thread's.
 
 use super::{offset, thread_field, wraps};
-use crate::ir::{Builder, Function, Intrinsic, Module, Opcode::*, Type, Value, Variable};
+use crate::ir::{Builder, Function, Module, Opcode::*, Type, Value, Variable, traits::*};
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 
@@ -47,10 +47,10 @@ fn used(value: Value) -> bool {
 fn thread_local<'m>(module: &'m Module, variable: Variable<'m>) -> Variable<'m> {
     let ty = variable.value_type();
     let replacement = module.add_variable(&format!("{}.cta", variable.name()), ty);
-    replacement.set_initializer(ty.null());
-    replacement.set_alignment_bytes(variable.alignment_bytes().max(16));
+    replacement.set_initial_value(ty.null());
+    replacement.set_alignment(variable.get_alignment().max(16));
     replacement.make_internal();
-    replacement.set_thread_local();
+    replacement.set_thread_local(true);
     replacement
 }
 
@@ -62,10 +62,10 @@ fn rewrite<'m>(
     let mut made = HashMap::new();
     let entry = Builder::at_entry(function);
     for instruction in function.instructions() {
-        for (index, operand) in (0..).zip(instruction.operands()) {
+        for (index, operand) in instruction.indexed_operands() {
             if mentions(operand, replacements) {
                 let value = materialise(module, &entry, operand, replacements, &mut made)?;
-                instruction.set_operand(index, value);
+                instruction.set_operand(index, value.basic());
             }
         }
     }
@@ -94,12 +94,12 @@ fn materialise<'m>(
     let result = if let Some(replacement) = replacements.get(&value) {
         let address = match replacement {
             Some(variable) => {
-                let address = module.intrinsic(Intrinsic::ThreadLocalAddress);
+                let address = module.intrinsic("llvm.threadlocal.address", &[Type::pointer(0)]);
                 entry.call(address, &[variable.value()]).value()
             }
             None => thread_field(module, entry, Type::pointer(0), offset::DYNAMIC_SHARED),
         };
-        entry.cast(LLVMAddrSpaceCast, address, value.ty())
+        entry.cast(AddrSpaceCast, address, value.ty())
     } else {
         let operands: Vec<Value> = value
             .operands()
@@ -107,7 +107,7 @@ fn materialise<'m>(
             .map(|operand| materialise(module, entry, operand, replacements, made))
             .collect::<Result<_>>()?;
         match value.opcode() {
-            Some(LLVMGetElementPtr) => {
+            Some(GetElementPtr) => {
                 let address = entry.gep_like(value, &operands);
                 address
                     .as_instruction()
@@ -115,13 +115,10 @@ fn materialise<'m>(
                     .for_each(wraps::allow_in);
                 address
             }
-            Some(
-                opcode @ (LLVMAddrSpaceCast | LLVMBitCast | LLVMPtrToInt | LLVMPtrToAddr
-                | LLVMIntToPtr | LLVMTrunc),
-            ) => entry.cast(opcode, operands[0], value.ty()),
-            Some(opcode @ (LLVMAdd | LLVMSub | LLVMXor)) => {
-                entry.binary(opcode, operands[0], operands[1])
+            Some(opcode @ (AddrSpaceCast | BitCast | PtrToInt | PtrToAddr | IntToPtr | Trunc)) => {
+                entry.cast(opcode, operands[0], value.ty())
             }
+            Some(opcode @ (Add | Sub | Xor)) => entry.binary(opcode, operands[0], operands[1]),
             _ => bail!(
                 "the CPU backend cannot place the shared address in the constant {}",
                 value.print()

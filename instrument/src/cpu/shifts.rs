@@ -1,7 +1,6 @@
 //! Shifts by as many bits as the value has, or more: defined in PTX, undefined in LLVM IR and taken modulo by x86.
 
-use crate::ir::{Builder, Instruction, Module, Opcode::*, Value};
-use llvm_sys::LLVMIntPredicate::*;
+use crate::ir::{Builder, Instruction, IntPredicate::*, Module, Opcode::*, Value, traits::*};
 
 /// Gives every shift PTX's meaning: beyond the width, `shl` and `shr` of an unsigned value give 0, `shr` of a signed one
 /// its sign. Amounts that are plainly smaller stay as they are; LLVM's own optimisation, which runs later, drops the
@@ -14,8 +13,8 @@ pub fn bound(module: &Module) {
 }
 
 fn bound_shift(shift: Instruction) {
-    let operation = shift.operation();
-    if !matches!(operation, LLVMShl | LLVMLShr | LLVMAShr) {
+    let operation = shift.get_opcode();
+    if !matches!(operation, Shl | LShr | AShr) {
         return;
     }
     let ty = shift.ty();
@@ -25,14 +24,14 @@ fn bound_shift(shift: Instruction) {
         return;
     }
     let builder = Builder::before(shift);
-    let below = builder.compare(LLVMIntULT, amount, ty.splat(width));
-    if operation == LLVMAShr {
+    let below = builder.compare(ULT, amount, ty.splat(width));
+    if operation == AShr {
         let bounded = builder.select(below, amount, ty.splat(width - 1));
-        shift.set_operand(1, bounded);
+        shift.set_operand(1, bounded.basic());
     } else {
         let shifted = builder.binary(operation, shift.operand(0), amount);
         let result = builder.select(below, shifted, ty.null());
-        shift.replace_all_uses_with(result);
+        shift.replace_uses_with(result);
         shift.erase();
     }
 }
@@ -41,7 +40,7 @@ fn bound_shift(shift: Instruction) {
 fn stays_below(amount: Value, width: u64) -> bool {
     let constant = |value: Value| value.constant_integer().is_some_and(|n| n < width);
     match amount.opcode() {
-        Some(LLVMAnd) => constant(amount.operand(0)) || constant(amount.operand(1)),
-        _ => amount.is_constant(),
+        Some(And) => constant(amount.operand(0)) || constant(amount.operand(1)),
+        _ => amount.is_known(),
     }
 }

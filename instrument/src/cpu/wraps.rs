@@ -1,6 +1,6 @@
 //! Indices into shared and local memory, whose addresses have 32 bits on a GPU.
 
-use crate::ir::{Builder, Instruction, Module, Opcode::*, Type, Value};
+use crate::ir::{Builder, Instruction, Module, Opcode::*, Type, Value, traits::*};
 
 const SHARED: u32 = 3;
 const LOCAL: u32 = 5;
@@ -11,9 +11,9 @@ const LOCAL: u32 = 5;
 pub fn allow(module: &Module) {
     let functions = module.defined_functions().into_iter();
     for instruction in functions.flat_map(|f| f.instructions()) {
-        if instruction.operation() == LLVMGetElementPtr
+        if instruction.get_opcode() == GetElementPtr
             && is_narrow(instruction.operand(0))
-            && instruction.ty().is_pointer()
+            && instruction.ty().is_pointer_type()
         {
             allow_in(instruction);
         }
@@ -26,9 +26,9 @@ fn is_narrow(pointer: Value) -> bool {
         return true;
     }
     match pointer.opcode() {
-        Some(LLVMAlloca) => true,
-        Some(LLVMGetElementPtr | LLVMAddrSpaceCast) => is_narrow(pointer.operand(0)),
-        Some(LLVMSelect) => is_narrow(pointer.operand(1)) && is_narrow(pointer.operand(2)),
+        Some(Alloca) => true,
+        Some(GetElementPtr | AddrSpaceCast) => is_narrow(pointer.operand(0)),
+        Some(Select) => is_narrow(pointer.operand(1)) && is_narrow(pointer.operand(2)),
         _ => false,
     }
 }
@@ -38,12 +38,12 @@ pub fn allow_in(address: Instruction) {
     let mut changed = false;
     for index in 1..address.operand_count() {
         if let Some(signed) = with_sign(address, address.operand(index)) {
-            address.set_operand(index, signed);
+            address.set_operand(index, signed.basic());
             changed = true;
         }
     }
     if changed {
-        address.drop_address_promises();
+        crate::ir::drop_address_promises(address);
     }
 }
 
@@ -59,11 +59,12 @@ fn with_sign<'m>(at: Instruction<'m>, index: Value<'m>) -> Option<Value<'m>> {
         return (signed != number).then(|| ty.constant(signed));
     }
     match index.opcode()? {
-        LLVMZExt if index.operand(0).ty() == Type::int(32) => {
+        ZExt if index.operand(0).ty() == Type::int(32) => {
             let extension = index.as_instruction()?;
-            (!extension.is_never_negative()).then(|| builder.cast(LLVMSExt, index.operand(0), ty))
+            (extension.get_non_negative_flag() == Ok(false))
+                .then(|| builder.cast(SExt, index.operand(0), ty))
         }
-        opcode @ (LLVMAdd | LLVMSub | LLVMMul) => {
+        opcode @ (Add | Sub | Mul) => {
             let [left, right] = [0, 1].map(|n| index.operand(n));
             let signed = [left, right].map(|part| with_sign(at, part));
             if signed == [None, None] {
@@ -72,9 +73,9 @@ fn with_sign<'m>(at: Instruction<'m>, index: Value<'m>) -> Option<Value<'m>> {
             let (left, right) = (signed[0].unwrap_or(left), signed[1].unwrap_or(right));
             Some(builder.binary(opcode, left, right))
         }
-        LLVMShl if index.operand(1).is_constant() => {
+        Shl if index.operand(1).is_known() => {
             let value = with_sign(at, index.operand(0))?;
-            Some(builder.binary(LLVMShl, value, index.operand(1)))
+            Some(builder.binary(Shl, value, index.operand(1)))
         }
         _ => None,
     }

@@ -1,6 +1,11 @@
 //! Which class of instructions one belongs to, as probes name them.
 
-use crate::ir::{Call, Instruction, Opcode::*, Value};
+use crate::ir::{
+    Call, Instruction,
+    Opcode::{self, *},
+    Value,
+    traits::*,
+};
 use crate::reach::reach;
 use superstep_trace::probe::At;
 
@@ -13,26 +18,26 @@ const PARAMETERS: u32 = 101;
 /// The class of an instruction; `None` for those that are none in the machine (phis, casts of pointers) or have a word of their own
 /// (branches, barriers, calls of functions, accesses to global memory).
 pub fn class_of(instruction: Instruction) -> Option<At> {
-    match instruction.operation() {
-        LLVMAdd | LLVMSub | LLVMMul | LLVMUDiv | LLVMSDiv | LLVMURem | LLVMSRem | LLVMShl
-        | LLVMLShr | LLVMAShr | LLVMAnd | LLVMOr | LLVMXor | LLVMICmp => Some(At::Integer),
-        LLVMGetElementPtr => moves(instruction.value()).then_some(At::Integer),
-        LLVMFAdd | LLVMFSub | LLVMFMul | LLVMFDiv | LLVMFRem | LLVMFNeg | LLVMFCmp => {
-            Some(At::Float)
+    match instruction.get_opcode() {
+        Add | Sub | Mul | UDiv | SDiv | URem | SRem | Shl | LShr | AShr | And | Or | Xor | ICmp => {
+            Some(At::Integer)
         }
-        LLVMTrunc | LLVMZExt | LLVMSExt | LLVMFPToUI | LLVMFPToSI | LLVMUIToFP | LLVMSIToFP
-        | LLVMFPTrunc | LLVMFPExt => Some(At::Conversion),
-        LLVMLoad => of_memory(instruction.operand(0)),
-        LLVMStore => of_memory(instruction.operand(1)),
-        LLVMAtomicRMW | LLVMAtomicCmpXchg => of_memory(instruction.operand(0)),
-        LLVMCall => of_operation(instruction.as_call()?),
+        GetElementPtr => moves(instruction.value()).then_some(At::Integer),
+        FAdd | FSub | FMul | FDiv | FRem | FNeg | FCmp => Some(At::Float),
+        Trunc | ZExt | SExt | FPToUI | FPToSI | UIToFP | SIToFP | FPTrunc | FPExt => {
+            Some(At::Conversion)
+        }
+        Load => of_memory(instruction.operand(0)),
+        Store => of_memory(instruction.operand(1)),
+        AtomicRMW | AtomicCmpXchg => of_memory(instruction.operand(0)),
+        Opcode::Call => of_operation(instruction.as_call()?),
         _ => None,
     }
 }
 
 /// Whether an address calculation has anything to calculate at run time.
 fn moves(address: Value) -> bool {
-    (1..address.operand_count()).any(|index| !address.operand(index).is_constant())
+    (1..address.operand_count()).any(|index| !address.operand(index).is_known())
 }
 
 /// Memory that is not global: by its address space, and local memory by the variable that it is.
@@ -49,10 +54,12 @@ fn of_memory(pointer: Value) -> Option<At> {
 fn is_local(pointer: Value) -> bool {
     let mut leads = true;
     reach([pointer], |value| match value.opcode() {
-        Some(LLVMAlloca) => Vec::new(),
-        Some(LLVMGetElementPtr | LLVMBitCast | LLVMAddrSpaceCast) => vec![value.operand(0)],
-        Some(LLVMPHI) => value.operands(),
-        Some(LLVMSelect) => vec![value.operand(1), value.operand(2)],
+        Some(Alloca) => Vec::new(),
+        Some(GetElementPtr | BitCast | AddrSpaceCast) => {
+            vec![value.operand(0)]
+        }
+        Some(Phi) => value.operands(),
+        Some(Select) => vec![value.operand(1), value.operand(2)],
         _ => {
             leads = false;
             Vec::new()
@@ -106,6 +113,6 @@ fn of_operation(call: Call) -> Option<At> {
         prefixes.iter().any(|prefix| name.starts_with(prefix))
     })?;
     let ty = call.ty();
-    let is_integer = *class == At::Float && !ty.is_floating_point() && !ty.is_vector();
+    let is_integer = *class == At::Float && !ty.is_float_type() && !ty.is_vector_type();
     Some(if is_integer { At::Integer } else { *class })
 }

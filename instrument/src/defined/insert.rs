@@ -2,7 +2,7 @@
 
 use super::places::{Place, Subject, value_bits};
 use super::runs::{self, RESERVE};
-use crate::ir::{Builder, Function, Instruction, Module, Opcode::*, Type, TypeKind, Value};
+use crate::ir::{Builder, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};
 use crate::probe::{Context, access};
 use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
@@ -91,9 +91,9 @@ impl<'m> FunctionProbe<'_, 'm> {
         let module = self.module;
         let (pointer, i32t) = (Type::pointer(0), Type::int(32));
         // Before anything is inserted: what is inserted has no returns.
-        let returns: Vec<Instruction> = (self.function.blocks().into_iter())
-            .filter_map(|block| block.terminator())
-            .filter(|end| end.operation() == LLVMRet)
+        let returns: Vec<Instruction> = (self.function.get_basic_blocks().into_iter())
+            .filter_map(|block| block.get_terminator())
+            .filter(|end| end.get_opcode() == Return)
             .collect();
         // Who reads a value that is replaced: what is inserted reads the old one.
         let readers: Vec<Vec<Instruction>> = (self.places.iter())
@@ -175,7 +175,7 @@ impl<'m> FunctionProbe<'_, 'm> {
     fn subject(&self, builder: &Builder<'m>, place: &Place<'m>) -> (Value<'m>, Value<'m>) {
         let (i64t, i32t) = (Type::int(64), Type::int(32));
         let payload = match place.subject {
-            Subject::Condition(condition) => builder.cast(LLVMZExt, condition, i64t),
+            Subject::Condition(condition) => builder.cast(ZExt, condition, i64t),
             Subject::Value(value) => to_bits(builder, value.value()),
             Subject::Place | Subject::Access { .. } => i64t.constant(0),
         };
@@ -203,7 +203,7 @@ impl<'m> FunctionProbe<'_, 'm> {
             let Ok(Some(access)) = access(self.module, &builder, instruction, index) else {
                 return;
             };
-            payload = builder.cast(LLVMPtrToInt, access.address, i64t);
+            payload = builder.cast(PtrToInt, access.address, i64t);
             width = access.width_bytes;
             test = i1t.constant(u64::from(tested));
         }
@@ -241,14 +241,14 @@ fn logged_width(place: &Place) -> u32 {
 /// The bits of a scalar, with zeroes above.
 fn to_bits<'m>(builder: &Builder<'m>, value: Value<'m>) -> Value<'m> {
     let i64t = Type::int(64);
-    let whole = match value.ty().kind() {
-        TypeKind::LLVMPointerTypeKind => builder.cast(LLVMPtrToInt, value, i64t),
-        TypeKind::LLVMIntegerTypeKind => value,
-        _ => builder.cast(LLVMBitCast, value, Type::int(value_bits(value))),
+    let whole = match value.ty() {
+        Type::PointerType(_) => builder.cast(PtrToInt, value, i64t),
+        Type::IntType(_) => value,
+        _ => builder.cast(BitCast, value, Type::int(value_bits(value))),
     };
     match whole.ty() == i64t {
         true => whole,
-        false => builder.cast(LLVMZExt, whole, i64t),
+        false => builder.cast(ZExt, whole, i64t),
     }
 }
 
@@ -256,13 +256,11 @@ fn to_bits<'m>(builder: &Builder<'m>, value: Value<'m>) -> Value<'m> {
 fn from_bits<'m>(builder: &Builder<'m>, bits: Value<'m>, ty: Type) -> Value<'m> {
     let narrow = |width: u32| match width {
         64 => bits,
-        _ => builder.cast(LLVMTrunc, bits, Type::int(width)),
+        _ => builder.cast(Trunc, bits, Type::int(width)),
     };
-    match ty.kind() {
-        TypeKind::LLVMPointerTypeKind => builder.cast(LLVMIntToPtr, bits, ty),
-        TypeKind::LLVMIntegerTypeKind => narrow(ty.scalar_bits()),
-        TypeKind::LLVMDoubleTypeKind => builder.cast(LLVMBitCast, bits, ty),
-        TypeKind::LLVMFloatTypeKind => builder.cast(LLVMBitCast, narrow(32), ty),
-        _ => builder.cast(LLVMBitCast, narrow(16), ty),
+    match ty {
+        Type::PointerType(_) => builder.cast(IntToPtr, bits, ty),
+        Type::FloatType(float) => builder.cast(BitCast, narrow(float.get_bit_width()), ty),
+        _ => narrow(ty.scalar_bits()),
     }
 }

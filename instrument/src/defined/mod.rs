@@ -12,7 +12,7 @@ mod places;
 mod runs;
 
 use crate::context;
-use crate::ir::{Function, Machine, Module};
+use crate::ir::{Function, Machine, Module, traits::*};
 use crate::probe::link_handler;
 use crate::reach::reach;
 use crate::sites::SiteOptions;

@@ -2,7 +2,7 @@
 
 use super::reached_from;
 use crate::context::leading_to;
-use crate::ir::{Function, Linkage, Module};
+use crate::ir::{Function, Linkage, Module, traits::*};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use superstep_trace::probe::{KernelSlots, NATIVE_SUFFIX};
 
@@ -32,7 +32,7 @@ pub fn keep<'m>(
             let name = format!("{}{NATIVE_SUFFIX}", function.name());
             let (copy, _) = function.duplicate(module, &name);
             if function.is_kernel() {
-                copy.set_linkage(Linkage::LLVMExternalLinkage);
+                copy.set_linkage(Linkage::External);
             }
             copies.insert(function, copy);
         }

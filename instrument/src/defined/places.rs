@@ -2,7 +2,9 @@
 
 use super::classes::class_of;
 use crate::context::{Rebuilt, now};
-use crate::ir::{Block, Function, Instruction, Module, Opcode::*, TypeKind, Value};
+use crate::ir::{
+    Block, Function, Instruction, LLVMOpcode, Module, Opcode::*, Type, Value, traits::*,
+};
 use crate::sites::{self, SiteOptions, TracedOperation};
 use crate::space::Analysis;
 use anyhow::{Result, bail};
@@ -91,7 +93,7 @@ pub fn find<'m>(
             function,
             name,
             numbers: function
-                .blocks()
+                .get_basic_blocks()
                 .into_iter()
                 .enumerate()
                 .map(|(number, block)| (block, number as u32))
@@ -121,10 +123,10 @@ struct Finder<'a, 'm> {
 
 impl<'m> Finder<'_, 'm> {
     fn walk(&mut self) {
-        for (number, block) in self.function.blocks().into_iter().enumerate() {
+        for (number, block) in self.function.get_basic_blocks().into_iter().enumerate() {
             self.block = number as u32;
             let instructions = block.instructions();
-            let is_phi = |i: &&Instruction| i.operation() == LLVMPHI;
+            let is_phi = |i: &&Instruction| i.get_opcode() == Phi;
             let Some(head) = instructions.iter().find(|i| !is_phi(i)).copied() else {
                 continue;
             };
@@ -156,14 +158,15 @@ impl<'m> Finder<'_, 'm> {
 
     /// `successors`: the blocks that may follow the instruction's.
     fn instruction(&mut self, instruction: Instruction<'m>, successors: &[u32]) {
-        let operation = instruction.operation();
+        let operation = instruction.get_opcode();
+        let code: LLVMOpcode = operation.into();
         let plain = |_: &mut PointSite| {};
-        if operation == LLVMBr && instruction.operand_count() == 3 {
+        if operation == Br && instruction.operand_count() == 3 {
             let condition = Subject::Condition(instruction.operand(0));
             self.add(At::Branch, instruction, condition, |site| {
                 site.successors = successors.to_vec();
             });
-        } else if operation == LLVMRet && self.function.is_kernel() {
+        } else if operation == Return && self.function.is_kernel() {
             self.add(At::KernelExit, instruction, Subject::Place, plain);
         } else if let Some(call) = instruction.as_call() {
             let name = call.function_name();
@@ -196,12 +199,12 @@ impl<'m> Finder<'_, 'm> {
             && accesses.is_none()
         {
             self.add(class, instruction, Subject::Place, |site| {
-                site.operation = operation as u32;
+                site.operation = code as u32;
                 site.width = value_bits(instruction.value());
             });
         }
         let bits = value_bits(instruction.value());
-        if bits > 0 && !matches!(operation, LLVMPHI | LLVMAlloca) && instruction.next().is_some() {
+        if bits > 0 && !matches!(operation, Phi | Alloca) && instruction.next().is_some() {
             let at = if bits == 1 { At::Predicate } else { At::Value };
             self.add(at, instruction, Subject::Value(instruction), |site| {
                 site.width = bits;
@@ -266,14 +269,13 @@ fn lines(instructions: &[Instruction]) -> (String, Option<(u32, u32)>) {
 
 /// Bits of a scalar result; 0 for what handlers are not told.
 pub fn value_bits(value: Value) -> u32 {
-    let ty = value.ty();
-    match ty.kind() {
-        TypeKind::LLVMIntegerTypeKind if ty.scalar_bits() <= 64 => ty.scalar_bits(),
-        TypeKind::LLVMPointerTypeKind | TypeKind::LLVMDoubleTypeKind => 64,
-        TypeKind::LLVMFloatTypeKind => 32,
-        TypeKind::LLVMHalfTypeKind | TypeKind::LLVMBFloatTypeKind => 16,
+    let bits = match value.ty() {
+        Type::IntType(ty) => ty.get_bit_width(),
+        Type::FloatType(ty) => ty.get_bit_width(),
+        Type::PointerType(_) => 64,
         _ => 0,
-    }
+    };
+    if bits <= 64 { bits } else { 0 }
 }
 
 /// LLVM's word for an instruction: `icmp`, `fmul`; of a call what it calls.
@@ -281,6 +283,7 @@ fn operation_name(instruction: Instruction) -> String {
     if let Some(callee) = instruction.as_call().and_then(|call| call.function()) {
         return callee.name();
     }
-    let name = format!("{:?}", instruction.operation());
+    let code: LLVMOpcode = instruction.get_opcode().into();
+    let name = format!("{code:?}");
     name.trim_start_matches("LLVM").to_lowercase()
 }

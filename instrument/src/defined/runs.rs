@@ -5,7 +5,7 @@
 //! that are together at the first are together at all of them, so the runtime compares and groups lanes once for a run.
 
 use super::places::{Place, Subject};
-use crate::ir::{Block, Instruction};
+use crate::ir::{Block, Instruction, traits::*};
 use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::OncePer;

@@ -1,33 +1,44 @@
 //! Copying a function, which LLVM's C interface leaves to its users.
 
-use super::{Block, Builder, Function, Instruction, Module, Opcode, Value};
+use super::traits::*;
+use super::{Block, Builder, Function, Instruction, Module, Opcode, Value, ext};
+use inkwell::values::PhiValue;
 use std::collections::HashMap;
 
-impl<'m> Function<'m> {
-    /// A copy of the function under another name, internal to the module, and which value of the copy stands for which
-    /// of the original. The copy has the original's attributes, but no debug description of its own: its instructions
-    /// keep their source positions.
-    pub fn duplicate(
+/// Makes copies of a function or its blocks.
+pub trait Duplicate<'m> {
+    /// A copy of the function under another name, internal to the module, and the copies of its values. The copy has the original's
+    /// attributes, but no debug description of its own: its instructions keep their source positions.
+    fn duplicate(self, module: &'m Module, name: &str) -> (Function<'m>, Copies<'m>);
+    /// Adds copies of `blocks`, which go to each other only. `values` has the copies of values that are defined elsewhere, and gets those of
+    /// the blocks' instructions. Instructions that `left_out` picks are not copied: `values` needs a substitute for each, and a block
+    /// without its terminator gets another one from the caller.
+    fn append_copies(
         self,
-        module: &'m Module,
-        name: &str,
-    ) -> (Function<'m>, HashMap<Value<'m>, Value<'m>>) {
+        blocks: &[Block<'m>],
+        values: &mut Copies<'m>,
+        left_out: &dyn Fn(Instruction<'m>) -> bool,
+    ) -> HashMap<Block<'m>, Block<'m>>;
+}
+
+/// Values and their copies.
+pub type Copies<'m> = HashMap<Value<'m>, Value<'m>>;
+
+impl<'m> Duplicate<'m> for Function<'m> {
+    fn duplicate(self, module: &'m Module, name: &str) -> (Function<'m>, Copies<'m>) {
         let copy = module.add_function(name, self.signature());
         self.copy_properties_to(copy);
         copy.make_internal();
         let parameters = self.parameters().into_iter();
         let mut values = parameters.zip(copy.parameters()).collect();
-        copy.append_copies(&self.blocks(), &mut values, &|_| false);
+        copy.append_copies(&self.get_basic_blocks(), &mut values, &|_| false);
         (copy, values)
     }
 
-    /// Adds copies of `blocks`, which go to each other only. `values` says what stands for what is defined elsewhere, and
-    /// gets what stands for their instructions. What `left_out` names is not copied: `values` has to know what stands for
-    /// it, and a block whose terminator it is gets another one from the caller.
-    pub fn append_copies(
+    fn append_copies(
         self,
         blocks: &[Block<'m>],
-        values: &mut HashMap<Value<'m>, Value<'m>>,
+        values: &mut Copies<'m>,
         left_out: &dyn Fn(Instruction<'m>) -> bool,
     ) -> HashMap<Block<'m>, Block<'m>> {
         let copies: HashMap<Block, Block> = blocks
@@ -37,12 +48,12 @@ impl<'m> Function<'m> {
         let mut made = Vec::new();
         for block in blocks {
             let builder = Builder::at_end(copies[block]);
-            for original in block.instructions() {
+            for original in block.get_instructions() {
                 if left_out(original) {
                     continue;
                 }
                 // The blocks of a phi cannot be exchanged afterwards: it is made anew and filled in `connect`.
-                let copy = if original.operation() == Opcode::LLVMPHI {
+                let copy = if original.get_opcode() == Opcode::Phi {
                     builder.phi(original.ty())
                 } else {
                     builder.repeat(original)
@@ -62,20 +73,24 @@ impl<'m> Function<'m> {
 fn connect<'m>(
     original: Instruction<'m>,
     copy: Instruction<'m>,
-    values: &HashMap<Value<'m>, Value<'m>>,
+    values: &Copies<'m>,
     blocks: &HashMap<Block<'m>, Block<'m>>,
 ) {
-    if original.operation() == Opcode::LLVMPHI {
+    if let Ok(phi) = PhiValue::try_from(copy) {
         for (value, block) in original.incoming() {
-            copy.add_incoming(values.get(&value).copied().unwrap_or(value), blocks[&block]);
+            let value = values.get(&value).copied().unwrap_or(value);
+            phi.add_incoming(&[(&value.basic(), blocks[&block])]);
         }
         return;
     }
-    for (index, operand) in (0..).zip(original.operands()) {
-        if let Some(target) = Block::of(operand) {
-            copy.set_operand(index, blocks[&target].value());
-        } else if let Some(value) = values.get(&operand) {
-            copy.set_operand(index, *value);
+    for (index, operand) in original.indexed_operands() {
+        if let Some(value) = values.get(&operand) {
+            copy.set_operand(index, value.basic());
+        }
+    }
+    if copy.is_terminator() {
+        for (index, target) in (0..).zip(ext::successors(original)) {
+            ext::set_successor(copy, index, blocks[&target]);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Source positions from debug information.
 
-use super::{Instruction, text};
-use llvm_sys::debuginfo::*;
+use super::{Instruction, ext};
 
 /// A place in the source. `line` 0 means unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,7 +38,7 @@ fn is_system_header(file: &str) -> bool {
 }
 
 impl Location {
-    /// Where an instruction stands: the innermost place that is not in a system header.
+    /// The place of an instruction: the innermost one that is not in a system header.
     pub fn of(instruction: Instruction) -> Location {
         let mut places = Self::all(instruction);
         match places.iter().position(|p| !is_system_header(&p.file)) {
@@ -56,29 +55,13 @@ impl Location {
         name.starts_with("__clang_cuda_")
     }
 
-    /// Where an instruction stands, and where that is inlined, the innermost place first.
+    /// The place of an instruction, and where that is inlined, the innermost place first.
     fn all(instruction: Instruction) -> Vec<Location> {
-        let mut place = instruction.debug_location();
-        let mut found = Vec::new();
-        while !place.is_null() {
-            // SAFETY: the debug location of an instruction, and where that is inlined, are places with a scope, and null behind
-            // the last; a scope has a file or null, and a file lends its name and says how long it is.
-            unsafe {
-                let file = LLVMDIScopeGetFile(LLVMDILocationGetScope(place));
-                let mut name = String::new();
-                if !file.is_null() {
-                    let mut length = 0;
-                    let lent = LLVMDIFileGetFilename(file, &mut length);
-                    name = text(lent, length as usize);
-                }
-                found.push(Location {
-                    file: name,
-                    line: LLVMDILocationGetLine(place),
-                    column: LLVMDILocationGetColumn(place),
-                });
-                place = LLVMDILocationGetInlinedAt(place);
-            }
-        }
-        found
+        let location = instruction.get_debug_location();
+        let places = location.map(ext::source_places).unwrap_or_default();
+        let places = places.into_iter();
+        places
+            .map(|(file, line, column)| Location { file, line, column })
+            .collect()
     }
 }

@@ -1,28 +1,20 @@
 //! The module that is transformed: reading, linking, checking, passes, writing.
 
-use super::{
-    Function, Global, Machine, Type, Value, Variable, c_string, context, diagnostic, message, text,
-};
-pub use llvm_sys::LLVMLinkage as Linkage;
-use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyFunction, LLVMVerifyModule};
-use llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
-use llvm_sys::{
-    LLVMUnnamedAddr,
-    bit_writer::LLVMWriteBitcodeToFile,
-    core::*,
-    error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage},
-    ir_reader::LLVMParseIRInContext2,
-    linker::LLVMLinkModules2,
-    target::*,
-    target_machine::{LLVMCreateTargetDataLayout, LLVMGetTargetMachineTriple},
-    transforms::pass_builder::*,
-};
+use super::traits::*;
+use super::{Function, Linkage, Signature, Type, Value, Variable, context, ext};
+use inkwell::intrinsics::Intrinsic;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::support::LLVMString;
+use inkwell::targets::*;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, PointerValue, UnnamedAddress};
+use inkwell::{AddressSpace, OptimizationLevel};
 use std::cell::{Cell, RefCell};
-use std::ffi::{CStr, CString};
 use std::path::Path;
 use thiserror::Error;
 
-/// What can go wrong with a module as a whole.
+/// Errors of a module as a whole.
 #[derive(Debug, Error)]
 pub enum ModuleError {
     #[error("failed to read {path}: {reason}")]
@@ -52,11 +44,55 @@ pub enum ModuleError {
     Target { triple: String, reason: String },
 }
 
-/// The thread's module. It lives as long as the thread.
+/// The words of a message; its own `Display` quotes them.
+fn words(message: &LLVMString) -> String {
+    message.to_string_lossy().trim().to_owned()
+}
+
+/// A machine that code is optimised for.
+pub struct Machine(TargetMachine);
+
+impl Machine {
+    /// An NVIDIA GPU such as `sm_90`.
+    pub fn nvptx(gpu: &str) -> Result<Self, ModuleError> {
+        Target::initialize_nvptx(&PASSES_ONLY);
+        Self::new("nvptx64-nvidia-cuda", gpu)
+    }
+
+    /// An x86-64 processor of LLVM's name `cpu`, such as `x86-64-v3`.
+    pub fn x86(cpu: &str) -> Result<Self, ModuleError> {
+        Target::initialize_x86(&PASSES_ONLY);
+        Self::new("x86_64-pc-linux-gnu", cpu)
+    }
+
+    fn new(name: &str, cpu: &str) -> Result<Self, ModuleError> {
+        let triple = TargetTriple::create(name);
+        let target = Target::from_triple(&triple).map_err(|reason| ModuleError::Target {
+            triple: name.to_owned(),
+            reason: words(&reason),
+        })?;
+        let (level, model) = (OptimizationLevel::Aggressive, CodeModel::Default);
+        let machine = target.create_target_machine(&triple, cpu, "", level, RelocMode::PIC, model);
+        let machine = machine.unwrap_or_else(|| panic!("LLVM has no machine {name} {cpu}"));
+        Ok(Machine(machine))
+    }
+}
+
+/// Code is only optimised here, not emitted.
+const PASSES_ONLY: InitializationConfig = InitializationConfig {
+    asm_parser: false,
+    asm_printer: false,
+    base: true,
+    disassembler: false,
+    info: true,
+    machine_code: true,
+};
+
+/// The thread's module.
 pub struct Module {
-    pub(super) raw: LLVMModuleRef,
-    /// Functions and variables that nothing is to use any more, and what stands in their place.
-    superseded: RefCell<Vec<(LLVMValueRef, LLVMValueRef)>>,
+    inner: inkwell::module::Module<'static>,
+    /// Names of functions and variables that nothing is to use any more, and of those that replace them.
+    superseded: RefCell<Vec<(String, String)>>,
 }
 
 impl Module {
@@ -72,35 +108,31 @@ impl Module {
     fn parse(path: &Path) -> Result<Self, ModuleError> {
         let failed = |reason: String| ModuleError::Read {
             path: path.display().to_string(),
-            reason: reason.trim().to_owned(),
+            reason,
         };
-        let name =
-            CString::new(path.as_os_str().as_encoded_bytes()).map_err(|e| failed(e.to_string()))?;
-        let (mut buffer, mut module) = (std::ptr::null_mut(), std::ptr::null_mut());
-        let mut error = std::ptr::null_mut();
-        // SAFETY: LLVM fills in the buffer, the module or an error, which is ours then. The parser copies from the buffer.
-        unsafe {
-            if LLVMCreateMemoryBufferWithContentsOfFile(name.as_ptr(), &mut buffer, &mut error) != 0
-            {
-                return Err(failed(message(error)));
-            }
-            let bad = LLVMParseIRInContext2(context(), buffer, &mut module, &mut error) != 0;
-            LLVMDisposeMemoryBuffer(buffer);
-            if bad {
-                return Err(failed(message(error)));
+        let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+        let name = path.display().to_string();
+        let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, &name);
+        let parsed = context().create_module_from_ir(buffer);
+        let module = Module {
+            inner: parsed.map_err(|reason| failed(words(&reason)))?,
+            superseded: RefCell::default(),
+        };
+        for function in module.defined_functions() {
+            if let Some(ty) = ext::unsupported_type(function) {
+                let name = function.name();
+                return Err(failed(format!(
+                    "{name} has a value of LLVM's type `{ty}`, which is not supported"
+                )));
             }
         }
-        Ok(Module {
-            raw: module,
-            superseded: RefCell::default(),
-        })
+        Ok(module)
     }
 
     /// Name of the source file that the module was compiled from; of the first, when several were linked.
     pub fn source(&self) -> String {
-        let mut length = 0;
-        // SAFETY: a module that is alive lends its source's name and says how long it is.
-        unsafe { text(LLVMGetSourceFileName(self.raw, &mut length), length) }
+        let name = self.inner.get_source_file_name();
+        name.to_string_lossy().into_owned()
     }
 
     /// Links the module in a file into this one, after `prepare` has seen it. `stage` says what was just done to this one.
@@ -113,112 +145,67 @@ impl Module {
         self.verify(stage)?;
         let mut other = Self::parse(path)?;
         prepare(&other);
-        other.take_flag(self, "nvvm-reflect-ftz");
+        // What a unit was compiled with is in its code already: units with and without `-use_fast_math` go together as for nvcc.
+        ext::copy_flag(&other.inner, &self.inner, "nvvm-reflect-ftz");
         other.verify("reading the input")?;
         let unit = other.source();
-        // SAFETY: two modules of one context that the verifier accepts. No handle of either exists, for this one is borrowed
-        // by `&mut` and the other is known here only; the linker takes the other one over.
-        if unsafe { LLVMLinkModules2(self.raw, other.raw) } != 0 {
-            let reason = diagnostic::take_last();
-            return Err(ModuleError::Link { unit, reason });
-        }
-        Ok(())
-    }
-
-    /// Sets a module flag to what it is in `model`, where both have it. What a unit was compiled with is in its code already: units
-    /// with and without `-use_fast_math` go together as they do for nvcc.
-    fn take_flag(&mut self, model: &Module, name: &str) {
-        // SAFETY: two modules of one context that are alive. The array has room for as many nodes as there are; each is a node of
-        // three operands (checked), of which the second is the flag's name.
-        unsafe {
-            let value = LLVMGetModuleFlag(model.raw, name.as_ptr().cast(), name.len());
-            if value.is_null() {
-                return;
-            }
-            let count = LLVMGetNamedMetadataNumOperands(self.raw, c"llvm.module.flags".as_ptr());
-            let mut flags = vec![std::ptr::null_mut(); count as usize];
-            let list = c"llvm.module.flags".as_ptr();
-            LLVMGetNamedMetadataOperands(self.raw, list, flags.as_mut_ptr());
-            for flag in flags {
-                let mut parts = [std::ptr::null_mut(); 3];
-                if LLVMGetMDNodeNumOperands(flag) == 3 {
-                    LLVMGetMDNodeOperands(flag, parts.as_mut_ptr());
-                    let mut length = 0;
-                    let key = LLVMGetMDString(parts[1], &mut length);
-                    if text(key, length as usize) == name {
-                        LLVMReplaceMDNodeOperandWith(flag, 2, value);
-                    }
-                }
-            }
-        }
+        ext::link(&mut self.inner, other.inner).map_err(|reason| ModuleError::Link { unit, reason })
     }
 
     /// Puts `new` wherever `old` is used, at once in instructions, and deletes `old` when no handle can point to it.
-    pub fn supersede<'m>(&'m self, old: Global<'m>, new: Global<'m>) {
+    pub fn supersede<'m>(&'m self, old: Value<'m>, new: Value<'m>) {
         assert!(old != new && old.ty() == new.ty());
-        let mut superseded = self.superseded.borrow_mut();
-        let gone = |global: Global| superseded.iter().any(|(old, _)| *old == global.raw());
-        assert!(!gone(old) && !gone(new), "superseded already");
         for user in old.using_instructions() {
-            user.replace_operand(old.value(), new.value());
+            user.replace_operand(old, new);
         }
-        superseded.push((old.raw(), new.raw()));
+        if old.name().is_empty() {
+            old.rename("superstep.superseded");
+        }
+        let pair = (old.name(), new.name());
+        self.superseded.borrow_mut().push(pair);
+    }
+
+    fn global(&self, name: &str) -> Option<Value<'_>> {
+        let function = self.function(name).map(|function| function.value());
+        function.or_else(|| Some(self.variable(name)?.value()))
     }
 
     /// Deletes what others supersede, which constants may still name.
     pub(super) fn settle(&mut self) {
         for (old, new) in self.superseded.take() {
-            // SAFETY: two different globals of one type, both of this module and neither deleted before (`supersede`). No handle
-            // exists, of the old one or of constants that name it: the module is borrowed by `&mut`.
-            unsafe {
-                LLVMReplaceAllUsesWith(old, new);
-                if LLVMIsAFunction(old).is_null() {
-                    LLVMDeleteGlobal(old);
-                } else {
-                    LLVMDeleteFunction(old);
-                }
-            }
+            let [of_old, of_new] = [&old, &new].map(|name| {
+                let global = self.global(name).expect("it keeps its name");
+                global.basic().into_pointer_value()
+            });
+            Self::replace_address(of_old, of_new);
+            self.delete(|module| module.global(&old));
         }
     }
 
-    /// Deletes the function of that name, which nothing uses.
-    pub fn delete_function(&mut self, name: &str) {
+    /// Puts `new` wherever `old` is used. This frees constants that name `old`: only for functions that take the module by `&mut`.
+    #[expect(clippy::disallowed_methods, reason = "no handles of constants exist")]
+    pub(super) fn replace_address<'m>(old: PointerValue<'m>, new: PointerValue<'m>) {
+        old.replace_all_uses_with(new);
+    }
+
+    /// Deletes the function or variable of that name, if there is one, which nothing uses.
+    pub fn delete_unused(&mut self, name: &str) {
         self.settle();
-        if let Some(function) = self.function(name) {
-            assert!(function.users().is_empty(), "{name} is used");
-            // SAFETY: a function of this module that nothing uses (asserted). No other handle of it or of what it holds
-            // exists: the module is borrowed by `&mut`, and the one here ends.
-            unsafe { LLVMDeleteFunction(function.raw()) }
-        }
+        self.delete(|module| module.global(name));
     }
 
     /// Has LLVM check the module; `stage` says what was just done.
     pub fn verify(&mut self, stage: &'static str) -> Result<(), ModuleError> {
         self.settle();
-        let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
-        let mut error = std::ptr::null_mut();
-        // SAFETY: a module that is alive; the message is ours.
-        let (bad, reason) = unsafe {
-            let bad = LLVMVerifyModule(self.raw, action, &mut error) != 0;
-            (bad, message(error))
-        };
-        if bad {
-            let reason = reason.trim().to_owned();
-            return Err(ModuleError::Invalid { stage, reason });
-        }
-        Ok(())
+        self.inner.verify().map_err(|reason| ModuleError::Invalid {
+            stage,
+            reason: words(&reason),
+        })
     }
 
     /// Functions, in the module's order.
     pub fn functions(&self) -> Vec<Function<'_>> {
-        // SAFETY: a module that is alive; its list holds functions and does not change here.
-        unsafe {
-            super::list(
-                LLVMGetFirstFunction(self.raw),
-                LLVMGetNextFunction,
-                Function::new,
-            )
-        }
+        self.inner.get_functions().collect()
     }
 
     /// Functions with a body, in the module's order.
@@ -235,50 +222,34 @@ impl Module {
 
     /// Global variables, in the module's order.
     pub fn variables(&self) -> Vec<Variable<'_>> {
-        // SAFETY: a module that is alive; its list holds variables and does not change here.
-        unsafe {
-            super::list(
-                LLVMGetFirstGlobal(self.raw),
-                LLVMGetNextGlobal,
-                Variable::new,
-            )
-        }
+        self.inner.get_globals().collect()
     }
 
     pub fn function(&self, name: &str) -> Option<Function<'_>> {
-        let name = c_string(name);
-        // SAFETY: a module that is alive, and a name that ends with a NUL; null when there is none.
-        unsafe { super::optional(LLVMGetNamedFunction(self.raw, name.as_ptr()), Function::new) }
+        self.inner.get_function(name)
     }
 
     pub fn variable(&self, name: &str) -> Option<Variable<'_>> {
-        let name = c_string(name);
-        // SAFETY: a module that is alive, and a name that ends with a NUL; null when there is none.
-        unsafe { super::optional(LLVMGetNamedGlobal(self.raw, name.as_ptr()), Variable::new) }
+        self.inner.get_global(name)
     }
 
-    pub fn add_function(&self, name: &str, signature: Type) -> Function<'_> {
-        signature.parameters();
-        let name = c_string(name);
-        // SAFETY: a module that is alive, a type of functions (`parameters` refuses others), a name that ends with a NUL.
-        unsafe { Function::new(LLVMAddFunction(self.raw, name.as_ptr(), signature.raw())) }
+    pub fn add_function(&self, name: &str, signature: Signature) -> Function<'_> {
+        self.inner.add_function(name, signature, None)
     }
 
     /// The function of that name, declared when it is not there yet.
-    pub fn declare(&self, name: &str, signature: Type) -> Function<'_> {
+    pub fn declare(&self, name: &str, signature: Signature) -> Function<'_> {
         self.function(name)
             .unwrap_or_else(|| self.add_function(name, signature))
     }
 
-    /// Whether the module carries a mark (named metadata, which survives every pass, linking and writing).
+    /// Whether the module carries a mark, which survives every pass, linking and writing.
     pub fn is_marked(&self, name: &str) -> bool {
-        // SAFETY: a module that is alive; the name's length is given.
-        unsafe { !LLVMGetNamedMetadata(self.raw, name.as_ptr().cast(), name.len()).is_null() }
+        ext::is_marked(&self.inner, name)
     }
 
     pub fn mark(&self, name: &str) {
-        // SAFETY: a module that is alive; the name's length is given.
-        unsafe { LLVMGetOrInsertNamedMetadata(self.raw, name.as_ptr().cast(), name.len()) };
+        ext::mark(&self.inner, name);
     }
 
     /// Adds a variable in the generic address space.
@@ -286,52 +257,66 @@ impl Module {
         self.add_variable_in(name, ty, 0)
     }
 
-    pub fn add_variable_in(&self, name: &str, ty: Type, address_space: u32) -> Variable<'_> {
-        let name = c_string(name);
-        let ty = ty.sized().raw();
-        // SAFETY: a module that is alive, a type that can be in memory (asserted), a name that ends with a NUL.
-        unsafe {
-            let raw = LLVMAddGlobalInAddressSpace(self.raw, ty, name.as_ptr(), address_space);
-            Variable::new(raw)
-        }
+    pub fn add_variable_in(&self, name: &str, ty: Type, space: u32) -> Variable<'_> {
+        let space = AddressSpace::try_from(space).expect("an address space");
+        self.inner.add_global(ty.basic(), Some(space), name)
     }
 
     /// Adds a private variable that is never written.
     pub fn add_constant<'m>(&'m self, name: &str, value: Value<'m>) -> Variable<'m> {
         let variable = self.add_variable(name, value.ty());
-        variable.set_initializer(value);
+        variable.set_initial_value(value);
         variable.set_constant(true);
-        variable.set_linkage(Linkage::LLVMPrivateLinkage);
-        let unnamed = LLVMUnnamedAddr::LLVMGlobalUnnamedAddr;
-        // SAFETY: a variable that is alive.
-        unsafe { LLVMSetUnnamedAddress(variable.raw(), unnamed) };
+        variable.set_linkage(Linkage::Private);
+        variable.set_unnamed_address(UnnamedAddress::Global);
         variable
     }
 
     /// Adds a private string, to which a NUL is appended.
     pub fn add_string(&self, name: &str, bytes: &[u8]) -> Variable<'_> {
-        // SAFETY: the context is alive; LLVM copies as many bytes as it is told.
-        let value = unsafe {
-            let (text, length) = (bytes.as_ptr().cast(), bytes.len());
-            Value::new(LLVMConstStringInContext2(context(), text, length, 0))
-        };
-        self.add_constant(name, value)
+        self.add_constant(name, context().const_string(bytes, true).value())
     }
 
     pub fn constant_struct<'m>(&'m self, members: &[Value<'m>]) -> Value<'m> {
-        assert!(members.iter().all(|v| v.is_constant()));
-        let mut raw: Vec<_> = members.iter().map(|v| v.raw()).collect();
-        let (list, count) = (raw.as_mut_ptr(), raw.len() as u32);
-        // SAFETY: constants (asserted), of which LLVM copies as many as it is told.
-        unsafe { Value::new(LLVMConstStructInContext(context(), list, count, 0)) }
+        assert!(members.iter().all(|member| member.is_known()));
+        let members: Vec<BasicValueEnum> = members.iter().map(|member| member.basic()).collect();
+        context().const_struct(&members, false).value()
     }
 
     pub fn constant_array<'m>(&'m self, element: Type, values: &[Value<'m>]) -> Value<'m> {
-        assert!(values.iter().all(|v| v.is_constant() && v.ty() == element));
-        let mut raw: Vec<_> = values.iter().map(|v| v.raw()).collect();
-        let (element, count) = (element.sized().raw(), raw.len() as u64);
-        // SAFETY: constants of the element's type (asserted), of which LLVM copies as many as it is told.
-        unsafe { Value::new(LLVMConstArray2(element, raw.as_mut_ptr(), count)) }
+        assert!(values.iter().all(|v| v.is_known() && v.ty() == element));
+        let values = values.iter();
+        match element {
+            Type::StructType(ty) => {
+                let values: Vec<_> = values.map(|value| value.into_struct_value()).collect();
+                ty.const_array(&values).value()
+            }
+            ty => {
+                let values: Vec<_> = values.map(|value| value.into_int_value()).collect();
+                ty.into_int_type().const_array(&values).value()
+            }
+        }
+    }
+
+    /// Bytes that a value of `ty` occupies when it is stored.
+    pub fn store_size_bytes(&self, ty: Type) -> u64 {
+        ext::layout(&self.inner).get_store_size(&ty.basic())
+    }
+
+    /// Bytes that a global variable of `ty` occupies.
+    pub fn allocated_size_bytes(&self, ty: Type) -> u64 {
+        ext::layout(&self.inner).get_abi_size(&ty.basic())
+    }
+
+    /// Offset of member `index` of a structure.
+    pub fn member_offset_bytes(&self, ty: Type, index: u32) -> u64 {
+        let offset = ext::layout(&self.inner).offset_of_element(&ty.into_struct_type(), index);
+        offset.expect("a member of the structure")
+    }
+
+    /// Alignment of a value of `ty` in memory.
+    pub fn alignment_bytes(&self, ty: Type) -> u64 {
+        u64::from(ext::layout(&self.inner).get_abi_alignment(&ty.basic()))
     }
 
     /// Runs a pass pipeline in LLVM's notation. `stage` says what was just done.
@@ -342,15 +327,9 @@ impl Module {
         machine: &Machine,
     ) -> Result<(), ModuleError> {
         self.verify(stage)?;
-        let pipeline = c_string(passes);
-        // SAFETY: a module that the verifier accepts and of which no handle exists, for it is borrowed by `&mut`; the options
-        // are disposed once.
-        unsafe {
-            let options = LLVMCreatePassBuilderOptions();
-            let error = LLVMRunPasses(self.raw, pipeline.as_ptr(), machine.raw(), options);
-            LLVMDisposePassBuilderOptions(options);
-            outcome(passes, error)
-        }
+        let options = PassBuilderOptions::create();
+        let run = self.inner.run_passes(passes, &machine.0, options);
+        run.map_err(|reason| failed_passes(passes, &reason))
     }
 
     /// Runs a pipeline of function passes on the function called `name`.
@@ -364,115 +343,46 @@ impl Module {
         let Some(function) = self.function(name).filter(|f| !f.is_declaration()) else {
             return Ok(());
         };
-        let pipeline = c_string(passes);
-        // SAFETY: a function with a body that the verifier accepts. No handle but this one exists, for the module is borrowed
-        // by `&mut`, and this one ends here. The options are disposed once.
-        unsafe {
-            let function = function.raw();
-            let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
-            if LLVMVerifyFunction(function, action) != 0 {
-                return self.verify("preparing a function for passes");
-            }
-            let options = LLVMCreatePassBuilderOptions();
-            let error =
-                LLVMRunPassesOnFunction(function, pipeline.as_ptr(), machine.raw(), options);
-            LLVMDisposePassBuilderOptions(options);
-            outcome(passes, error)
+        if !function.verify(false) {
+            return self.verify("preparing a function for passes");
         }
+        let options = PassBuilderOptions::create();
+        let run = function.run_passes(passes, &machine.0, options);
+        run.map_err(|reason| failed_passes(passes, &reason))
     }
 
     /// Makes the module one for `machine`: its triple and its data layout.
     pub fn set_target(&self, machine: &Machine) {
-        // SAFETY: a module and a machine that are alive; triple and layout are copied into the module, and freed once.
-        unsafe {
-            let triple = LLVMGetTargetMachineTriple(machine.raw());
-            LLVMSetTarget(self.raw, triple);
-            LLVMDisposeMessage(triple);
-            let layout = LLVMCreateTargetDataLayout(machine.raw());
-            LLVMSetModuleDataLayout(self.raw, layout);
-            LLVMDisposeTargetData(layout);
-        }
+        self.inner.set_triple(&machine.0.get_triple());
+        let layout = machine.0.get_target_data().get_data_layout();
+        self.inner.set_data_layout(&layout);
     }
 
     /// Writes bitcode. `stage` says what was just done.
     pub fn write(&mut self, stage: &'static str, path: &Path) -> Result<(), ModuleError> {
         self.verify(stage)?;
-        let failed = || ModuleError::Write {
+        let bitcode = self.inner.write_bitcode_to_memory();
+        std::fs::write(path, bitcode.as_slice()).map_err(|_| ModuleError::Write {
             path: path.display().to_string(),
-        };
-        let name = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| failed())?;
-        // SAFETY: a module that the verifier accepts, and a path that ends with a NUL.
-        if unsafe { LLVMWriteBitcodeToFile(self.raw, name.as_ptr()) } != 0 {
-            return Err(failed());
-        }
-        Ok(())
+        })
     }
 
     pub fn print(&self) -> String {
-        // SAFETY: a module that is alive; LLVM hands the message over.
-        unsafe { message(LLVMPrintModuleToString(self.raw)) }
+        self.inner.print_to_string().to_string_lossy().into_owned()
     }
 
-    pub fn intrinsic(&self, intrinsic: Intrinsic) -> Function<'_> {
-        let (name, mut overloads) = match intrinsic {
-            Intrinsic::Fma(ty) => {
-                assert!(ty.scalar().is_floating_point());
-                ("llvm.fma", vec![ty.raw()])
-            }
-            Intrinsic::IsGlobal => ("llvm.nvvm.isspacep.global", Vec::new()),
-            Intrinsic::Plain(name) => (name, Vec::new()),
-            Intrinsic::Lane => ("llvm.nvvm.read.ptx.sreg.laneid", Vec::new()),
-            Intrinsic::ToSigned(to, from) => ("llvm.fptosi.sat", vec![to.raw(), from.raw()]),
-            Intrinsic::ToUnsigned(to, from) => ("llvm.fptoui.sat", vec![to.raw(), from.raw()]),
-            Intrinsic::ThreadLocalAddress => {
-                ("llvm.threadlocal.address", vec![Type::pointer(0).raw()])
-            }
-        };
-        // SAFETY: a module that is alive; names of intrinsics of LLVM 22 (checked) with as many types as each is overloaded for.
-        unsafe {
-            let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
-            assert_ne!(id, 0, "LLVM has no intrinsic {name}");
-            let (types, count) = (overloads.as_mut_ptr(), overloads.len());
-            Function::new(LLVMGetIntrinsicDeclaration(self.raw, id, types, count))
-        }
+    /// LLVM's intrinsic `name`, for the types that it is overloaded for.
+    pub fn intrinsic(&self, name: &str, overloads: &[Type]) -> Function<'_> {
+        let types: Vec<BasicTypeEnum> = overloads.iter().map(|ty| ty.basic()).collect();
+        let intrinsic = Intrinsic::find(name);
+        let declared = intrinsic.and_then(|found| found.get_declaration(&self.inner, &types));
+        declared.unwrap_or_else(|| panic!("LLVM has no intrinsic {name}"))
     }
 }
 
-/// The functions of LLVM's own that this crate calls.
-#[derive(Clone, Copy, Debug)]
-pub enum Intrinsic {
-    /// Multiplies and adds numbers of this floating-point type with one rounding.
-    Fma(Type),
-    /// Whether a generic address leads to global memory.
-    IsGlobal,
-    /// The thread's number within its warp.
-    Lane,
-    /// One that is not overloaded.
-    Plain(&'static str),
-    /// Casts to the first type, signed, from the second; out of range to the nearest bound, and to 0 from what is no number.
-    ToSigned(Type, Type),
-    /// The same, unsigned.
-    ToUnsigned(Type, Type),
-    /// The address that a thread-local variable has for the present thread.
-    ThreadLocalAddress,
-}
-
-/// Takes over the error that passes returned.
-///
-/// # Safety
-/// `error` is null or an error that nobody has taken yet.
-unsafe fn outcome(passes: &str, error: LLVMErrorRef) -> Result<(), ModuleError> {
-    if error.is_null() {
-        return Ok(());
-    }
-    // SAFETY: not null, so the caller vouches for it; its message ends with a NUL, is copied and then freed once.
-    unsafe {
-        let text = LLVMGetErrorMessage(error);
-        let reason = CStr::from_ptr(text).to_string_lossy().into_owned();
-        LLVMDisposeErrorMessage(text);
-        Err(ModuleError::Passes {
-            passes: passes.to_owned(),
-            reason,
-        })
+fn failed_passes(passes: &str, reason: &LLVMString) -> ModuleError {
+    ModuleError::Passes {
+        passes: passes.to_owned(),
+        reason: reason.to_string_lossy().into_owned(),
     }
 }

@@ -1,5 +1,6 @@
-//! What keeps handles valid holds, and what would break it is refused.
+//! Handles stay valid, and calls that would break them are refused.
 
+use super::traits::*;
 use super::{Builder, Module, Opcode, Type};
 
 const TEXT: &str = "
@@ -10,6 +11,9 @@ define i32 @f(i32 %a) {
   %sum = add i32 %a, 1
   %value = load i32, ptr @old
   %both = add i32 %sum, %value
+  %odd = trunc i32 %both to i1
+  br i1 %odd, label %end, label %end
+end:
   ret i32 %both
 }
 ";
@@ -22,15 +26,15 @@ fn module() -> Module {
 }
 
 #[test]
-fn an_erased_instruction_is_still_one_and_stands_nowhere() {
+fn an_erased_instruction_is_still_one_and_in_no_block() {
     let mut module = module();
     let function = module.function("f").unwrap();
     let sum = function.instructions()[0];
     let builder = Builder::before(sum);
-    sum.replace_all_uses_with(Type::int(32).constant(7));
+    sum.replace_uses_with(Type::int(32).constant(7));
     sum.erase();
-    assert_eq!(sum.operation(), Opcode::LLVMAdd);
-    assert_eq!(function.instructions().len(), 3);
+    assert_eq!(sum.get_opcode(), Opcode::Add);
+    assert_eq!(function.instructions().len(), 5);
     assert!(function.parameters()[0].users().is_empty());
     let seven = Type::int(32).constant(7);
     let refused = |act: &dyn Fn()| {
@@ -41,7 +45,7 @@ fn an_erased_instruction_is_still_one_and_stands_nowhere() {
     });
     refused(&|| sum.erase());
     refused(&|| {
-        builder.binary(Opcode::LLVMAdd, function.parameters()[0], seven);
+        builder.binary(Opcode::Add, function.parameters()[0], seven);
     });
     drop(builder);
     module.verify("the test").unwrap();
@@ -56,6 +60,27 @@ fn an_operand_that_is_not_there_is_refused() {
 }
 
 #[test]
+fn blocks_are_successors_and_no_operands() {
+    let module = module();
+    let function = module.function("f").unwrap();
+    let [odd, branch, _] = function.instructions()[3..] else {
+        panic!("the body has six instructions");
+    };
+    assert_eq!(branch.operand_count(), 3);
+    assert_eq!(branch.operands(), [odd.value()]);
+    let end = function.get_last_basic_block().unwrap();
+    assert_eq!(branch.parent_block().successors(), [end, end]);
+}
+
+#[test]
+#[should_panic(expected = "assertion failed")]
+fn uses_of_a_variable_are_not_replaced_while_there_are_handles_of_constants() {
+    let module = module();
+    let [old, new] = ["old", "new"].map(|name| module.variable(name).unwrap());
+    old.replace_uses_with(new.value());
+}
+
+#[test]
 #[should_panic(expected = "a thread reads one module")]
 fn a_second_module_is_refused() {
     let _first = module();
@@ -66,7 +91,7 @@ fn a_second_module_is_refused() {
 fn what_is_superseded_goes_when_no_handle_can_see_it() {
     let mut module = module();
     let [old, new] = ["old", "new"].map(|name| module.variable(name).unwrap());
-    module.supersede(*old, *new);
+    module.supersede(old.value(), new.value());
     let load = module.function("f").unwrap().instructions()[1];
     assert_eq!(load.operand(0), new.value());
     assert_eq!(old.users().len(), 1, "the table, a constant");
@@ -75,5 +100,5 @@ fn what_is_superseded_goes_when_no_handle_can_see_it() {
     assert!(module.variable("old").is_none());
     let table = module.variable("table").unwrap();
     let new = module.variable("new").unwrap();
-    assert_eq!(table.initializer(), Some(new.value()));
+    assert_eq!(table.initial_value(), Some(new.value()));
 }

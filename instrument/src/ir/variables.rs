@@ -1,13 +1,15 @@
-//! What changes variables of a module, and what the source's attributes `annotate` say.
+//! Moving variables of a module, and the source's attributes `annotate`.
 
-use super::{Module, Opcode, Value, c_string};
-use llvm_sys::comdat::{LLVMGetComdat, LLVMSetComdat};
-use llvm_sys::core::*;
+use super::traits::*;
+use super::{Module, Opcode, Value};
 
-/// LLVM's list of what is annotated, with what.
+/// LLVM's list of annotations.
 const ANNOTATIONS: &str = "llvm.global.annotations";
 
-/// What an attribute `annotate` says.
+/// Name of a variable that another one has replaced.
+const MOVED: &str = "superstep.moved";
+
+/// An attribute `annotate` of the source.
 pub struct Annotation<'m> {
     /// The function or variable.
     pub value: Value<'m>,
@@ -24,44 +26,45 @@ impl Module {
             return;
         };
         let new = self.add_variable_in("", old.value_type(), address_space);
-        new.set_constant(old.is_never_written());
-        if let Some(value) = old.initializer() {
-            new.set_initializer(value);
+        new.set_constant(old.is_constant());
+        if let Some(value) = old.initial_value() {
+            new.set_initial_value(value);
         }
-        let (old, new, name) = (old.raw(), new.raw(), c_string(name));
-        // SAFETY: two variables of this module of one type, of which the new one takes over all that the old one says of itself. What uses
-        // the old one gets the new one's address, cast to the old one's type. No handle exists of the old one or of constants that name it:
-        // the module is borrowed by `&mut`, and those here end.
-        unsafe {
-            LLVMSetLinkage(new, LLVMGetLinkage(old));
-            LLVMSetVisibility(new, LLVMGetVisibility(old));
-            LLVMSetAlignment(new, LLVMGetAlignment(old));
-            LLVMSetUnnamedAddress(new, LLVMGetUnnamedAddress(old));
-            LLVMSetExternallyInitialized(new, LLVMIsExternallyInitialized(old));
-            LLVMSetComdat(new, LLVMGetComdat(old));
-            LLVMReplaceAllUsesWith(old, LLVMConstAddrSpaceCast(new, LLVMTypeOf(old)));
-            LLVMDeleteGlobal(old);
-            LLVMSetValueName2(new, name.as_ptr(), name.count_bytes());
+        new.set_linkage(old.get_linkage());
+        new.set_visibility(old.get_visibility());
+        new.set_alignment(old.get_alignment());
+        new.set_unnamed_address(old.get_unnamed_address());
+        new.set_externally_initialized(old.is_externally_initialized());
+        if let Some(comdat) = old.get_comdat() {
+            new.set_comdat(comdat);
         }
+        let (of_old, of_new) = (old.as_pointer_value(), new.as_pointer_value());
+        let of_new = of_new.const_address_space_cast(of_old.get_type());
+        Self::replace_address(of_old, of_new);
+        old.set_name(MOVED);
+        new.set_name(name);
+        self.delete_unused(MOVED);
     }
 
     /// The annotations of the source.
     pub fn annotations(&self) -> Vec<Annotation<'_>> {
-        let list = self.variable(ANNOTATIONS).and_then(|v| v.initializer());
+        let list = self.variable(ANNOTATIONS).and_then(|v| v.initial_value());
         let rows = list.map(|list| list.operands()).unwrap_or_default();
         // A row has what is annotated, the text, file, line and numbers.
         let annotations = rows.into_iter().filter_map(|row| {
             let mut value = row.operand(0);
-            if value.opcode() == Some(Opcode::LLVMAddrSpaceCast) {
+            if value.opcode() == Some(Opcode::AddrSpaceCast) {
                 value = value.operand(0);
             }
-            let initial = |index| row.operand(index).as_variable()?.initializer();
+            let initial = |index| row.operand(index).as_variable()?.initial_value();
             let numbers = initial(4).map(|numbers| numbers.operands());
             let numbers = numbers.unwrap_or_default().into_iter();
             Some(Annotation {
                 value,
                 text: initial(1)?.constant_text()?,
-                numbers: numbers.filter_map(Value::constant_integer).collect(),
+                numbers: numbers
+                    .filter_map(|number| number.constant_integer())
+                    .collect(),
             })
         });
         annotations.collect()
@@ -69,12 +72,6 @@ impl Module {
 
     /// Deletes the annotations.
     pub fn delete_annotations(&mut self) {
-        self.settle();
-        if let Some(list) = self.variable(ANNOTATIONS) {
-            assert!(list.users().is_empty());
-            // SAFETY: a variable of this module that nothing uses (asserted). No other handle of it exists, for the module is borrowed by
-            // `&mut`, and the one here ends.
-            unsafe { LLVMDeleteGlobal(list.raw()) }
-        }
+        self.delete_unused(ANNOTATIONS);
     }
 }

@@ -1,7 +1,7 @@
 //! What inline PTX does to memory.
 
 use super::{Instruction, Kind, Operand, Register, Statement, Template};
-use crate::ir::{Call, Type};
+use crate::ir::{Call, Type, traits::*};
 use crate::operation::{Guard, Lines, MemoryOperation, Width, named_atomic_op};
 use superstep_trace::Op;
 use superstep_trace::matrix::{MatrixOperation, Tile};
@@ -38,7 +38,7 @@ pub fn operations<'m>(
         let guard = match instruction.guard {
             Some(guard) => {
                 let (operand, zero) = comparison_with_zero(before, guard.predicate)?;
-                let value = argument(operand).filter(|v| v.ty().is_integer())?;
+                let value = argument(operand).filter(|v| v.ty().is_int_type())?;
                 let zero = zero != guard.negated;
                 Some(Guard { value, zero })
             }
@@ -62,7 +62,7 @@ pub fn operations<'m>(
                         Stride::None => None,
                         Stride::Fixed(elements) => Some(Type::int(64).constant(elements)),
                         Stride::Operand(operand) => {
-                            Some(argument(operand).filter(|v| v.ty().is_integer())?)
+                            Some(argument(operand).filter(|v| v.ty().is_int_type())?)
                         }
                     },
                 }),

@@ -6,7 +6,7 @@
 
 use super::transfer::{Facts, own_parameter};
 use super::{Fact, Memory, raise};
-use crate::ir::{Call, Function, Instruction, Module, Value};
+use crate::ir::{Call, Function, Instruction, Module, Value, traits::*};
 use std::collections::{HashMap, HashSet};
 
 /// Contexts of one function at most; what goes beyond is analysed together, with all parameters mixed.

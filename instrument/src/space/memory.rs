@@ -2,7 +2,7 @@
 
 use super::sources::{constant_is_fine, only_global_pointers_reach_memory};
 use super::{Analysis, Fact, Space};
-use crate::ir::{Call, Function, Module, Opcode::*, Value};
+use crate::ir::{Call, Function, Module, Opcode::*, Value, traits::*};
 use crate::reach::reach;
 
 /// What is known of pointers in memory. The host, which fills parameters, constants and buffers, has pointers to global
@@ -36,7 +36,7 @@ impl Memory {
         };
         let constants_fine = (module.variables().into_iter())
             .filter(|v| v.ty().address_space() == 4)
-            .filter_map(|v| v.initializer())
+            .filter_map(|v| v.initial_value())
             .all(constant_is_fine);
         let mut kernels = module.kernels().into_iter();
         let parameters_fine = kernels.all(parameters_stay_as_given);
@@ -71,12 +71,9 @@ fn only_read(pointer: Value) -> bool {
     reach([pointer], |value| {
         let mut made = value.users();
         made.retain(|user| match user.opcode() {
-            Some(
-                LLVMGetElementPtr | LLVMBitCast | LLVMAddrSpaceCast | LLVMFreeze | LLVMPHI
-                | LLVMSelect,
-            ) => true,
+            Some(GetElementPtr | BitCast | AddrSpaceCast | Freeze | Phi | Select) => true,
             opcode => {
-                let reads = matches!(opcode, Some(LLVMLoad | LLVMICmp));
+                let reads = matches!(opcode, Some(Load | ICmp));
                 let call = user.as_call();
                 only_read &= reads || call.is_some_and(|call| call_only_reads(call, value));
                 false

@@ -14,7 +14,7 @@ mod transfer;
 
 pub use contexts::{Context, Contexts};
 
-use crate::ir::{Call, Function, Instruction, Module, Opcode, Value};
+use crate::ir::{Call, Function, Instruction, Module, Opcode, Value, traits::*};
 use memory::Memory;
 use std::collections::HashMap;
 use transfer::{Facts, own_parameter};
@@ -151,7 +151,7 @@ impl<'m> Analysis<'m> {
 }
 
 fn returned<'m>(instruction: Instruction<'m>) -> Option<Value<'m>> {
-    (instruction.operation() == Opcode::LLVMRet && instruction.operand_count() == 1)
+    (instruction.get_opcode() == Opcode::Return && instruction.operand_count() == 1)
         .then(|| instruction.operand(0))
 }
 

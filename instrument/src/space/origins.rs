@@ -2,7 +2,13 @@
 
 use super::transfer::{Facts, handed_on};
 use super::{Analysis, Fact, Space, returned};
-use crate::ir::{Location, Opcode::*, Value, ValueKind::*};
+use crate::ir::{
+    Location,
+    Opcode::{self, *},
+    Value,
+    ValueKind::*,
+    traits::*,
+};
 use std::collections::HashSet;
 use superstep_trace::display_name;
 
@@ -114,22 +120,22 @@ impl<'m> Analysis<'m> {
             (LLVMConstantPointerNullValueKind, _) => "null",
             (_, None) => "a constant that the analysis does not follow",
             (_, Some(opcode)) => match opcode {
-                LLVMAlloca => return named("local variable"),
-                LLVMGetElementPtr => "an element of it",
-                LLVMAddrSpaceCast | LLVMBitCast | LLVMFreeze => "a cast",
-                LLVMPHI => "one of several, depending on the path taken (phi)",
-                LLVMSelect => "one of two, depending on a condition (select)",
-                LLVMExtractValue => "a member of a struct",
-                LLVMInsertValue => "a struct that is built here",
-                LLVMExtractElement => "an element of a vector",
-                LLVMInsertElement | LLVMShuffleVector => "a vector that is built here",
-                LLVMIntToPtr => "an address made from a number",
-                LLVMLoad => match self.fact(value.operand(0)) {
+                Alloca => return named("local variable"),
+                GetElementPtr => "an element of it",
+                AddrSpaceCast | BitCast | Freeze => "a cast",
+                Phi => "one of several, depending on the path taken (phi)",
+                Select => "one of two, depending on a condition (select)",
+                ExtractValue => "a member of a struct",
+                InsertValue => "a struct that is built here",
+                ExtractElement => "an element of a vector",
+                InsertElement | ShuffleVector => "a vector that is built here",
+                IntToPtr => "an address made from a number",
+                Load => match self.fact(value.operand(0)) {
                     Fact::Is(Space::Parameter) => "a pointer inside a by-value parameter",
                     Fact::Is(Space::Constant) => "a pointer in constant memory",
                     _ => "a pointer read from memory",
                 },
-                LLVMCall => match value.as_call().and_then(|call| call.function()) {
+                Opcode::Call => match value.as_call().and_then(|call| call.function()) {
                     Some(callee) => {
                         return format!("the result of {}", display_name(&callee.name()));
                     }

@@ -2,7 +2,7 @@
 
 use super::transfer::Facts;
 use super::{Analysis, Fact, Space};
-use crate::ir::{Instruction, Module, Opcode::*, Value, ValueKind};
+use crate::ir::{Instruction, Module, Opcode::*, Value, ValueKind, traits::*};
 
 /// Whether every pointer that the module writes to memory is one to global memory (or null), so that a pointer *read*
 /// from memory is one to global memory too: the host, the only other writer, has no other pointers to give.
@@ -20,13 +20,13 @@ pub(super) fn only_global_pointers_reach_memory<'m>(
             })
     };
     let fine_instruction = |instruction: Instruction<'m>| {
-        let written = match instruction.operation() {
-            LLVMStore => fine(instruction.operand(0)),
-            LLVMAtomicRMW => fine(instruction.operand(1)),
-            LLVMAtomicCmpXchg => fine(instruction.operand(2)),
+        let written = match instruction.get_opcode() {
+            Store => fine(instruction.operand(0)),
+            AtomicRMW => fine(instruction.operand(1)),
+            AtomicCmpXchg => fine(instruction.operand(2)),
             // An address as a number can be stored as a number; sums and comparisons of addresses stay registers
             // only if nothing stores them, which is not followed here.
-            LLVMPtrToInt | LLVMPtrToAddr => fine(instruction.operand(0)),
+            PtrToInt | PtrToAddr => fine(instruction.operand(0)),
             _ => true,
         };
         written && !instruction.operands().into_iter().any(hides_address)
@@ -35,7 +35,7 @@ pub(super) fn only_global_pointers_reach_memory<'m>(
     let functions = module.defined_functions().into_iter();
     variables
         .filter(|v| !v.name().starts_with("llvm."))
-        .filter_map(|v| v.initializer())
+        .filter_map(|v| v.initial_value())
         .all(constant_is_fine)
         && functions
             .flat_map(|f| f.instructions())
@@ -44,8 +44,8 @@ pub(super) fn only_global_pointers_reach_memory<'m>(
 
 /// A constant that holds the address of a shared or constant variable as a number.
 fn hides_address(value: Value) -> bool {
-    let number = value.is_compound_constant()
-        && matches!(value.opcode(), Some(LLVMPtrToInt | LLVMPtrToAddr));
+    let number =
+        value.is_compound_constant() && matches!(value.opcode(), Some(PtrToInt | PtrToAddr));
     number && !constant_is_fine(value.operand(0))
         || value.constant_parts().into_iter().any(hides_address)
 }

@@ -2,7 +2,7 @@
 
 use super::{Fact, Memory, Space, join, returned};
 use crate::children::gives_arguments;
-use crate::ir::{Call, Function, Instruction, Opcode::*, TypeKind, Value, ValueKind::*};
+use crate::ir::{Call, Function, Instruction, Opcode::*, Value, ValueKind::*, traits::*};
 
 /// What the transfer function asks of the analysis that uses it.
 ///
@@ -41,9 +41,9 @@ pub(super) trait Facts<'m> {
         if ty.pointers() == 0 {
             return Fact::Mixed; // an address that inline PTX gets as a number
         }
-        let is_array = ty.kind() == TypeKind::LLVMArrayTypeKind;
+        let is_array = ty.is_array_type();
         if !is_array
-            && !ty.is_struct()
+            && !ty.is_struct_type()
             && let Some(fact) = Space::from_number(ty.address_space())
         {
             return fact;
@@ -62,12 +62,12 @@ pub(super) trait Facts<'m> {
                 .map(|(value, part)| self.part(value, part));
             return facts.fold(Fact::Unknown, join);
         }
-        match instruction.operation() {
-            LLVMAlloca => Fact::Is(Space::Local),
-            LLVMLoad | LLVMAtomicRMW | LLVMAtomicCmpXchg => {
+        match instruction.get_opcode() {
+            Alloca => Fact::Is(Space::Local),
+            Load | AtomicRMW | AtomicCmpXchg => {
                 self.memory().read(self.fact(instruction.operand(0)))
             }
-            LLVMIntToPtr if shared_by_assembly(instruction.operand(0)) => Fact::Is(Space::Shared),
+            IntToPtr if shared_by_assembly(instruction.operand(0)) => Fact::Is(Space::Shared),
             _ => match instruction.as_call() {
                 Some(call) => self.called(call, part),
                 None => Fact::Mixed,
@@ -101,21 +101,21 @@ pub(super) trait Facts<'m> {
 
 /// The parts of which one becomes this part of a value; `None` for values that do more than hand on what others hold.
 pub(super) fn handed_on<'m>(value: Value<'m>, part: u32) -> Option<Vec<(Value<'m>, u32)>> {
-    let indices = || value.as_instruction().map(Instruction::indices);
+    let indices = || value.as_instruction().map(Instruction::get_indices);
     let operands = match value.opcode()? {
-        LLVMGetElementPtr | LLVMBitCast | LLVMAddrSpaceCast | LLVMFreeze | LLVMExtractElement => {
+        GetElementPtr | BitCast | AddrSpaceCast | Freeze | ExtractElement => {
             vec![value.operand(0)]
         }
-        LLVMPHI => value.operands(),
-        LLVMSelect => vec![value.operand(1), value.operand(2)],
+        Phi => value.operands(),
+        Select => vec![value.operand(1), value.operand(2)],
         // The elements of a vector are not told apart.
-        LLVMInsertElement | LLVMShuffleVector => vec![value.operand(0), value.operand(1)],
-        LLVMExtractValue => {
+        InsertElement | ShuffleVector => vec![value.operand(0), value.operand(1)],
+        ExtractValue => {
             let whole = value.operand(0);
             let (place, _) = whole.ty().member_at(&indices()?);
             return Some(vec![(whole, place + part)]);
         }
-        LLVMInsertValue => {
+        InsertValue => {
             let (place, ty) = value.ty().member_at(&indices()?);
             return Some(match part.checked_sub(place) {
                 Some(inside) if inside < ty.pointers() => vec![(value.operand(1), inside)],
@@ -149,7 +149,7 @@ fn constant(value: Value, part: u32) -> Fact {
             .fold(Fact::Unknown, |fact, element| {
                 join(fact, constant(element, 0))
             }),
-        _ if value.ty().is_pointer() => constant_pointer(value),
+        _ if value.ty().is_pointer_type() => constant_pointer(value),
         _ => Fact::Mixed,
     }
 }
@@ -169,7 +169,7 @@ fn constant_pointer(pointer: Value) -> Fact {
     match (pointer.kind(), pointer.opcode()) {
         // NVPTX places what the IR leaves in the generic space (string literals) in global memory.
         (LLVMGlobalVariableValueKind, _) => Fact::Is(Space::Global),
-        (LLVMConstantExprValueKind, Some(LLVMAddrSpaceCast | LLVMGetElementPtr | LLVMBitCast)) => {
+        (LLVMConstantExprValueKind, Some(AddrSpaceCast | GetElementPtr | BitCast)) => {
             constant(pointer.operand(0), 0)
         }
         _ => Fact::Mixed,

@@ -1,7 +1,7 @@
 //! Shared and global memory lie apart, which a processor's address spaces do not say: LLVM is told for each access. Otherwise
 //! it has to find out that nobody else knows where the CTA's shared memory lies, and a single `select` of two places hides that.
 
-use crate::ir::{Function, Opcode, Scope};
+use crate::ir::{Function, Opcode, Scope, traits::*};
 
 const GLOBAL: u32 = 1;
 const SHARED: u32 = 3;
@@ -10,9 +10,9 @@ const SHARED: u32 = 3;
 pub fn mark(function: Function) {
     let (global, shared) = (Scope::named("global"), Scope::named("shared"));
     for instruction in function.instructions() {
-        let address = match instruction.operation() {
-            Opcode::LLVMLoad => instruction.operand(0),
-            Opcode::LLVMStore => instruction.operand(1),
+        let address = match instruction.get_opcode() {
+            Opcode::Load => instruction.operand(0),
+            Opcode::Store => instruction.operand(1),
             _ => continue,
         };
         match address.ty().address_space() {

@@ -3,7 +3,7 @@
 use crate::cpu::alignment::ALIGNED;
 use crate::cpu::intrinsics::Register;
 use crate::cpu::kernels::CpuKernel;
-use crate::ir::{Attribute, Builder, Call, Function, Instruction, Module, Opcode::*, Type, Value};
+use crate::ir::{Builder, Call, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};
 use crate::{probe, ptx};
 use std::collections::HashMap;
 
@@ -71,10 +71,10 @@ pub fn make<'m>(module: &'m Module, described: &CpuKernel) -> (Body, Function<'m
     let name = format!("superstep.body.{}", described.name);
     let function = module.add_function(&name, signature);
     function.make_internal();
-    function.add_attribute(Attribute::NoUnwind);
+    function.set_attribute("nounwind");
     let parameters = kernel.parameters().into_iter();
     let mut values: HashMap<Value, Value> = parameters.zip(function.parameters()).collect();
-    function.append_copies(&kernel.blocks(), &mut values, &|_| false);
+    function.append_copies(&kernel.get_basic_blocks(), &mut values, &|_| false);
     copy_written_parameters(module, kernel, function);
     replace_special_registers(function);
     let body = Body {
@@ -105,9 +105,9 @@ fn copy_written_parameters<'m>(module: &Module, kernel: Function, function: Func
 
 /// Whether nothing can write to what a pointer points to through it.
 fn is_only_read(pointer: Value) -> bool {
-    (pointer.using_instructions().into_iter()).all(|user| match user.operation() {
-        LLVMLoad | LLVMICmp => true,
-        LLVMGetElementPtr | LLVMAddrSpaceCast | LLVMBitCast => is_only_read(user.value()),
+    (pointer.using_instructions().into_iter()).all(|user| match user.get_opcode() {
+        Load | ICmp => true,
+        GetElementPtr | AddrSpaceCast | BitCast => is_only_read(user.value()),
         _ => user.as_call().is_some_and(|call| {
             let name = call.function_name();
             let copies_from = name.starts_with("llvm.memcpy.") && call.operand(0) != pointer;
@@ -127,12 +127,12 @@ fn replace_special_registers(function: Function) {
             None => continue,
             Some(Register::WarpSize) => Type::int(32).constant(32),
             Some(Register::Lane) => {
-                let builder = Builder::before(*call);
-                builder.binary(LLVMAnd, ids.thread, Type::int(32).constant(31))
+                let builder = Builder::before(call);
+                builder.binary(And, ids.thread, Type::int(32).constant(31))
             }
             Some(Register::Coordinate(group, dimension)) => ids.groups()[group][dimension],
         };
-        call.replace_all_uses_with(value);
+        call.replace_uses_with(value);
         call.erase();
     }
 }
@@ -154,9 +154,9 @@ fn needs_thread_block(call: Call) -> bool {
 
 /// Whether an instruction neither waits nor tells anybody: no atomic operation, nothing volatile, no call of a function.
 fn is_repeatable(instruction: Instruction) -> bool {
-    match instruction.operation() {
-        LLVMAtomicRMW | LLVMAtomicCmpXchg | LLVMFence | LLVMInvoke | LLVMCallBr => false,
-        LLVMLoad | LLVMStore => !instruction.is_volatile(),
+    match instruction.get_opcode() {
+        AtomicRMW | AtomicCmpXchg | Fence | Invoke | CallBr => false,
+        Load | Store => !instruction.is_volatile(),
         _ => instruction.as_call().is_none_or(|call| {
             let name = call.function_name();
             let tells = [".atomic.", ".membar", ".fence", "trap"];

@@ -6,8 +6,7 @@
 
 use super::body::Ids;
 use super::regions::Region;
-use crate::ir::{Function, Instruction, Module, Opcode, Type, Value};
-use llvm_sys::LLVMIntPredicate::*;
+use crate::ir::{Function, Instruction, IntPredicate::*, Module, Opcode, Type, Value, traits::*};
 
 /// Most columns of a region that run by themselves.
 const MOST_COLUMNS: usize = 3;
@@ -45,7 +44,7 @@ pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>>
         let outcome = Type::int(1).constant(u64::from(test.holds_elsewhere));
         let copy = copies[&instruction.value()].as_instruction();
         copy.into_iter()
-            .for_each(|copy| copy.replace_all_uses_with(outcome));
+            .for_each(|copy| copy.replace_uses_with(outcome));
     }
     Some(Columns { special, others })
 }
@@ -58,16 +57,16 @@ struct Test {
 
 impl Test {
     fn of<'m>(instruction: Instruction<'m>, column: Value<'m>) -> Option<Self> {
-        let holds_elsewhere = match instruction.integer_predicate()? {
-            LLVMIntEQ => false,
-            LLVMIntNE => true,
+        let holds_elsewhere = match instruction.get_icmp_predicate()? {
+            EQ => false,
+            NE => true,
             _ => return None,
         };
         let compared = instruction.operand(0);
         let mut number = instruction.operand(1).constant_integer()? as u32;
         if compared != column {
             // With or without overflow: a sum equals a number for one column alone.
-            if compared.opcode() != Some(Opcode::LLVMAdd) || compared.operand(0) != column {
+            if compared.opcode() != Some(Opcode::Add) || compared.operand(0) != column {
                 return None;
             }
             number = number.wrapping_sub(compared.operand(1).constant_integer()? as u32);

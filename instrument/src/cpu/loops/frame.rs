@@ -4,7 +4,7 @@
 //! thread goes on with, 32 bits.
 
 use super::body::Ids;
-use crate::ir::{Builder, Opcode, Type, Value};
+use crate::ir::{Builder, Opcode, Type, Value, traits::*};
 
 /// A frame has room for a multiple of this many threads, so that every array begins where vectors like it.
 pub const THREADS_UNIT: u64 = 64;
@@ -58,11 +58,11 @@ impl<'m> Frame<'m> {
     /// Computes what every address needs.
     pub fn new(builder: &Builder<'m>, ids: &Ids<'m>) -> Self {
         let i64t = Type::int(64);
-        let wide = |value| builder.cast(Opcode::LLVMZExt, value, i64t);
-        let rows = builder.binary(Opcode::LLVMMul, wide(ids.ntid[1]), wide(ids.ntid[2]));
-        let threads = builder.binary(Opcode::LLVMMul, wide(ids.ntid[0]), rows);
-        let more = builder.binary(Opcode::LLVMAdd, threads, i64t.constant(THREADS_UNIT - 1));
-        let capacity = builder.binary(Opcode::LLVMAnd, more, i64t.constant(!(THREADS_UNIT - 1)));
+        let wide = |value| builder.cast(Opcode::ZExt, value, i64t);
+        let rows = builder.binary(Opcode::Mul, wide(ids.ntid[1]), wide(ids.ntid[2]));
+        let threads = builder.binary(Opcode::Mul, wide(ids.ntid[0]), rows);
+        let more = builder.binary(Opcode::Add, threads, i64t.constant(THREADS_UNIT - 1));
+        let capacity = builder.binary(Opcode::And, more, i64t.constant(!(THREADS_UNIT - 1)));
         Frame {
             base: ids.frame,
             capacity,
@@ -73,7 +73,7 @@ impl<'m> Frame<'m> {
     /// Address of the thread's element.
     pub fn address(&self, builder: &Builder<'m>, place: Place) -> Value<'m> {
         let times =
-            |value, bytes| builder.binary(Opcode::LLVMMul, value, Type::int(64).constant(bytes));
+            |value, bytes| builder.binary(Opcode::Mul, value, Type::int(64).constant(bytes));
         let array = builder.offset_by(self.base, times(self.capacity, place.before_bytes));
         builder.offset_by(array, times(self.thread, place.element_bytes))
     }

@@ -20,7 +20,7 @@ mod rematerialise;
 mod step;
 
 use super::kernels::CpuKernel;
-use crate::ir::{Attribute, Call, Function, Instruction, Machine, Module};
+use crate::ir::{Call, Function, Instruction, Machine, Module, traits::*};
 use anyhow::Result;
 
 /// What a region, and the step function, return when threads have ended.
@@ -71,7 +71,7 @@ fn add_to(
         apart::mark(function);
     }
     if !function.calls().any(is_barrier) {
-        function.add_attribute(Attribute::AlwaysInline);
+        function.set_attribute("alwaysinline");
         let exits = vec![EXIT];
         let region = regions::Region { function, exits };
         let step = step::make(module, kernel, &body, &[region], traced);
@@ -88,7 +88,7 @@ fn add_to(
         frame_bytes,
         forgets_threads: body.is_repeatable,
     });
-    module.delete_function(&body.name);
+    module.delete_unused(&body.name);
     Ok(loops)
 }
 

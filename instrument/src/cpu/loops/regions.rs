@@ -4,7 +4,7 @@ use super::body::{Body, Ids};
 use super::frame::{Frame, Layout, Place};
 use super::{EXIT, is_barrier, waits};
 use crate::ir::{
-    Attribute, Block, Builder, Function, Instruction, Machine, Module, Opcode::*, Type, Value,
+    Block, Builder, Function, Instruction, Machine, Module, Opcode::*, Type, Value, traits::*,
 };
 use crate::reach::reach;
 use anyhow::Result;
@@ -29,7 +29,7 @@ pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()
         .flat_map(|function| function.calls())
         .filter(|call| is_barrier(*call));
     for barrier in barriers {
-        barrier.parent_block().split_after(*barrier);
+        barrier.parent_block().split_after(barrier.instruction());
     }
     module.run_function_passes(&body.name, "reg2mem", machine)?;
     Ok(())
@@ -41,7 +41,7 @@ pub fn cut<'m>(module: &'m Module, body: &Body, name: &str) -> Option<(Vec<Regio
     let function = module.function(&body.name)?;
     let variables = Variables::of(module, function)?;
     let waits = |block: &Block| block.instructions().into_iter().any(waits);
-    let blocks = function.blocks().into_iter();
+    let blocks = function.get_basic_blocks().into_iter();
     let cutter = Cutter {
         module,
         function,
@@ -67,11 +67,11 @@ struct Variables<'m> {
 
 impl<'m> Variables<'m> {
     fn of(module: &Module, function: Function<'m>) -> Option<Self> {
-        let entry = *function.blocks().first()?;
+        let entry = *function.get_basic_blocks().first()?;
         let (mut scalars, mut others) = (Vec::new(), Vec::new());
         for instruction in function.instructions() {
-            match instruction.operation() {
-                LLVMAlloca => {
+            match instruction.get_opcode() {
+                Alloca => {
                     let is_single = instruction.operand(0).constant_integer() == Some(1);
                     if instruction.parent_block() != entry || !is_single {
                         return None;
@@ -83,7 +83,9 @@ impl<'m> Variables<'m> {
                         others.push((instruction, bytes));
                     }
                 }
-                LLVMInvoke | LLVMIndirectBr | LLVMCallBr | LLVMVAArg => return None,
+                Invoke | IndirectBr | CallBr | VAArg => {
+                    return None;
+                }
                 _ => {}
             }
         }
@@ -98,9 +100,9 @@ impl<'m> Variables<'m> {
 
     /// The scalar that an instruction loads or stores, and whether it stores.
     fn access(&self, instruction: Instruction<'m>) -> Option<(usize, bool)> {
-        let (operand, stores) = match instruction.operation() {
-            LLVMLoad => (0, false),
-            LLVMStore => (1, true),
+        let (operand, stores) = match instruction.get_opcode() {
+            Load => (0, false),
+            Store => (1, true),
             _ => return None,
         };
         let scalar = self.number.get(&instruction.operand(operand))?;
@@ -109,7 +111,7 @@ impl<'m> Variables<'m> {
 
     /// The scalars whose values may be needed from the start of each block on.
     fn live(&self, function: Function<'m>) -> HashMap<Block<'m>, BTreeSet<usize>> {
-        let blocks = function.blocks();
+        let blocks = function.get_basic_blocks();
         let (mut needs, mut sets) = (HashMap::new(), HashMap::new());
         for block in &blocks {
             let (mut needed, mut set) = (BTreeSet::new(), BTreeSet::new());
@@ -147,9 +149,9 @@ impl<'m> Variables<'m> {
 
 fn is_scalar(alloca: Instruction) -> bool {
     let (ty, users) = (alloca.alloca_type(), alloca.using_instructions());
-    users.into_iter().all(|user| match user.operation() {
-        LLVMLoad => user.ty() == ty && !user.is_volatile(),
-        LLVMStore => {
+    users.into_iter().all(|user| match user.get_opcode() {
+        Load => user.ty() == ty && !user.is_volatile(),
+        Store => {
             let value = user.operand(0);
             value != alloca.value() && value.ty() == ty && !user.is_volatile()
         }
@@ -169,14 +171,14 @@ struct Cutter<'a, 'm> {
 
 impl<'m> Cutter<'_, 'm> {
     fn run(&self) -> Option<(Vec<Region<'m>>, u64)> {
-        let starts: Vec<Block> = (self.function.blocks().into_iter().take(1))
+        let starts: Vec<Block> = (self.function.get_basic_blocks().into_iter().take(1))
             .chain(self.continuations.iter().map(|(_, next)| *next))
             .collect();
         let blocks: Vec<Vec<Block>> = starts.iter().map(|start| self.reachable(*start)).collect();
         let size = |blocks: &[Block]| -> usize {
             blocks.iter().map(|block| block.instructions().len()).sum()
         };
-        let most = MOST_GROWTH * size(&self.function.blocks()) + SPARE_INSTRUCTIONS;
+        let most = MOST_GROWTH * size(&self.function.get_basic_blocks()) + SPARE_INSTRUCTIONS;
         if blocks.iter().map(|blocks| size(blocks)).sum::<usize>() > most {
             return None;
         }
@@ -208,7 +210,7 @@ impl<'m> Cutter<'_, 'm> {
             None => block.successors(),
             Some(_) => Vec::new(),
         });
-        let mut blocks = self.function.blocks();
+        let mut blocks = self.function.get_basic_blocks();
         blocks.retain(|block| found.contains(block));
         blocks
     }
@@ -231,8 +233,8 @@ impl<'m> Cutter<'_, 'm> {
         let name = format!("superstep.region.{}.{number}", self.name);
         let function = self.module.add_function(&name, ty);
         function.make_internal();
-        function.add_attribute(Attribute::AlwaysInline);
-        function.add_attribute(Attribute::NoUnwind);
+        function.set_attribute("alwaysinline");
+        function.set_attribute("nounwind");
         let mut values: HashMap<Value, Value> = (self.function.parameters().into_iter())
             .zip(function.parameters())
             .collect();
@@ -307,9 +309,9 @@ impl<'m> Cutter<'_, 'm> {
     }
 
     fn is_left_out(&self, instruction: Instruction<'m>) -> bool {
-        match instruction.operation() {
-            LLVMAlloca | LLVMRet => true,
-            LLVMBr => self.behind(instruction.parent_block()).is_some(),
+        match instruction.get_opcode() {
+            Alloca | Return => true,
+            Br => self.behind(instruction.parent_block()).is_some(),
             // Memory in the frame is there all the time.
             _ => instruction.as_call().is_some_and(|call| {
                 call.function_name().starts_with("llvm.lifetime.") || is_barrier(call)
@@ -319,5 +321,7 @@ impl<'m> Cutter<'_, 'm> {
 }
 
 fn returns(block: Block) -> bool {
-    block.terminator().is_some_and(|t| t.operation() == LLVMRet)
+    block
+        .get_terminator()
+        .is_some_and(|t| t.get_opcode() == Return)
 }

@@ -6,7 +6,12 @@
 
 use super::body::Ids;
 use super::waits;
-use crate::ir::{Builder, Function, Instruction, Opcode::*, Value};
+use crate::ir::{
+    Builder, Function, Instruction,
+    Opcode::{self, *},
+    Value,
+    traits::*,
+};
 use std::collections::{HashMap, HashSet};
 
 /// Most operations of a value that differs from thread to thread.
@@ -51,25 +56,25 @@ pub fn run(function: Function) {
         varying: varying_parameters(function),
     };
     for value in function.instructions() {
-        if costs.of(value.value()).is_none() || value.operation() == LLVMAlloca {
+        if costs.of(value.value()).is_none() || value.get_opcode() == Alloca {
             continue;
         }
         let home = places.segment[&value];
         for user in value.using_instructions() {
-            for (index, operand) in (0..).zip(user.operands()) {
+            for (index, operand) in user.indexed_operands() {
                 if operand != value.value() {
                     continue;
                 }
                 // A phi uses what it gets at the end of the block from which it gets it.
-                let segment = if user.operation() == LLVMPHI {
+                let segment = if user.get_opcode() == Phi {
                     let (_, from) = user.incoming()[index as usize];
-                    from.terminator().and_then(|t| places.segment.get(&t))
+                    from.get_terminator().and_then(|t| places.segment.get(&t))
                 } else {
                     places.segment.get(&user)
                 };
                 if let Some(&segment) = segment.filter(|segment| **segment != home) {
                     let again = places.compute(value.value(), segment);
-                    user.set_operand(index, again);
+                    user.set_operand(index, again.basic());
                 }
             }
         }
@@ -93,10 +98,10 @@ struct Places<'m> {
 impl<'m> Places<'m> {
     fn of(function: Function<'m>) -> Self {
         let (mut segment, mut first) = (HashMap::new(), Vec::new());
-        for block in function.blocks() {
+        for block in function.get_basic_blocks() {
             let mut begins = true;
             for instruction in block.instructions() {
-                let is_phi = instruction.operation() == LLVMPHI;
+                let is_phi = instruction.get_opcode() == Phi;
                 if begins && !is_phi {
                     first.push(instruction);
                     begins = false;
@@ -117,7 +122,7 @@ impl<'m> Places<'m> {
     /// `value` as it is computed at the start of a piece.
     fn compute(&mut self, value: Value<'m>, segment: usize) -> Value<'m> {
         let instruction = value.as_instruction();
-        let Some(instruction) = instruction.filter(|i| i.operation() != LLVMAlloca) else {
+        let Some(instruction) = instruction.filter(|i| i.get_opcode() != Alloca) else {
             return value;
         };
         if let Some(done) = self.computed.get(&(segment, instruction)) {
@@ -128,7 +133,7 @@ impl<'m> Places<'m> {
             .collect();
         let copy = Builder::before(self.first[segment]).repeat(instruction);
         for (index, operand) in (0..).zip(operands) {
-            copy.set_operand(index, operand);
+            copy.set_operand(index, operand.basic());
         }
         self.computed.insert((segment, instruction), copy.value());
         copy.value()
@@ -156,7 +161,7 @@ impl<'m> Costs<'m> {
     }
 
     fn of_instruction(&mut self, value: Instruction<'m>) -> Option<Cost> {
-        if value.operation() == LLVMAlloca {
+        if value.get_opcode() == Alloca {
             return Some(Cost::none(true));
         }
         let own = operations(value)?;
@@ -179,22 +184,20 @@ impl<'m> Costs<'m> {
 /// What an operation costs by itself, in additions; `None` when it may not be repeated elsewhere.
 fn operations(value: Instruction) -> Option<u32> {
     const DIVISION: u32 = 8;
-    Some(match value.operation() {
-        LLVMAdd | LLVMSub | LLVMMul | LLVMShl | LLVMLShr | LLVMAShr | LLVMAnd | LLVMOr
-        | LLVMXor | LLVMICmp | LLVMFCmp | LLVMSelect | LLVMGetElementPtr | LLVMTrunc | LLVMZExt
-        | LLVMSExt | LLVMBitCast | LLVMAddrSpaceCast | LLVMPtrToInt | LLVMIntToPtr | LLVMFAdd
-        | LLVMFSub | LLVMFMul | LLVMFNeg | LLVMFPExt | LLVMFPTrunc | LLVMSIToFP | LLVMUIToFP
-        | LLVMFPToSI | LLVMFPToUI => 1,
-        LLVMFDiv => DIVISION,
+    Some(match value.get_opcode() {
+        Add | Sub | Mul | Shl | LShr | AShr | And | Or | Xor | ICmp | FCmp | Select
+        | GetElementPtr | Trunc | ZExt | SExt | BitCast | AddrSpaceCast | PtrToInt | IntToPtr
+        | FAdd | FSub | FMul | FNeg | FPExt | FPTrunc | SIToFP | UIToFP | FPToSI | FPToUI => 1,
+        FDiv => DIVISION,
         // Zero and -1 as divisors are faults, which must not happen where the program does not divide.
-        LLVMUDiv | LLVMURem | LLVMSDiv | LLVMSRem => {
+        UDiv | URem | SDiv | SRem => {
             let divisor = value.operand(1).constant_integer()? as u32;
             if divisor == 0 || divisor == u32::MAX {
                 return None;
             }
             3
         }
-        LLVMCall => {
+        Opcode::Call => {
             let name = value.as_call()?.function_name();
             let mut cheap = CHEAP_INTRINSICS.iter();
             cheap.find(|prefix| name.starts_with(**prefix)).map(|_| 1)?

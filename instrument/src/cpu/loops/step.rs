@@ -6,8 +6,9 @@ use super::columns::{self, Columns};
 use super::regions::Region;
 use crate::cpu::kernels::{CpuKernel, load_arguments};
 use crate::cpu::{offset, thread_address, thread_field};
-use crate::ir::{Attribute, Block, Builder, Function, Module, Opcode::*, Type, Value};
-use llvm_sys::LLVMIntPredicate::*;
+use crate::ir::{
+    Block, Builder, Function, IntPredicate::*, Module, Opcode::*, Type, Value, traits::*,
+};
 
 /// Lengths of rows that get loops of their own, powers of two: those of the usual tiles, too short for vectors when the loop does not know them.
 const SHORT_ROWS: [u32; 4] = [4, 8, 16, 32];
@@ -29,7 +30,7 @@ pub fn make<'m>(
     let ty = i32t.function(&[pointer, pointer, i32t, i32t, i32t]);
     let function = module.add_function(&name, ty);
     function.make_internal();
-    function.add_attribute(Attribute::NoUnwind);
+    function.set_attribute("nounwind");
     let [list, frame, region, first, last] = function.parameters()[..] else {
         unreachable!("its type has five parameters");
     };
@@ -81,23 +82,23 @@ pub fn make<'m>(
     };
     // Mostly the first thread of all comes first, and nothing has to be divided.
     let [locate, located] = ["locate", "located"].map(|name| function.append_block(name));
-    let is_first = builder.compare(LLVMIntEQ, first, zero);
+    let is_first = builder.compare(EQ, first, zero);
     builder.branch_if(is_first, located, locate);
     let builder = Builder::at_end(locate);
     let [width, height, depth] = code.ids.ntid;
-    let row = builder.binary(LLVMUDiv, first, width);
-    (start.x).set(&builder, builder.binary(LLVMURem, first, width));
-    (start.y).set(&builder, builder.binary(LLVMURem, row, height));
-    (start.z).set(&builder, builder.binary(LLVMUDiv, row, height));
+    let row = builder.binary(UDiv, first, width);
+    (start.x).set(&builder, builder.binary(URem, first, width));
+    (start.y).set(&builder, builder.binary(URem, row, height));
+    (start.z).set(&builder, builder.binary(UDiv, row, height));
     builder.branch(located);
     let mut builder = Builder::at_end(located);
-    let goes_round = builder.compare(LLVMIntULE, last, first);
-    let layer = builder.binary(LLVMMul, width, height);
-    let all = builder.binary(LLVMMul, layer, depth);
+    let goes_round = builder.compare(ULE, last, first);
+    let layer = builder.binary(Mul, width, height);
+    let all = builder.binary(Mul, layer, depth);
     (start.last).set(&builder, builder.select(goes_round, all, last));
     (start.rest).set(&builder, builder.select(goes_round, last, zero));
     if !traced && may_have_short_rows(regions) {
-        let both = builder.binary(LLVMOr, first, last);
+        let both = builder.binary(Or, first, last);
         for length in SHORT_ROWS {
             let row = i32t.constant(u64::from(length));
             let ids = Ids {
@@ -111,10 +112,10 @@ pub fn make<'m>(
                 row_length: Some(length),
                 ..code
             };
-            let has_width = builder.compare(LLVMIntEQ, width, row);
-            let rest = builder.binary(LLVMAnd, both, i32t.constant(u64::from(length) - 1));
-            let is_whole = builder.compare(LLVMIntEQ, rest, zero);
-            let fits = builder.binary(LLVMAnd, has_width, is_whole);
+            let has_width = builder.compare(EQ, width, row);
+            let rest = builder.binary(And, both, i32t.constant(u64::from(length) - 1));
+            let is_whole = builder.compare(EQ, rest, zero);
+            let fits = builder.binary(And, has_width, is_whole);
             let otherwise = function.append_block("otherwise");
             builder.branch_if(fits, choose(&code), otherwise);
             builder = Builder::at_end(otherwise);
@@ -232,9 +233,9 @@ impl<'m> Code<'_, 'm> {
             (i32t.constant(0), self.ids.ntid[0])
         } else {
             let x = start.x.get(&b);
-            let left = b.binary(LLVMSub, start.last.get(&b), first);
-            let room = b.binary(LLVMSub, self.ids.ntid[0], x);
-            let is_shorter = b.compare(LLVMIntULT, left, room);
+            let left = b.binary(Sub, start.last.get(&b), first);
+            let room = b.binary(Sub, self.ids.ntid[0], x);
+            let is_shorter = b.compare(ULT, left, room);
             (x, b.select(is_shorter, left, room))
         };
         start.index.set(&b, i32t.constant(0));
@@ -253,14 +254,14 @@ impl<'m> Code<'_, 'm> {
         let next = b.sum_without_overflow(first, count);
         start.thread.set(&b, next);
         start.x.set(&b, i32t.constant(0));
-        let next_y = b.binary(LLVMAdd, y, one);
-        let is_layer_end = b.compare(LLVMIntEQ, next_y, self.ids.ntid[1]);
+        let next_y = b.binary(Add, y, one);
+        let is_layer_end = b.compare(EQ, next_y, self.ids.ntid[1]);
         start
             .y
             .set(&b, b.select(is_layer_end, i32t.constant(0), next_y));
-        let next_z = b.binary(LLVMAdd, z, one);
+        let next_z = b.binary(Add, z, one);
         start.z.set(&b, b.select(is_layer_end, next_z, z));
-        let goes_on = b.compare(LLVMIntULT, next, start.last.get(&b));
+        let goes_on = b.compare(ULT, next, start.last.get(&b));
         b.branch_if(goes_on, row, round);
 
         let b = Builder::at_end(round);
@@ -269,7 +270,7 @@ impl<'m> Code<'_, 'm> {
             coordinate.set(&b, zero);
         }
         start.last.set(&b, rest);
-        let is_end = b.compare(LLVMIntEQ, rest, zero);
+        let is_end = b.compare(EQ, rest, zero);
         b.branch_if(is_end, done, row);
 
         let b = Builder::at_end(done);
@@ -277,7 +278,7 @@ impl<'m> Code<'_, 'm> {
             [next] => b.return_value(i32t.constant(u64::from(next))),
             _ => {
                 let (all, any) = (start.all.get(&b), start.any.get(&b));
-                let together = b.compare(LLVMIntEQ, all, any);
+                let together = b.compare(EQ, all, any);
                 let diverged = i32t.constant(u64::from(DIVERGED));
                 b.return_value(b.select(together, all, diverged));
             }
@@ -297,7 +298,7 @@ impl<'m> Code<'_, 'm> {
         let thread = self.function.append_block("thread");
         let b = Builder::at_end(thread);
         let after = self.add_thread(&b, region, callee, row);
-        let goes_on = b.compare(LLVMIntULT, after, end);
+        let goes_on = b.compare(ULT, after, end);
         b.branch_if(goes_on, thread, then);
         thread
     }
@@ -361,24 +362,24 @@ impl<'m> Code<'_, 'm> {
         let mut end = row.count;
         for special in &columns.special {
             let special = Type::int(32).constant(u64::from(*special));
-            let place = b.binary(LLVMSub, special, row.x);
-            let comes = b.compare(LLVMIntUGE, special, column);
-            let is_nearer = b.compare(LLVMIntULT, place, end);
-            let is_next = b.binary(LLVMAnd, comes, is_nearer);
+            let place = b.binary(Sub, special, row.x);
+            let comes = b.compare(UGE, special, column);
+            let is_nearer = b.compare(ULT, place, end);
+            let is_next = b.binary(And, comes, is_nearer);
             end = b.select(is_next, place, end);
         }
         let others = self.add_threads(region, columns.others, row, end, behind);
-        let is_other = b.compare(LLVMIntULT, now, end);
+        let is_other = b.compare(ULT, now, end);
         b.branch_if(is_other, others, single);
 
         let b = Builder::at_end(behind);
         index.set(&b, end);
-        let is_all = b.compare(LLVMIntEQ, end, row.count);
+        let is_all = b.compare(EQ, end, row.count);
         b.branch_if(is_all, row_end, single);
 
         let b = Builder::at_end(single);
         let after = self.add_thread(&b, region, region.function, row);
-        let goes_on = b.compare(LLVMIntULT, after, row.count);
+        let goes_on = b.compare(ULT, after, row.count);
         b.branch_if(goes_on, part, row_end);
         part
     }
@@ -408,12 +409,12 @@ impl<'m> Code<'_, 'm> {
         arguments.extend(ids.values());
         let next = b.call(callee, &arguments).value();
         if region.exits.len() > 1 {
-            let all = b.binary(LLVMAnd, start.all.get(b), next);
+            let all = b.binary(And, start.all.get(b), next);
             start.all.set(b, all);
-            let any = b.binary(LLVMOr, start.any.get(b), next);
+            let any = b.binary(Or, start.any.get(b), next);
             start.any.set(b, any);
-            let wide = b.cast(LLVMZExt, ids.thread, Type::int(64));
-            let bytes = b.binary(LLVMMul, wide, Type::int(64).constant(4));
+            let wide = b.cast(ZExt, ids.thread, Type::int(64));
+            let bytes = b.binary(Mul, wide, Type::int(64).constant(4));
             b.store(next, b.offset_by(self.ids.frame, bytes));
         }
         let after = b.sum_without_overflow(index, Type::int(32).constant(1));
@@ -427,7 +428,7 @@ impl<'m> Code<'_, 'm> {
         let set = |value: Value<'m>, field: u64| {
             b.store(value, thread_address(module, b, field));
         };
-        let lane = || b.binary(LLVMAnd, ids.thread, i32t.constant(31));
+        let lane = || b.binary(And, ids.thread, i32t.constant(31));
         if self.notes_thread {
             set(ids.thread, offset::THREAD);
         }
@@ -436,12 +437,12 @@ impl<'m> Code<'_, 'm> {
                 set(value, offset::TID + 4 * index);
             }
             set(lane(), offset::LANE);
-            let warp = b.binary(LLVMLShr, ids.thread, i32t.constant(5));
+            let warp = b.binary(LShr, ids.thread, i32t.constant(5));
             set(warp, offset::WARP);
         }
         if let Some(starts) = self.log_starts {
-            let wide = b.cast(LLVMZExt, lane(), Type::int(64));
-            let bytes = b.binary(LLVMMul, wide, Type::int(64).constant(8));
+            let wide = b.cast(ZExt, lane(), Type::int(64));
+            let bytes = b.binary(Mul, wide, Type::int(64).constant(8));
             let cursor = thread_field(module, b, Type::pointer(0), offset::LOG_CURSOR);
             b.store(cursor, b.offset_by(starts, bytes));
         }

@@ -2,7 +2,7 @@
 //! nothing left to wait for.
 
 use super::{Code, memory};
-use crate::ir::Type;
+use crate::ir::{Type, traits::*};
 use crate::ptx::{Instruction, Kind, Operand};
 use anyhow::Result;
 

@@ -2,10 +2,9 @@
 
 use super::moves::combine;
 use super::{Code, float};
-use crate::ir::{Opcode, Type, Value};
+use crate::ir::{FloatPredicate as Real, IntPredicate as Int, Opcode, Type, Value, traits::*};
 use crate::ptx::{Class, Instruction, Kind, Operand};
 use anyhow::Result;
-use llvm_sys::{LLVMIntPredicate as Int, LLVMRealPredicate as Real};
 
 pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
     let kinds = instruction.kinds();
@@ -32,7 +31,7 @@ pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
                     code.define(second, high, false)
                 }
                 (Operand::Both(first, second), [holds]) => {
-                    let not = code.binary(Opcode::LLVMXor, *holds, code.number(1, 1));
+                    let not = code.binary(Opcode::Xor, *holds, code.number(1, 1));
                     let holds = combine(code, instruction, *holds, with)?;
                     let not = combine(code, instruction, not, with)?;
                     code.define(first, holds, false)?;
@@ -106,20 +105,20 @@ fn holds<'m>(
     let name = instruction.modifiers.first().map_or("", String::as_str);
     if kind.is_float() {
         let predicate = match name {
-            "eq" => Real::LLVMRealOEQ,
-            "ne" => Real::LLVMRealONE,
-            "lt" => Real::LLVMRealOLT,
-            "le" => Real::LLVMRealOLE,
-            "gt" => Real::LLVMRealOGT,
-            "ge" => Real::LLVMRealOGE,
-            "equ" => Real::LLVMRealUEQ,
-            "neu" => Real::LLVMRealUNE,
-            "ltu" => Real::LLVMRealULT,
-            "leu" => Real::LLVMRealULE,
-            "gtu" => Real::LLVMRealUGT,
-            "geu" => Real::LLVMRealUGE,
-            "num" => Real::LLVMRealORD,
-            "nan" => Real::LLVMRealUNO,
+            "eq" => Real::OEQ,
+            "ne" => Real::ONE,
+            "lt" => Real::OLT,
+            "le" => Real::OLE,
+            "gt" => Real::OGT,
+            "ge" => Real::OGE,
+            "equ" => Real::UEQ,
+            "neu" => Real::UNE,
+            "ltu" => Real::ULT,
+            "leu" => Real::ULE,
+            "gtu" => Real::UGT,
+            "geu" => Real::UGE,
+            "num" => Real::ORD,
+            "nan" => Real::UNO,
             _ => return code.unknown(instruction),
         };
         let flushed = |value| match instruction.has("ftz") {
@@ -131,16 +130,16 @@ fn holds<'m>(
         return Ok(code.builder.compare_floats(predicate, a, b));
     }
     let predicate = match (name, kind.is_signed()) {
-        ("eq", _) => Int::LLVMIntEQ,
-        ("ne", _) => Int::LLVMIntNE,
-        ("lt", true) => Int::LLVMIntSLT,
-        ("le", true) => Int::LLVMIntSLE,
-        ("gt", true) => Int::LLVMIntSGT,
-        ("ge", true) => Int::LLVMIntSGE,
-        ("lt" | "lo", _) => Int::LLVMIntULT,
-        ("le" | "ls", _) => Int::LLVMIntULE,
-        ("gt" | "hi", _) => Int::LLVMIntUGT,
-        ("ge" | "hs", _) => Int::LLVMIntUGE,
+        ("eq", _) => Int::EQ,
+        ("ne", _) => Int::NE,
+        ("lt", true) => Int::SLT,
+        ("le", true) => Int::SLE,
+        ("gt", true) => Int::SGT,
+        ("ge", true) => Int::SGE,
+        ("lt" | "lo", _) => Int::ULT,
+        ("le" | "ls", _) => Int::ULE,
+        ("gt" | "hi", _) => Int::UGT,
+        ("ge" | "hs", _) => Int::UGE,
         _ => return code.unknown(instruction),
     };
     Ok(code.builder.compare(predicate, a, b))

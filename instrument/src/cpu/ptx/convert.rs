@@ -1,7 +1,7 @@
 //! Conversions.
 
 use super::{Code, float, integer};
-use crate::ir::{Opcode::*, Type, Value};
+use crate::ir::{Opcode::*, Type, Value, traits::*};
 use crate::ptx::{Class, Instruction, Kind, Operand};
 use anyhow::Result;
 
@@ -90,7 +90,7 @@ fn of_integer<'m>(
         return code.support(&name, ty, &[wide, code.number(32, number)]);
     }
     if mode == "rn" {
-        let cast = if signed { LLVMSIToFP } else { LLVMUIToFP };
+        let cast = if signed { SIToFP } else { UIToFP };
         return code.builder.cast(cast, value, ty);
     }
     let (bits, source) = match (from.bits, signed) {
@@ -160,7 +160,7 @@ fn between_floats<'m>(
     }
     let double = |value: Value<'m>| match value.ty() == Type::double() {
         true => value,
-        false => code.builder.cast(LLVMFPExt, value, Type::double()),
+        false => code.builder.cast(FPExt, value, Type::double()),
     };
     let result = match (to.class, to.bits) {
         (_, 16) => {

@@ -1,7 +1,7 @@
 //! Arithmetic of floating-point numbers. Numbers of 16 bits are integers here, which functions of the support library take.
 
 use super::Code;
-use crate::ir::{Intrinsic, Opcode::*, Type, Value};
+use crate::ir::{Opcode::*, Type, Value, traits::*};
 use crate::ptx::{Class, Instruction, Kind};
 use anyhow::Result;
 
@@ -47,11 +47,11 @@ fn long<'m>(
     let approximate =
         |name: &str| code.intrinsic(&format!("{name}_approx{ftz}_{letter}"), ty, inputs);
     let result = match (instruction.opcode.as_str(), inputs) {
-        ("add", [a, b]) if plain => builder.binary(LLVMFAdd, *a, *b),
-        ("sub", [a, b]) if plain => builder.binary(LLVMFSub, *a, *b),
-        ("mul", [a, b]) if plain => builder.binary(LLVMFMul, *a, *b),
+        ("add", [a, b]) if plain => builder.binary(FAdd, *a, *b),
+        ("sub", [a, b]) if plain => builder.binary(FSub, *a, *b),
+        ("mul", [a, b]) if plain => builder.binary(FMul, *a, *b),
         ("fma" | "mad", [_, _, _]) if plain => {
-            let fma = code.module.intrinsic(Intrinsic::Fma(ty));
+            let fma = code.module.intrinsic("llvm.fma", &[ty]);
             builder.call(fma, inputs).value()
         }
         ("add" | "mul", [_, _]) => rounded(&instruction.opcode, inputs),
@@ -63,14 +63,14 @@ fn long<'m>(
         }
         ("rcp", [a]) if approx && ftz.is_empty() => {
             let one = one(code, kind);
-            builder.binary(LLVMFDiv, one, *a)
+            builder.binary(FDiv, one, *a)
         }
         ("ex2", [_]) => code.intrinsic(&format!("ex2_approx{ftz}_f32"), ty, inputs),
         ("tanh", [_]) => code.support("tanh_approx_f32", ty, inputs),
         ("div", [_, _]) | ("rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "lg2", [_]) if approx => {
             approximate(&instruction.opcode)
         }
-        ("div", [a, b]) if plain => builder.binary(LLVMFDiv, *a, *b),
+        ("div", [a, b]) if plain => builder.binary(FDiv, *a, *b),
         ("div", [_, _]) | ("rcp" | "sqrt", [_]) => rounded(&instruction.opcode, inputs),
         ("neg", [a]) => flushed(code, instruction, builder.negate(*a), kind),
         ("abs", [a]) => {
@@ -143,9 +143,9 @@ fn with_sign_of<'m>(
 ) -> Value<'m> {
     let bit = 1u64 << (kind.bits - 1);
     let (magnitude, sign) = (code.bits_of(magnitude), code.bits_of(sign));
-    let magnitude = code.binary(LLVMAnd, magnitude, code.number(kind.bits, bit - 1));
-    let sign = code.binary(LLVMAnd, sign, code.number(kind.bits, bit));
-    code.typed(code.binary(LLVMOr, magnitude, sign), kind)
+    let magnitude = code.binary(And, magnitude, code.number(kind.bits, bit - 1));
+    let sign = code.binary(And, sign, code.number(kind.bits, bit));
+    code.typed(code.binary(Or, magnitude, sign), kind)
 }
 
 /// A denormal becomes a zero of its sign; there is no such mode of double precision.
@@ -190,13 +190,13 @@ pub fn widen<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m>
     let builder = &code.builder;
     match (kind.class, kind.bits) {
         (Class::Float, 16) => {
-            let half = builder.cast(LLVMBitCast, value, Type::half());
-            builder.cast(LLVMFPExt, half, Type::float())
+            let half = builder.cast(BitCast, value, Type::half());
+            builder.cast(FPExt, half, Type::float())
         }
         (Class::Brain, _) => {
             let bits = code.integer(value, 32, false);
-            let bits = code.binary(LLVMShl, bits, code.number(32, 16));
-            builder.cast(LLVMBitCast, bits, Type::float())
+            let bits = code.binary(Shl, bits, code.number(32, 16));
+            builder.cast(BitCast, bits, Type::float())
         }
         _ => value,
     }

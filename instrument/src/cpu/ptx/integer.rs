@@ -1,10 +1,14 @@
 //! Arithmetic of integers, and operations on bits.
 
 use super::Code;
-use crate::ir::{Opcode, Opcode::*, Type, Value};
+use crate::ir::{
+    IntPredicate::*,
+    Opcode::{self, *},
+    Type, Value,
+    traits::*,
+};
 use crate::ptx::{Class, Instruction, Kind, Operand, Register};
 use anyhow::Result;
-use llvm_sys::LLVMIntPredicate::*;
 
 pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
     let Some(&kind) = instruction.kinds().first() else {
@@ -43,20 +47,20 @@ fn plain<'m>(
     let all = code.number(kind.bits, u64::MAX);
     let builder = &code.builder;
     Ok(match (instruction.opcode.as_str(), inputs) {
-        ("and", [a, b]) => builder.binary(LLVMAnd, *a, *b),
-        ("or", [a, b]) => builder.binary(LLVMOr, *a, *b),
-        ("xor", [a, b]) => builder.binary(LLVMXor, *a, *b),
-        ("add", [a, b]) => builder.binary(LLVMAdd, *a, *b),
-        ("sub", [a, b]) => builder.binary(LLVMSub, *a, *b),
-        ("not", [a]) => builder.binary(LLVMXor, *a, all),
+        ("and", [a, b]) => builder.binary(And, *a, *b),
+        ("or", [a, b]) => builder.binary(Or, *a, *b),
+        ("xor", [a, b]) => builder.binary(Xor, *a, *b),
+        ("add", [a, b]) => builder.binary(Add, *a, *b),
+        ("sub", [a, b]) => builder.binary(Sub, *a, *b),
+        ("not", [a]) => builder.binary(Xor, *a, all),
         ("cnot", [a]) => {
-            let is_zero = builder.compare(LLVMIntEQ, *a, zero);
+            let is_zero = builder.compare(EQ, *a, zero);
             builder.select(is_zero, code.number(kind.bits, 1), zero)
         }
-        ("neg", [a]) => builder.binary(LLVMSub, zero, *a),
+        ("neg", [a]) => builder.binary(Sub, zero, *a),
         ("abs", [a]) => {
-            let negative = builder.compare(LLVMIntSLT, *a, zero);
-            builder.select(negative, builder.binary(LLVMSub, zero, *a), *a)
+            let negative = builder.compare(SLT, *a, zero);
+            builder.select(negative, builder.binary(Sub, zero, *a), *a)
         }
         ("min" | "max", [a, b]) => {
             let chosen = choose(code, instruction.opcode == "max", kind, *a, *b);
@@ -69,7 +73,7 @@ fn plain<'m>(
         ("sad", [a, b, c]) => {
             let more = choose(code, true, kind, *a, *b);
             let less = choose(code, false, kind, *a, *b);
-            builder.binary(LLVMAdd, *c, builder.binary(LLVMSub, more, less))
+            builder.binary(Add, *c, builder.binary(Sub, more, less))
         }
         _ => return code.unknown(instruction),
     })
@@ -84,10 +88,10 @@ pub fn choose<'m>(
     b: Value<'m>,
 ) -> Value<'m> {
     let predicate = match (greater, kind.is_signed()) {
-        (false, false) => LLVMIntULT,
-        (false, true) => LLVMIntSLT,
-        (true, false) => LLVMIntUGT,
-        (true, true) => LLVMIntSGT,
+        (false, false) => ULT,
+        (false, true) => SLT,
+        (true, false) => UGT,
+        (true, true) => SGT,
     };
     let takes_first = code.builder.compare(predicate, a, b);
     code.builder.select(takes_first, a, b)
@@ -118,7 +122,7 @@ fn sum<'m>(code: &mut Code<'m, '_>, instruction: &Instruction, kind: Kind) -> Re
         return code.unknown(instruction);
     };
     let subtracts = instruction.opcode.starts_with("sub");
-    let operation = if subtracts { LLVMSub } else { LLVMAdd };
+    let operation = if subtracts { Sub } else { Add };
     if instruction.has("sat") {
         let wide = |value| code.integer(value, 2 * kind.bits, true);
         let sum = code.binary(operation, wide(a), wide(b));
@@ -148,7 +152,7 @@ fn with_carry<'m>(
         sum = code.binary(operation, sum, carry);
     }
     if gives {
-        let above = code.binary(LLVMLShr, sum, code.number(bits, u64::from(kind.bits)));
+        let above = code.binary(LShr, sum, code.number(bits, u64::from(kind.bits)));
         let carry = code.integer(above, 1, false);
         code.write(Register::Carry, carry);
     }
@@ -170,15 +174,15 @@ fn product<'m>(
         ..kind
     };
     let extended = |value| code.integer(value, 2 * kind.bits, kind.is_signed());
-    let wide = || code.binary(LLVMMul, extended(a), extended(b));
+    let wide = || code.binary(Mul, extended(a), extended(b));
     let (product, kind) = if instruction.has("wide") {
         (wide(), wide_kind)
     } else if instruction.has("hi") {
         let amount = code.number(2 * kind.bits, u64::from(kind.bits));
-        let high = code.binary(LLVMLShr, wide(), amount);
+        let high = code.binary(LShr, wide(), amount);
         (code.integer(high, kind.bits, false), kind)
     } else if instruction.has("lo") {
-        (code.binary(LLVMMul, a, b), kind)
+        (code.binary(Mul, a, b), kind)
     } else {
         return code.unknown(instruction);
     };
@@ -188,11 +192,11 @@ fn product<'m>(
             let c = code.operand(c, kind)?;
             if instruction.has("sat") {
                 let wide = |value| code.integer(value, 2 * kind.bits, true);
-                let sum = code.binary(LLVMAdd, wide(product), wide(c));
+                let sum = code.binary(Add, wide(product), wide(c));
                 return Ok(saturate(code, sum, kind));
             }
             let takes = instruction.opcode == "madc";
-            with_carry(code, instruction, kind, LLVMAdd, &[product, c], takes)
+            with_carry(code, instruction, kind, Add, &[product, c], takes)
         }
         _ => code.unknown(instruction),
     }
@@ -212,18 +216,18 @@ fn product24<'m>(
         let low = code.integer(value, 24, false);
         code.integer(low, 64, kind.is_signed())
     };
-    let product = code.binary(LLVMMul, narrow(*a), narrow(*b));
+    let product = code.binary(Mul, narrow(*a), narrow(*b));
     let from = if instruction.has("hi") { 16 } else { 0 };
-    let product = code.binary(LLVMLShr, product, code.number(64, from));
+    let product = code.binary(LShr, product, code.number(64, from));
     let product = code.integer(product, 32, false);
     match rest {
         [] => Ok(product),
         [c] if instruction.has("sat") => {
             let wide = |value| code.integer(value, 64, true);
-            let sum = code.binary(LLVMAdd, wide(product), wide(*c));
+            let sum = code.binary(Add, wide(product), wide(*c));
             Ok(saturate(code, sum, kind))
         }
-        [c] => Ok(code.binary(LLVMAdd, product, *c)),
+        [c] => Ok(code.binary(Add, product, *c)),
         _ => code.unknown(instruction),
     }
 }
@@ -237,16 +241,16 @@ fn shift<'m>(code: &mut Code<'m, '_>, instruction: &Instruction, kind: Kind) -> 
     let amount = code.operand(amount, Kind::U32)?;
     let below = code
         .builder
-        .compare(LLVMIntULT, amount, code.number(32, u64::from(kind.bits)));
+        .compare(ULT, amount, code.number(32, u64::from(kind.bits)));
     let amount = code.integer(amount, kind.bits, false);
     if kind.is_signed() && instruction.opcode == "shr" {
         let last = code.number(kind.bits, u64::from(kind.bits - 1));
         let bounded = code.builder.select(below, amount, last);
-        return Ok(code.binary(LLVMAShr, value, bounded));
+        return Ok(code.binary(AShr, value, bounded));
     }
     let operation = match instruction.opcode.as_str() {
-        "shl" => LLVMShl,
-        _ => LLVMLShr,
+        "shl" => Shl,
+        _ => LShr,
     };
     let shifted = code.binary(operation, value, amount);
     Ok(code
@@ -264,19 +268,17 @@ fn quotient<'m>(
     let [a, b] = inputs[..] else {
         return code.unknown(instruction);
     };
-    let is_zero = code
-        .builder
-        .compare(LLVMIntEQ, b, code.number(kind.bits, 0));
+    let is_zero = code.builder.compare(EQ, b, code.number(kind.bits, 0));
     let divisor = code.builder.select(is_zero, code.number(kind.bits, 1), b);
     let divides = instruction.opcode == "div";
     let result = if kind.is_signed() {
         // Twice as wide, so that the quotient of the least number and -1 fits.
         let wide = |value| code.integer(value, 2 * kind.bits, true);
-        let operation = if divides { LLVMSDiv } else { LLVMSRem };
+        let operation = if divides { SDiv } else { SRem };
         let result = code.binary(operation, wide(a), wide(divisor));
         code.integer(result, kind.bits, false)
     } else {
-        let operation = if divides { LLVMUDiv } else { LLVMURem };
+        let operation = if divides { UDiv } else { URem };
         code.binary(operation, a, divisor)
     };
     let all_ones = code.number(kind.bits, u64::MAX);
@@ -310,22 +312,18 @@ fn logic(code: &mut Code, instruction: &Instruction, kind: Kind) -> Result<()> {
     for row in (0..8).filter(|row| table >> row & 1 == 1) {
         let literal = |value, bit: u32| match row >> bit & 1 {
             1 => value,
-            _ => code.binary(LLVMXor, value, all),
+            _ => code.binary(Xor, value, all),
         };
-        let both = code.binary(LLVMAnd, literal(a, 2), literal(b, 1));
-        let term = code.binary(LLVMAnd, both, literal(c, 0));
-        result = code.binary(LLVMOr, result, term);
+        let both = code.binary(And, literal(a, 2), literal(b, 1));
+        let term = code.binary(And, both, literal(c, 0));
+        result = code.binary(Or, result, term);
     }
     match (to, rest) {
         (Operand::Both(to, predicate), [with]) => {
             let with = code.operand(with, Kind::PREDICATE)?;
             let zero = code.number(kind.bits, 0);
-            let is_set = code.builder.compare(LLVMIntNE, result, zero);
-            let operation = if instruction.has("or") {
-                LLVMOr
-            } else {
-                LLVMAnd
-            };
+            let is_set = code.builder.compare(NE, result, zero);
+            let operation = if instruction.has("or") { Or } else { And };
             let holds = code.binary(operation, is_set, with);
             code.define(to, result, false)?;
             code.define(predicate, holds, false)

@@ -3,7 +3,7 @@
 use super::Code;
 use super::memory::{pointer, registers};
 use crate::cpu::matrices::{Registers, factors};
-use crate::ir::{Type, Value};
+use crate::ir::{Type, Value, traits::*};
 use crate::matrix;
 use crate::ptx::{Class, Instruction, Kind, Operand};
 use anyhow::Result;

@@ -3,7 +3,7 @@
 use super::Code;
 use crate::cpu::alignment;
 use crate::cpu::polls::{POLLS, YIELD};
-use crate::ir::{Builder, Type, Value};
+use crate::ir::{Builder, Type, Value, traits::*};
 use crate::operation::named_atomic_op;
 use crate::ptx::{Class, Instruction, Kind, Operand, is_strong};
 use anyhow::Result;
@@ -52,7 +52,7 @@ pub fn pointer<'m>(
     }
     let base = match &**base {
         Operand::Register(register) => match code.argument(*register) {
-            Some(pointer) if pointer.ty().is_pointer() => code.builder.to_generic(pointer),
+            Some(pointer) if pointer.ty().is_pointer_type() => code.builder.to_generic(pointer),
             _ => {
                 let number = code.read(*register);
                 match is_shared {
@@ -144,7 +144,7 @@ fn load(code: &mut Code, instruction: &Instruction) -> Result<()> {
         let value = code.builder.load(whole, address);
         if let Some(load) = value.as_instruction() {
             load.make_volatile();
-            load.set_alignment(bytes as u32);
+            load.set_alignment_bytes(bytes as u32);
         }
         address = slot(code, whole);
         code.builder.store(value, address);
@@ -199,7 +199,7 @@ fn store(code: &mut Code, instruction: &Instruction) -> Result<()> {
         let value = code.builder.load(whole, parts);
         let store = code.builder.store(value, address);
         store.make_volatile();
-        store.set_alignment(bytes as u32);
+        store.set_alignment_bytes(bytes as u32);
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ mod video;
 mod warp;
 
 use super::intrinsics::{PREFIX, PTX_PREFIX};
-use crate::ir::{Block, Builder, Call, Module, Opcode, Type, Value};
+use crate::ir::{Block, Builder, Call, Module, Opcode, Type, Value, traits::*};
 use crate::ptx::{Class, Guard, Instruction, Kind, Operand, Register, Statement, Template};
 use anyhow::{Result, anyhow, bail};
 use std::collections::HashMap;
@@ -48,8 +48,8 @@ struct Operands<'m> {
 impl<'m> Operands<'m> {
     fn of(call: Call<'m>, constraints: &str) -> Self {
         let results = match call.ty() {
-            ty if ty.is_void() => Vec::new(),
-            ty if ty.is_struct() => ty.members(),
+            ty if ty.is_void_type() => Vec::new(),
+            ty if ty.is_struct_type() => ty.members(),
             ty => vec![ty],
         };
         let arguments = call.arguments();
@@ -72,7 +72,7 @@ impl<'m> Operands<'m> {
                 ("r" | "f", _) => 32,
                 ("l" | "d", _) => 64,
                 ("q", _) => 128,
-                _ if ty.is_integer() => ty.scalar_bits(),
+                _ if ty.is_int_type() => ty.scalar_bits(),
                 _ => 64,
             };
             operands.bits.push(bits);
@@ -104,7 +104,7 @@ impl<'m, 't> Code<'m, 't> {
         let mut code = Code {
             module,
             call,
-            builder: Builder::before(*call),
+            builder: Builder::before(call),
             template,
             operands,
             cells: HashMap::new(),
@@ -140,7 +140,10 @@ impl<'m, 't> Code<'m, 't> {
             let slot = entry.alloca(Type::int(self.width(register))).value();
             self.cells.insert(register, slot);
         }
-        let head = self.call.parent_block().split_before(*self.call);
+        let head = self
+            .call
+            .parent_block()
+            .split_before(self.call.instruction());
         self.enter(head);
         for statement in &self.template.statements {
             if let Statement::Label(name) = statement {
@@ -157,7 +160,7 @@ impl<'m, 't> Code<'m, 't> {
     /// Goes on building in `block`.
     fn enter(&mut self, block: Block<'m>) {
         self.block = Some(block);
-        self.builder = Builder::at_end_for(block, *self.call);
+        self.builder = Builder::at_end_for(block, self.call.instruction());
     }
 
     /// Builds all statements, and puts what they give in the place of the call.
@@ -174,32 +177,32 @@ impl<'m, 't> Code<'m, 't> {
         }
         if self.block.is_some() {
             self.builder.branch(self.call.parent_block());
-            self.builder = Builder::before(*self.call);
+            self.builder = Builder::before(self.call);
         }
         let result = |index: usize, ty: Type| {
             let value = self.read(Register::Argument(index));
-            if ty.is_pointer() {
-                return self.builder.cast(Opcode::LLVMIntToPtr, value, ty);
+            if ty.is_pointer_type() {
+                return self.builder.cast(Opcode::IntToPtr, value, ty);
             }
             let bits = 8 * self.module.store_size_bytes(ty) as u32;
-            let bits = if ty.is_integer() {
+            let bits = if ty.is_int_type() {
                 ty.scalar_bits()
             } else {
                 bits
             };
             let value = self.integer(value, bits, false);
-            self.builder.cast(Opcode::LLVMBitCast, value, ty)
+            self.builder.cast(Opcode::BitCast, value, ty)
         };
         let ty = self.call.ty();
-        if ty.is_struct() {
+        if ty.is_struct_type() {
             let members = self.operands.results.iter().enumerate();
             let whole = members.fold(ty.undef(), |whole, (index, member)| {
                 self.builder
                     .insert(whole, result(index, *member), index as u32)
             });
-            self.call.replace_all_uses_with(whole);
-        } else if !ty.is_void() {
-            self.call.replace_all_uses_with(result(0, ty));
+            self.call.replace_uses_with(whole);
+        } else if !ty.is_void_type() {
+            self.call.replace_uses_with(result(0, ty));
         }
         self.call.erase();
         Ok(())
@@ -304,17 +307,14 @@ impl<'m, 't> Code<'m, 't> {
     /// A value's bits as an integer.
     fn bits_of(&self, value: Value<'m>) -> Value<'m> {
         let ty = value.ty();
-        if ty.is_pointer() {
-            return self
-                .builder
-                .cast(Opcode::LLVMPtrToInt, value, Type::int(64));
+        if ty.is_pointer_type() {
+            return self.builder.cast(Opcode::PtrToInt, value, Type::int(64));
         }
-        if ty.is_integer() {
+        if ty.is_int_type() {
             return value;
         }
         let bits = 8 * self.module.store_size_bytes(ty) as u32;
-        self.builder
-            .cast(Opcode::LLVMBitCast, value, Type::int(bits))
+        self.builder.cast(Opcode::BitCast, value, Type::int(bits))
     }
 
     /// An integer with more or fewer bits.
@@ -322,9 +322,9 @@ impl<'m, 't> Code<'m, 't> {
         let present = value.ty().scalar_bits();
         let cast = match present.cmp(&bits) {
             std::cmp::Ordering::Equal => return value,
-            std::cmp::Ordering::Greater => Opcode::LLVMTrunc,
-            std::cmp::Ordering::Less if signed => Opcode::LLVMSExt,
-            std::cmp::Ordering::Less => Opcode::LLVMZExt,
+            std::cmp::Ordering::Greater => Opcode::Trunc,
+            std::cmp::Ordering::Less if signed => Opcode::SExt,
+            std::cmp::Ordering::Less => Opcode::ZExt,
         };
         self.builder.cast(cast, value, Type::int(bits))
     }
@@ -344,7 +344,7 @@ impl<'m, 't> Code<'m, 't> {
             Operand::Register(register) => self.integer(self.read(*register), bits, false),
             Operand::Not(register) => {
                 let value = self.integer(self.read(*register), bits, false);
-                self.binary(Opcode::LLVMXor, value, self.number(bits, u64::MAX))
+                self.binary(Opcode::Xor, value, self.number(bits, u64::MAX))
             }
             Operand::Special(name) => {
                 let value = self.special(name);
@@ -374,7 +374,7 @@ impl<'m, 't> Code<'m, 't> {
         if ty == bits.ty() {
             return bits;
         }
-        self.builder.cast(Opcode::LLVMBitCast, bits, ty)
+        self.builder.cast(Opcode::BitCast, bits, ty)
     }
 
     /// Puts a value into the register that is an operand. A wider register gets the number, extended.
@@ -411,7 +411,7 @@ impl<'m, 't> Code<'m, 't> {
         let name = name.trim_start_matches('%').replace('.', "_");
         if let Some(whole) = name.strip_suffix("_hi") {
             let whole = if whole == "clock" { "clock64" } else { whole };
-            let high = self.binary(Opcode::LLVMLShr, self.special(whole), self.number(64, 32));
+            let high = self.binary(Opcode::LShr, self.special(whole), self.number(64, 32));
             return self.integer(high, 32, false);
         }
         let bits = match name.as_str() {
@@ -438,7 +438,7 @@ impl<'m, 't> Code<'m, 't> {
         }
         let lane = |index: u32| {
             let amount = self.number(kind.register_bits(), u64::from(index * kind.bits));
-            let low = self.binary(Opcode::LLVMLShr, value, amount);
+            let low = self.binary(Opcode::LShr, value, amount);
             self.integer(low, kind.bits, false)
         };
         (0..kind.lanes).map(lane).collect()
@@ -455,8 +455,8 @@ impl<'m, 't> Code<'m, 't> {
             .fold(self.number(bits, 0), |whole, (index, lane)| {
                 let wide = self.integer(self.bits_of(*lane), bits, false);
                 let amount = self.number(bits, index * u64::from(kind.bits));
-                let shifted = self.binary(Opcode::LLVMShl, wide, amount);
-                self.binary(Opcode::LLVMOr, whole, shifted)
+                let shifted = self.binary(Opcode::Shl, wide, amount);
+                self.binary(Opcode::Or, whole, shifted)
             })
     }
 

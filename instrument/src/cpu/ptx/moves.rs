@@ -1,10 +1,9 @@
 //! Moving, choosing, and addresses of one space as those of another.
 
 use super::{Code, memory};
-use crate::ir::{Opcode, Type};
+use crate::ir::{FloatPredicate::OGE, IntPredicate::SGE, Opcode, Type, traits::*};
 use crate::ptx::{Class, Instruction, Kind, Operand};
 use anyhow::Result;
-use llvm_sys::{LLVMIntPredicate::LLVMIntSGE, LLVMRealPredicate::LLVMRealOGE};
 
 pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
     let kinds = instruction.kinds();
@@ -52,8 +51,8 @@ pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
             let condition = code.operand(condition, last)?;
             let zero = code.typed(code.number(32, 0), last);
             let holds = match last.class {
-                Class::Float => code.builder.compare_floats(LLVMRealOGE, condition, zero),
-                _ => code.builder.compare(LLVMIntSGE, condition, zero),
+                Class::Float => code.builder.compare_floats(OGE, condition, zero),
+                _ => code.builder.compare(SGE, condition, zero),
             };
             let value = code.builder.select(holds, then, otherwise);
             code.define(to, value, false)
@@ -113,9 +112,9 @@ pub fn combine<'m>(
     };
     let with = code.operand(with, Kind::PREDICATE)?;
     let operation = match instruction.modifiers.get(1).map(String::as_str) {
-        Some("and") => Opcode::LLVMAnd,
-        Some("or") => Opcode::LLVMOr,
-        Some("xor") => Opcode::LLVMXor,
+        Some("and") => Opcode::And,
+        Some("or") => Opcode::Or,
+        Some("xor") => Opcode::Xor,
         _ => return code.unknown(instruction),
     };
     Ok(code.binary(operation, value, with))

@@ -1,7 +1,7 @@
 //! Video instructions: arithmetic of several small numbers in one register, and of one number with a second operation.
 
 use super::Code;
-use crate::ir::Type;
+use crate::ir::{Type, traits::*};
 use crate::ptx::{Instruction, Kind};
 use anyhow::Result;
 

@@ -1,7 +1,7 @@
 //! What the threads of a warp or a CTA do together, and what ends a thread.
 
 use super::{Code, memory};
-use crate::ir::{Opcode::*, Type, Value};
+use crate::ir::{Opcode::*, Type, Value, traits::*};
 use crate::ptx::{Class, Instruction, Kind, Operand};
 use anyhow::Result;
 
@@ -114,7 +114,7 @@ fn both<'m>(
     };
     let low = code.integer(result, 32, false);
     code.define(number, low, false)?;
-    let high = code.binary(LLVMLShr, result, code.number(64, 32));
+    let high = code.binary(LShr, result, code.number(64, 32));
     let high = code.integer(high, 1, false);
     code.define(predicate, high, false)
 }

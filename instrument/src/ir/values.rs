@@ -1,0 +1,409 @@
+//! Values: inkwell's, asked as the passes of this crate ask.
+
+use super::traits::*;
+use super::{
+    Block, Call, Function, Instruction, Location, Opcode, Type, Value, ValueKind, Variable,
+    context, ext,
+};
+use inkwell::AtomicOrdering;
+use inkwell::module::Linkage;
+use inkwell::values::{
+    AnyValue, BasicValue, BasicValueEnum, BasicValueUse, FastMathFlags, MetadataValue, PhiValue,
+};
+
+/// The users of a value or block whose first use this is, once for each use.
+pub(super) fn users_from<'m>(first: Option<BasicValueUse<'m>>) -> impl Iterator<Item = Value<'m>> {
+    std::iter::successors(first, |one| one.get_next_use()).map(BasicValueUse::get_user)
+}
+
+/// A value of any kind.
+pub trait ValueExt<'m>: AnyValue<'m> + Sized {
+    /// Any kind of value as inkwell's enumeration, in which equal values are equal.
+    fn value(&self) -> Value<'m> {
+        self.as_any_value_enum()
+    }
+
+    /// The value as one that code computes with.
+    fn basic(&self) -> BasicValueEnum<'m> {
+        match self.value() {
+            Value::FunctionValue(f) => f.as_global_value().as_pointer_value().into(),
+            value => value.try_into().expect("a value that code computes with"),
+        }
+    }
+
+    fn kind(&self) -> ValueKind {
+        ext::kind(self)
+    }
+
+    fn ty(&self) -> Type {
+        ext::type_of(self)
+    }
+
+    fn as_instruction(&self) -> Option<Instruction<'m>> {
+        ext::as_instruction(self)
+    }
+
+    fn as_call(&self) -> Option<Call<'m>> {
+        self.as_instruction()?.try_into().ok()
+    }
+
+    fn as_function(&self) -> Option<Function<'m>> {
+        match self.value() {
+            Value::FunctionValue(function) => Some(function),
+            _ => None,
+        }
+    }
+
+    fn as_variable(&self) -> Option<Variable<'m>> {
+        ext::as_variable(self)
+    }
+
+    /// The function of which this is a parameter, and which one it is.
+    fn as_parameter(&self) -> Option<(Function<'m>, u32)> {
+        let function = ext::parameter_of(self)?;
+        let index = function
+            .parameters()
+            .iter()
+            .position(|p| *p == self.value())?;
+        Some((function, index as u32))
+    }
+
+    /// Operation of an instruction or constant expression.
+    fn opcode(&self) -> Option<Opcode> {
+        match self.as_instruction() {
+            Some(instruction) => Some(instruction.get_opcode()),
+            None => ext::constant_opcode(self),
+        }
+    }
+
+    /// The value's name; empty when it has none.
+    fn name(&self) -> String {
+        match self.value() {
+            Value::InstructionValue(_) => String::new(),
+            value => value.basic().get_name().to_string_lossy().into_owned(),
+        }
+    }
+
+    fn rename(&self, name: &str) {
+        self.basic().set_name(name);
+    }
+
+    fn print(&self) -> String {
+        self.print_to_string().to_string_lossy().into_owned()
+    }
+
+    fn operand_count(&self) -> u32 {
+        ext::operand_count(self)
+    }
+
+    /// Operand `index`, which is a value of the program.
+    fn operand(&self, index: u32) -> Value<'m> {
+        let operand = ext::operand(self, index);
+        operand.unwrap_or_else(|| panic!("operand {index} is no value"))
+    }
+
+    /// The operands that are values of the program, with their numbers.
+    fn indexed_operands(&self) -> impl Iterator<Item = (u32, Value<'m>)> {
+        let indices = 0..self.operand_count();
+        indices.filter_map(|index| Some((index, ext::operand(self, index)?)))
+    }
+
+    /// The operands that are values of the program.
+    fn operands(&self) -> Vec<Value<'m>> {
+        self.indexed_operands()
+            .map(|(_, operand)| operand)
+            .collect()
+    }
+
+    /// Whether this is a constant that is made of others.
+    fn is_compound_constant(&self) -> bool {
+        matches!(
+            self.kind(),
+            ValueKind::LLVMConstantExprValueKind
+                | ValueKind::LLVMConstantStructValueKind
+                | ValueKind::LLVMConstantArrayValueKind
+                | ValueKind::LLVMConstantVectorValueKind
+        )
+    }
+
+    /// The parts of such a constant; nothing, if it is none.
+    fn constant_parts(&self) -> Vec<Value<'m>> {
+        if self.is_compound_constant() {
+            self.operands()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Every user, once for each use.
+    fn users(&self) -> Vec<Value<'m>> {
+        users_from(match self.value() {
+            Value::InstructionValue(instruction) => instruction.get_first_use(),
+            value => value.basic().get_first_use(),
+        })
+        .collect()
+    }
+
+    /// The instructions among the users, once for each use.
+    fn using_instructions(&self) -> Vec<Instruction<'m>> {
+        let users = self.users().into_iter();
+        users.filter_map(|user| user.as_instruction()).collect()
+    }
+
+    /// Whether the value is known before the program runs.
+    fn is_known(&self) -> bool {
+        match self.value() {
+            Value::InstructionValue(_) => false,
+            value => value.basic().is_const(),
+        }
+    }
+
+    /// A constant integer of at most 64 bits.
+    fn constant_integer(&self) -> Option<u64> {
+        match self.value() {
+            Value::IntValue(value) => value.get_zero_extended_constant(),
+            _ => None,
+        }
+    }
+
+    /// A constant string of C's, without the NUL that ends it.
+    fn constant_text(&self) -> Option<String> {
+        let Value::ArrayValue(array) = self.value() else {
+            return None;
+        };
+        let is_text =
+            self.kind() == ValueKind::LLVMConstantDataArrayValueKind && array.is_const_string();
+        let bytes = array.as_const_string().filter(|_| is_text)?;
+        let whole = String::from_utf8_lossy(bytes);
+        Some(whole.strip_suffix('\0').unwrap_or(&whole).to_owned())
+    }
+
+    /// A constant number of a floating-point type.
+    fn constant_number(&self) -> Option<f64> {
+        match self.value() {
+            Value::FloatValue(value) => value.get_constant().map(|(number, _)| number),
+            _ => None,
+        }
+    }
+
+    /// Template and constraints, when the value is inline assembly.
+    fn inline_assembly(&self) -> Option<(String, String)> {
+        ext::inline_assembly(self)
+    }
+
+    /// Alignment of a variable, of what an alloca makes room for, or of an access.
+    fn alignment_bytes(&self) -> u32 {
+        ext::alignment_bytes(self)
+    }
+
+    /// Sets the alignment of a variable, of what an alloca makes room for, or of a load or store.
+    fn set_alignment_bytes(&self, bytes: u32) {
+        match (self.as_variable(), self.as_instruction()) {
+            (Some(variable), _) => variable.set_alignment(bytes),
+            (_, Some(access)) if access.set_alignment(bytes).is_ok() => {}
+            _ => panic!("{} has no alignment {bytes}", self.print()),
+        }
+    }
+
+    /// Type of what the first index of a `getelementptr` counts.
+    fn gep_type(&self) -> Type {
+        ext::gep_type(self)
+    }
+
+    /// Place of an instruction in the source.
+    fn location(&self) -> Location {
+        self.as_instruction().map(Location::of).unwrap_or_default()
+    }
+
+    /// Puts `other` wherever this value is used.
+    fn replace_uses_with(&self, other: Value<'m>) {
+        ext::replace_uses(&self.value(), &other);
+    }
+}
+
+impl<'m, T: AnyValue<'m>> ValueExt<'m> for T {}
+
+/// An instruction, or a call as one. It is in a block until it is erased.
+pub trait InstructionExt<'m>: ValueExt<'m> {
+    fn instruction(&self) -> Instruction<'m> {
+        self.as_instruction().expect("an instruction")
+    }
+
+    /// The block that the instruction is in.
+    fn parent_block(&self) -> Block<'m> {
+        let block = self.instruction().get_parent();
+        block.expect("the instruction was erased")
+    }
+
+    fn parent_function(&self) -> Function<'m> {
+        let function = self.parent_block().get_parent();
+        function.expect("blocks stay in their functions")
+    }
+
+    /// The next instruction of the block.
+    fn next(&self) -> Option<Instruction<'m>> {
+        self.parent_block();
+        self.instruction().get_next_instruction()
+    }
+
+    /// Puts `new` wherever `old` is an operand.
+    fn replace_operand(&self, old: Value<'m>, new: Value<'m>) {
+        assert_eq!(old.ty(), new.ty());
+        for (index, operand) in self.indexed_operands() {
+            if operand == old {
+                self.instruction().set_operand(index, new.basic());
+            }
+        }
+    }
+
+    /// Puts `other` in the place of this instruction, under its name.
+    fn replace_with(&self, other: Value<'m>) {
+        if !self.ty().is_void_type() {
+            let name = self.name();
+            self.replace_uses_with(other);
+            self.rename("");
+            if !name.is_empty() {
+                other.rename(&name);
+            }
+        }
+        self.erase();
+    }
+
+    /// Takes an instruction that nothing uses, and that does not end its block, out of it. It is never freed, so that handles of it stay
+    /// *alive*.
+    fn erase(&self) {
+        let instruction = self.instruction();
+        assert!(Some(instruction) != self.parent_block().get_terminator());
+        assert!(
+            self.users().is_empty(),
+            "erased while it is used: {}",
+            self.print()
+        );
+        if !self.ty().is_void_type() {
+            // What debug information knows of the value goes, as when LLVM deletes an instruction.
+            self.replace_uses_with(ext::poison(self.ty().basic()));
+        }
+        for (index, operand) in self.indexed_operands() {
+            instruction.set_operand(index, ext::poison(operand.ty().basic()).basic());
+        }
+        instruction.remove_from_basic_block();
+    }
+
+    /// Type of what an alloca makes room for.
+    fn alloca_type(&self) -> Type {
+        let ty = self.instruction().get_allocated_type();
+        ext::in_context(&ty.expect("an alloca"))
+    }
+
+    /// Whether a load or store is volatile.
+    fn is_volatile(&self) -> bool {
+        self.instruction().get_volatile() == Ok(true)
+    }
+
+    /// Whether a load or store is atomic.
+    fn is_atomic(&self) -> bool {
+        let ordering = self.instruction().get_atomic_ordering();
+        ordering.is_ok_and(|ordering| ordering != AtomicOrdering::NotAtomic)
+    }
+
+    /// Makes a load or store one that the compiler neither drops nor repeats.
+    fn make_volatile(&self) {
+        let set = self.instruction().set_volatile(true);
+        set.expect("an access to memory");
+    }
+
+    /// Incoming values of a phi, and the blocks that they come from.
+    fn incoming(&self) -> Vec<(Value<'m>, Block<'m>)> {
+        let phi = PhiValue::try_from(self.instruction()).expect("a phi");
+        phi.get_incomings()
+            .map(|(value, block)| (value.value(), block))
+            .collect()
+    }
+
+    /// Whether a floating-point operation may be fused with its neighbours.
+    fn allows_contraction(&self) -> bool {
+        let flags = self.instruction().get_fast_math_flags();
+        flags.is_ok_and(|flags| flags.contains(FastMathFlags::AllowContract))
+    }
+
+    /// Gives `other`, unless it was folded to a constant, this one's fast-math flags except that permission.
+    fn copy_fast_math_but_contraction(&self, other: Value<'m>) {
+        if let (Ok(flags), Some(other)) = (
+            self.instruction().get_fast_math_flags(),
+            other.as_instruction(),
+        ) && other.can_use_fast_math_flags()
+        {
+            let set = other.set_fast_math_flags(flags - FastMathFlags::AllowContract);
+            set.expect("it can have the flags");
+        }
+    }
+
+    /// Says that this access touches memory of `own` and none of `other`.
+    fn set_scopes(&self, own: Scope, other: Scope) {
+        for (name, scope) in [("alias.scope", own), ("noalias", other)] {
+            let set = self
+                .instruction()
+                .set_metadata(scope.0, context().get_kind_id(name));
+            set.expect("a list of scopes is a node");
+        }
+    }
+}
+
+impl<'m> InstructionExt<'m> for Instruction<'m> {}
+impl<'m> InstructionExt<'m> for Call<'m> {}
+
+/// Memory apart from that of every other scope, as LLVM's analysis of aliases has it: a list of one scope.
+#[derive(Clone, Copy)]
+pub struct Scope(MetadataValue<'static>);
+
+impl Scope {
+    pub fn named(name: &str) -> Self {
+        let text = |text| context().metadata_string(text).into();
+        let node = |parts: &[_]| context().metadata_node(parts);
+        // Named by strings, scopes of all modules are the same.
+        let domain = node(&[text("superstep.memory")]);
+        Scope(node(&[node(&[text(name), domain.into()]).into()]))
+    }
+}
+
+/// A global variable; as a value it is the variable's address.
+pub trait VariableExt<'m>: Copy {
+    /// Type of the value that it holds.
+    fn value_type(self) -> Type;
+    fn initial_value(self) -> Option<Value<'m>>;
+    fn set_initial_value(self, value: Value<'m>);
+    /// Its address as a constant generic pointer.
+    fn as_generic_constant(self) -> Value<'m>;
+    /// Makes the symbol local, which takes it out of its group of symbols that are linked together.
+    fn make_internal(self);
+}
+
+impl<'m> VariableExt<'m> for Variable<'m> {
+    fn value_type(self) -> Type {
+        ext::in_context(&self.get_value_type())
+    }
+
+    fn initial_value(self) -> Option<Value<'m>> {
+        self.get_initializer().map(|value| value.value())
+    }
+
+    fn set_initial_value(self, value: Value<'m>) {
+        assert!(value.is_known() && value.ty() == self.value_type());
+        self.set_initializer(&value.basic());
+    }
+
+    fn as_generic_constant(self) -> Value<'m> {
+        if self.ty().address_space() == 0 {
+            return self.value();
+        }
+        let generic = Type::pointer(0).into_pointer_type();
+        self.as_pointer_value()
+            .const_address_space_cast(generic)
+            .value()
+    }
+
+    fn make_internal(self) {
+        self.set_linkage(Linkage::Internal);
+        ext::clear_comdat(self);
+    }
+}
