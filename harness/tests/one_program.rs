@@ -347,3 +347,42 @@ fn ranges_of_nvtx_compile_and_do_nothing() {
         assert_eq!(benchmark["threads"]["stores"], 64, "{benchmark:#}");
     }
 }
+
+/// Recursion 4,000 deep, in threads that also wait for each other.
+const DEEP: &str = r#"
+#include <cuda_runtime.h>
+#include <cstdio>
+__device__ __noinline__ int sum(int n, volatile int *step) {
+  volatile int frame[16];
+  frame[n & 15] = n;
+  return n == 0 ? 0 : sum(n - *step, step) + frame[n & 15];
+}
+__global__ void deep(int *step, int *sums) {
+  __shared__ int shared[32];
+  shared[threadIdx.x] = sum(4000, step);
+  __syncthreads();
+  sums[threadIdx.x] = shared[31 - threadIdx.x];
+}
+int main() {
+  int *numbers, one = 1, last = 0;
+  cudaDeviceSetLimit(cudaLimitStackSize, 500 << 10);
+  cudaMalloc(&numbers, 33 * sizeof(int));
+  cudaMemcpy(numbers, &one, sizeof one, cudaMemcpyHostToDevice);
+  deep<<<1, 32>>>(numbers, numbers + 1);
+  cudaMemcpy(&last, numbers + 32, sizeof last, cudaMemcpyDeviceToHost);
+  std::printf("%d %d\n", cudaDeviceSynchronize(), last);
+  return last != 8002000;
+}
+"#;
+
+#[test]
+fn a_limit_of_stacks_is_what_threads_get() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("deep.cu"), DEEP).unwrap();
+    let (code, out, err) =
+        run(superstep(folder.path()).args(["run", "deep.cu", "--backend", "cpu"]));
+    assert_eq!(code, 0, "{out}\n{err}");
+}

@@ -45,6 +45,11 @@ fn set_limit(limit: c_int, value: usize) -> CudaResult {
     Ok(())
 }
 
+/// Bytes of a thread's stack that the program asks for.
+pub fn stack_limit_bytes() -> usize {
+    limit(LIMIT_STACK).unwrap_or_default()
+}
+
 fn limit(limit: c_int) -> Result<usize, CudaError> {
     let default = match limit {
         LIMIT_STACK => 1 << 10,

@@ -100,6 +100,14 @@ impl StackPool {
         }
     }
 
+    /// From now on stacks have at least `bytes`. None may be in use.
+    pub fn set_least_bytes(&mut self, bytes: usize) {
+        if bytes > self.stack_bytes {
+            self.free.clear();
+            self.stack_bytes = bytes.next_multiple_of(PAGE_BYTES);
+        }
+    }
+
     /// Makes further stacks so many at once.
     pub fn set_slab(&mut self, stacks: usize) {
         self.slab = stacks;

@@ -22,6 +22,8 @@ use superstep_trace::{Probe, Recorded};
 
 /// Sites that a module may have; the counters of module *m* start at *m* times this.
 const SITES_PER_MODULE: usize = 1 << 16;
+/// How much larger a function's frame may be on the CPU than on a GPU, which keeps more in registers.
+const CPU_FRAME_RATIO: usize = 4;
 /// Memory that CTAs log into when nobody wants to know; it stays in the first cache.
 const DISCARD_BYTES: usize = 4096;
 
@@ -114,8 +116,13 @@ impl Scheduler {
                 .thread_locals
                 .set(crate::thread_locals::around(self.worker.block.get() as u64));
         }
-        if let (Mode::Fibers, Some(_)) = (mode, &job.grid_barrier) {
-            self.stacks.set_slab(pool::slab_for(job));
+        if let Mode::Fibers = mode {
+            let limit = crate::device::stack_limit_bytes();
+            self.stacks
+                .set_least_bytes(limit.saturating_mul(CPU_FRAME_RATIO));
+            if job.grid_barrier.is_some() {
+                self.stacks.set_slab(pool::slab_for(job));
+            }
         }
         let shared_bytes = job.dynamic_shared_bytes as usize;
         let shared = room(job, &mut self.shared, shared_bytes, "shared memory")?;
