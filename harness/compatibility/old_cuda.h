@@ -3,7 +3,8 @@
 #ifndef SUPERSTEP_OLD_CUDA_H
 #define SUPERSTEP_OLD_CUDA_H
 
-/* nvcc's own headers bring these in. Clang's `new` has the operators of device code. */
+/* nvcc's own headers bring these in. Clang's `new` has the operators of device code. Without math.h `exp` of a float is a double on the host. */
+#include <math.h>
 #include <new>
 #include <stdlib.h>
 #include <string.h>

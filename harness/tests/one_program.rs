@@ -386,3 +386,32 @@ fn a_limit_of_stacks_is_what_threads_get() {
         run(superstep(folder.path()).args(["run", "deep.cu", "--backend", "cpu"]));
     assert_eq!(code, 0, "{out}\n{err}");
 }
+
+/// Functions of mathematics on the host and on the device, without a header that declares them.
+const OVERLOADS: &str = r#"
+__host__ __device__ constexpr int sizes() {
+  return sizeof(exp(1.0f)) + sizeof(sqrt(1.0f)) + sizeof(fabs(1.0f)) + sizeof(abs(1.0f)) + sizeof(atan2(1.0f, 1.0f)) + sizeof(pow(1.0f, 1.0f));
+}
+static_assert(sizes() == 24, "functions of floats give floats");
+static_assert(sizeof(exp(1.0)) == 8 && sizeof(pow(1.0f, 2)) == 8, "all others give doubles");
+__global__ void root(float *number, float step) { *number = sqrt(step); }
+int main() {
+  float *number, found, step = 0.1f;
+  cudaMalloc(&number, sizeof found);
+  root<<<1, 1>>>(number, step);
+  cudaMemcpy(&found, number, sizeof found, cudaMemcpyDeviceToHost);
+  return found != sqrtf(step);
+}
+"#;
+
+#[test]
+fn functions_of_mathematics_are_overloaded_without_a_header() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("overloads.cu"), OVERLOADS).unwrap();
+    let words = ["run", "overloads.cu", "--backend", "cpu"];
+    let (code, out, err) = run(superstep(folder.path()).args(words));
+    assert_eq!(code, 0, "{out}\n{err}");
+}
