@@ -34,6 +34,18 @@ SUPERSTEP_HOST_MIN_MAX(double, double, float)
 #undef SUPERSTEP_HOST_MIN_MAX_INTEGERS
 #undef SUPERSTEP_HOST_MIN_MAX
 
+/* Functions of floats that nvcc's headers overload for the host, and the C library does not. */
+#define SUPERSTEP_HOST_FLOAT(NAME) \
+    static inline __attribute__((host, unused)) float NAME(float x) { return NAME##f(x); }
+SUPERSTEP_HOST_FLOAT(exp10)
+SUPERSTEP_HOST_FLOAT(j0)
+SUPERSTEP_HOST_FLOAT(j1)
+SUPERSTEP_HOST_FLOAT(y0)
+SUPERSTEP_HOST_FLOAT(y1)
+#undef SUPERSTEP_HOST_FLOAT
+static inline __attribute__((host, unused)) float jn(int n, float x) { return jnf(n, x); }
+static inline __attribute__((host, unused)) float yn(int n, float x) { return ynf(n, x); }
+
 /* The driver's functions that programs of the runtime call now and then, without libcuda. */
 #include <cuda.h>
 static inline CUresult superstep_memory_info(size_t *available, size_t *total) {

@@ -390,17 +390,23 @@ fn a_limit_of_stacks_is_what_threads_get() {
 /// Functions of mathematics on the host and on the device, without a header that declares them.
 const OVERLOADS: &str = r#"
 __host__ __device__ constexpr int sizes() {
-  return sizeof(exp(1.0f)) + sizeof(sqrt(1.0f)) + sizeof(fabs(1.0f)) + sizeof(abs(1.0f)) + sizeof(atan2(1.0f, 1.0f)) + sizeof(pow(1.0f, 1.0f));
+  return sizeof(exp(1.0f)) + sizeof(sqrt(1.0f)) + sizeof(exp10(1.0f)) + sizeof(j0(1.0f)) + sizeof(fabs(1.0f)) + sizeof(abs(1.0f)) + sizeof(atan2(1.0f, 1.0f)) + sizeof(pow(1.0f, 1.0f));
 }
-static_assert(sizes() == 24, "functions of floats give floats");
+static_assert(sizes() == 32, "functions of floats give floats");
 static_assert(sizeof(exp(1.0)) == 8 && sizeof(pow(1.0f, 2)) == 8, "all others give doubles");
-__global__ void root(float *number, float step) { *number = sqrt(step); }
+__global__ void compute(double *numbers, float step, int power) {
+  static_assert(sizeof(pow(step, power)) == 8, "integers are converted to doubles");
+  numbers[0] = sqrt(step);
+  numbers[1] = pow(step, power) - pow((double)step, (double)power);
+  numbers[2] = pow((double)step, power) - pow((double)step, (double)power);
+}
 int main() {
-  float *number, found, step = 0.1f;
-  cudaMalloc(&number, sizeof found);
-  root<<<1, 1>>>(number, step);
-  cudaMemcpy(&found, number, sizeof found, cudaMemcpyDeviceToHost);
-  return found != sqrtf(step);
+  double *numbers, found[3];
+  float step = 0.1f;
+  cudaMalloc(&numbers, sizeof found);
+  compute<<<1, 1>>>(numbers, step, 7);
+  cudaMemcpy(found, numbers, sizeof found, cudaMemcpyDeviceToHost);
+  return !(found[0] == sqrtf(step) && found[1] == 0 && found[2] == 0);
 }
 "#;
 

@@ -34,6 +34,25 @@ pub(super) fn is_fast(flags: &Flags) -> bool {
     flags.any(|flag| flag == FAST_FUNCTIONS)
 }
 
+/// Headers of Clang's that give `pow` of a float or a double and an integer functions of its own. nvcc converts both to double.
+pub(super) const POWER_HEADERS: [&str; 2] = [
+    "__clang_cuda_cmath.h",
+    "__clang_cuda_math_forward_declares.h",
+];
+
+/// A header's text in which these functions have another name, which nothing calls.
+pub(super) fn without_integer_powers(text: &str) -> String {
+    let functions = [
+        "pow(float __base, int ",
+        "pow(double __base, int ",
+        "pow(float, int)",
+        "pow(double, int)",
+    ];
+    functions.iter().fold(text.to_owned(), |text, function| {
+        text.replace(&format!(" {function}"), &format!(" superstep_{function}"))
+    })
+}
+
 /// Where Clang declares the functions of which `-use_fast_math` takes other ones, and what it leaves out there.
 pub(super) const MATH_HEADER: &str = "__clang_cuda_math.h";
 

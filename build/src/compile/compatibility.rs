@@ -60,6 +60,7 @@ impl Builder {
             args = include(args, "texture_references.h");
         }
         let args = args.and(self.stand_ins()?).and(self.shared_barriers()?);
+        let args = args.and(self.powers()?);
         Ok(args.and(self.fast_functions(program)?))
     }
 
@@ -75,11 +76,30 @@ impl Builder {
         if !arithmetic::is_fast(&program.flags) {
             return Ok(Args::default());
         }
-        let header = self.tools.clang_include.join(arithmetic::MATH_HEADER);
+        let header = arithmetic::MATH_HEADER;
+        self.edited(Args::default(), header, arithmetic::with_fast_functions)
+    }
+
+    /// Lets `pow` of integers be what it is for nvcc.
+    fn powers(&self) -> Result<Args, BuildError> {
+        let edit = arithmetic::without_integer_powers;
+        let mut headers = arithmetic::POWER_HEADERS.into_iter();
+        headers.try_fold(Args::default(), |args, header| {
+            self.edited(args, header, edit)
+        })
+    }
+
+    /// Has the compiler read an edited text where it would read one of its own headers.
+    fn edited(
+        &self,
+        args: Args,
+        header: &str,
+        edit: fn(&str) -> String,
+    ) -> Result<Args, BuildError> {
+        let header = self.tools.clang_include.join(header);
         let text = fs::read_to_string(&header).map_err(BuildError::io("read", &header))?;
-        let text = arithmetic::with_fast_functions(&text);
-        let file = self.runner.text_file("math.h", text.as_bytes())?;
-        Ok(read_as(Args::default(), &header, file))
+        let file = self.runner.text_file("edited.h", edit(&text).as_bytes())?;
+        Ok(read_as(args, &header, file))
     }
 
     /// Lets shared variables be barriers of libcu++, or contain some. nvcc runs no destructors of shared variables; Clang refuses those
