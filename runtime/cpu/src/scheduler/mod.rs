@@ -116,13 +116,11 @@ impl Scheduler {
                 .thread_locals
                 .set(crate::thread_locals::around(self.worker.block.get() as u64));
         }
-        if let Mode::Fibers = mode {
-            let limit = crate::device::stack_limit_bytes();
-            self.stacks
-                .set_least_bytes(limit.saturating_mul(CPU_FRAME_RATIO));
-            if job.grid_barrier.is_some() {
-                self.stacks.set_slab(pool::slab_for(job));
-            }
+        let limit = crate::device::stack_limit_bytes();
+        self.stacks
+            .set_least_bytes(limit.saturating_mul(CPU_FRAME_RATIO));
+        if let (Mode::Fibers, Some(_)) = (mode, &job.grid_barrier) {
+            self.stacks.set_slab(pool::slab_for(job));
         }
         let shared_bytes = job.dynamic_shared_bytes as usize;
         let shared = room(job, &mut self.shared, shared_bytes, "shared memory")?;
