@@ -19,7 +19,7 @@ use crate::space::{Analysis, Fact, Space};
 use std::collections::HashSet;
 use superstep_trace::Op;
 
-/// What is known of the functions of a module.
+/// Facts about the functions of a module.
 struct Waits<'m, 'a> {
     module: &'m Module,
     analysis: &'a Analysis<'m>,
@@ -40,7 +40,7 @@ pub fn find<'m>(module: &'m Module, analysis: &Analysis<'m>) -> HashSet<Instruct
         found: HashSet::new(),
     };
     let functions = module.defined_functions();
-    // What a function returns matters to its callers, which may come before it.
+    // A function's result matters to its callers, which may come before it.
     loop {
         let before = (all.looks.len(), all.waits.len(), all.found.len());
         functions.iter().for_each(|function| all.look_at(*function));
@@ -132,7 +132,7 @@ impl<'m> Waits<'m, '_> {
     }
 
     fn operations(&self, instruction: Instruction<'m>) -> Vec<MemoryOperation<'m>> {
-        // What cannot be traced is an error elsewhere.
+        // Operations that cannot be traced are an error elsewhere.
         memory_operations(self.module, instruction, true).unwrap_or_default()
     }
 
@@ -317,7 +317,7 @@ fn leads_on(opcode: crate::ir::Opcode) -> bool {
     matches!(opcode, GetElementPtr | BitCast | AddrSpaceCast)
 }
 
-/// What an address is computed from.
+/// The pointer from which an address is computed.
 fn base(mut pointer: Value) -> Value {
     while pointer.opcode().is_some_and(leads_on) {
         pointer = pointer.operand(0);

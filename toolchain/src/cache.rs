@@ -76,7 +76,7 @@ pub fn replace_file(
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    // What the user's mask leaves of the mode.
+    // Permissions that the user's mask leaves.
     let file = tempfile::Builder::new()
         .permissions(mode)
         .tempfile_in(folder)?;

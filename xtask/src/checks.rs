@@ -140,7 +140,7 @@ pub fn sanitize(context: &Context, sanitizers: &[Sanitizer]) -> Result<()> {
                 "RUSTFLAGS",
                 format!("-Zsanitizer={name} -Cdebug-assertions=on --cfg superstep_sanitized"),
             )
-            // What a process registers stays until its end.
+            // A process keeps its registrations until its end.
             .env("ASAN_OPTIONS", "detect_leaks=0")
             .env("CARGO_TARGET_DIR", target)
             .run()

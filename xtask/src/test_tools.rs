@@ -102,7 +102,7 @@ pub fn variables(context: &Context) -> Result<BTreeMap<&'static str, String>> {
 }
 
 impl Tool {
-    /// What is installed, and how, if the tool is not here.
+    /// Packages to install, and how, if the tool is missing.
     fn missing(self) -> Option<String> {
         match self {
             Tool::Python(list, _) => {

@@ -1,4 +1,4 @@
-//! What programs are linked with in place of the driver's libraries, and get on the CPU backend, which has no driver.
+//! Stand-ins for the driver's libraries: programs are linked with them, and get them on the CPU backend, which has no driver.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,9 +13,9 @@ use super::stage::{Args, Subject, quote};
 
 /// A library that comes with a GPU's driver.
 pub struct Driver {
-    /// What the linker calls it.
+    /// Name for the linker.
     pub link: &'static str,
-    /// What the loader calls it.
+    /// Name for the loader.
     pub file: &'static str,
     headers: &'static [&'static str],
     /// How the names of its functions begin.
@@ -98,7 +98,7 @@ impl Builder {
         })
     }
 
-    /// What stands in for a library that a program needs on the CPU backend, if it is the driver's.
+    /// Stand-in for a library that a program needs on the CPU backend, if it is the driver's.
     pub fn instead_of_driver(&self, library: &Library) -> Result<Option<PathBuf>, BuildError> {
         let is_it = |driver: &&Driver| driver.file == library.file_name();
         match DRIVERS.iter().find(is_it) {
@@ -108,7 +108,7 @@ impl Builder {
         }
     }
 
-    /// What a start script does first so that `executable` finds these libraries.
+    /// First lines of a start script, by which `executable` finds these libraries.
     pub(super) fn find_drivers(&self, executable: &Path) -> Result<String, BuildError> {
         if self.runner.dry_run.is_some() || self.options.backend != Backend::Cpu {
             return Ok(String::new());

@@ -23,7 +23,7 @@ pub(super) fn register_first(object: &mut [u8]) {
     }
 }
 
-/// What an entry of a table of relocations says of its target, behind the entry's own place.
+/// Target of an entry in a table of relocations, behind the entry's own place.
 const WHAT_BYTES: usize = size_of::<Rela64<Endianness>>() - size_of::<u64>();
 
 /// Where the targets of the two entries are in the file.

@@ -241,10 +241,10 @@ impl One<'_> {
         run.ended_well(self.case)
     }
 
-    /// What two runs of the program have in common that this one can tell.
+    /// Properties that two runs of the program share, as far as this one can tell.
     fn comparable(&self, scan: &CaptureScan) -> Same {
         match self.record.in_situ {
-            // Nobody knows which of the sums threads made that wait for others.
+            // The sums do not show which accesses threads made while they waited.
             true if scan.has_waits() => self.record.same().min(Same::Launches),
             true => self.record.same().min(Same::Counts),
             false => self.record.same(),

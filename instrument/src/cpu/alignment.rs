@@ -94,7 +94,7 @@ fn of_intrinsic<'m>(
     let name = call.function_name();
     let is = |prefix: &str| name.starts_with(prefix);
     if is("llvm.memcpy.") || is("llvm.memmove.") || is("llvm.memset.") {
-        // What a copy of unknown length is made of is the compiler's choice.
+        // The compiler chooses the accesses of a copy of unknown length.
         let length = call.operand(2).constant_integer()?;
         let pointers = if is("llvm.memset.") { 1 } else { 2 };
         let parts = (0..pointers).filter_map(|index| {
@@ -135,7 +135,7 @@ fn unknown_part<'m>(module: &Module, pointer: Value<'m>, bytes: u64) -> Option<V
     (known.unwrap_or(1) < bytes).then_some(base)
 }
 
-/// What is left of an address without parts that are multiples of `bytes`.
+/// Remainder of an address without parts that are multiples of `bytes`.
 fn base_of<'m>(module: &Module, pointer: Value<'m>, bytes: u64, depth: u32) -> Value<'m> {
     let Some(less) = depth.checked_sub(1) else {
         return pointer;

@@ -280,7 +280,7 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
             self.print()
         );
         if !self.ty().is_void_type() {
-            // What debug information knows of the value goes, as when LLVM deletes an instruction.
+            // Debug information loses the value, as when LLVM deletes an instruction.
             self.replace_uses_with(ext::poison(self.ty().basic()));
         }
         for (index, operand) in self.indexed_operands() {

@@ -81,7 +81,7 @@ pub fn check<'m>(code: &Code<'m, '_>, addresses: &[Value<'m>], bytes: u64) {
     }
 }
 
-/// What an access of `count` numbers of this kind needs.
+/// Alignment that an access of `count` numbers of this kind needs.
 fn alignment_bytes(kind: Kind, count: usize) -> u64 {
     (u64::from(kind.register_bits() / 8) * count as u64).next_power_of_two()
 }
