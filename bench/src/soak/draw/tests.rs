@@ -1,0 +1,81 @@
+//! Options that a seed draws.
+
+use std::collections::{HashMap, HashSet};
+
+use super::*;
+
+fn traits(backend: Backend, protocols: &[Protocol]) -> Traits {
+    Traits {
+        backend,
+        protocols: protocols.to_vec(),
+        kernels: vec!["_Z4stepPf".to_owned(), "_Z4turnPf".to_owned()],
+        launches: 40,
+        ctas: 64,
+        lasts: Cell::new(Duration::from_millis(100)),
+    }
+}
+
+#[test]
+fn a_seed_draws_one_case() {
+    let program = traits(Backend::Cuda, &Protocol::ALL);
+    let draw = |seed| Draw::new(&mut Random::new(seed), &program);
+    for seed in 0..100 {
+        assert_eq!(draw(seed), draw(seed));
+    }
+    assert!((1..100).any(|seed| draw(seed) != draw(0)));
+}
+
+#[test]
+fn everything_is_drawn() {
+    let mut seen: HashMap<String, u64> = HashMap::new();
+    let mut kills = 0;
+    for backend in [Backend::Cpu, Backend::Cuda] {
+        for protocol in Protocol::ALL {
+            let program = traits(backend, &[protocol]);
+            for seed in 0..500 {
+                let draw = Draw::new(&mut Random::new(seed), &program);
+                assert_eq!(draw.protocol, protocol);
+                kills += u32::from(draw.kill.is_some());
+                assert!(draw.kill.is_none_or(|at| at <= Duration::from_millis(110)));
+                for (name, _) in draw.environment() {
+                    *seen.entry(name).or_default() += 1;
+                }
+                for (name, number) in draw.settings {
+                    let is_power = name.contains("BIN");
+                    assert!(number > 0 && (!is_power || number.is_power_of_two()));
+                }
+            }
+        }
+    }
+    let names = [&CPU[..], &STREAM, &THESIS].into_iter().flatten();
+    for name in names.map(|(name, _)| *name).collect::<HashSet<_>>() {
+        assert!(seen.remove(name).is_some_and(|times| times > 100), "{name}");
+    }
+    // Those of the protocol and of the seven options of a selection are left.
+    assert_eq!(seen.len(), 8, "{seen:?}");
+    assert!((700..1300).contains(&kills), "{kills}");
+}
+
+#[test]
+fn what_is_asked_for_in_the_environment_is_the_selection() {
+    let program = traits(Backend::Cpu, &[Protocol::Stream]);
+    let mut compared = 0;
+    for seed in 0..300 {
+        let draw = Draw::new(&mut Random::new(seed), &program);
+        let set: HashMap<_, _> = draw.environment().into_iter().collect();
+        let text = |name: &str| set.get(&format!("SUPERSTEP_{name}")).map(String::as_str);
+        let seed = text("SAMPLE_SEED").map_or(1, |text| text.parse().unwrap());
+        let sample = |name, unit| text(name).map(|rate| Sample::parse(unit, rate, seed).unwrap());
+        let read = Selection {
+            kernel: text("KERNEL").map(|text| text.parse().unwrap()),
+            launch_skip: text("LAUNCH_SKIP").map_or(0, |text| text.parse().unwrap()),
+            launch_count: text("LAUNCH_COUNT").map(|text| text.parse().unwrap()),
+            ctas: text("CTAS").map_or(Vec::new(), |text| CtaRange::parse_list(text).unwrap()),
+            sample: (sample("SAMPLE_LAUNCHES", SampleUnit::Launches))
+                .or(sample("SAMPLE_CTAS", SampleUnit::Ctas)),
+        };
+        assert_eq!(read, draw.selection);
+        compared += usize::from(!read.is_everything());
+    }
+    assert!(compared > 100);
+}

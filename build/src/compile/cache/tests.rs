@@ -1,0 +1,51 @@
+//! Steps that are stored, found again and damaged.
+
+use super::*;
+
+fn with_output(cache: &StepCache, text: &str) -> tempfile::TempDir {
+    let scratch = cache.scratch().unwrap();
+    fs::write(scratch.path().join("out"), text).unwrap();
+    scratch
+}
+
+#[test]
+fn the_first_to_finish_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = StepCache::new(folder.path());
+    assert_eq!(cache.find("abcd", &["out"]), None);
+    let (first, second) = (with_output(&cache, "first"), with_output(&cache, "second"));
+    let kept = cache.keep("abcd", &["out"], first).unwrap();
+    assert_eq!(cache.keep("abcd", &["out"], second).unwrap(), kept);
+    assert_eq!(fs::read_to_string(kept.join("out")).unwrap(), "first");
+    let left = fs::read_dir(folder.path().join("tmp")).unwrap().count();
+    assert_eq!(left, 0, "nothing is left behind");
+}
+
+#[test]
+fn half_an_entry_is_none_and_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = StepCache::new(folder.path());
+    let keep = |text| {
+        cache
+            .keep("abcd", &["out"], with_output(&cache, text))
+            .unwrap()
+    };
+    let kept = keep("first");
+    fs::write(kept.join("other"), "").unwrap();
+    fs::remove_file(kept.join("out")).unwrap();
+    assert_eq!(cache.find("abcd", &["out"]), None);
+    let kept = keep("second");
+    assert_eq!(fs::read_to_string(kept.join("out")).unwrap(), "second");
+}
+
+#[test]
+fn header_lists_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = StepCache::new(folder.path());
+    let list = HeaderList {
+        files: vec!["a.cu".into(), "/usr/include/x.h".into()],
+    };
+    assert_eq!(cache.headers("k"), None);
+    cache.keep_headers("k", &list).unwrap();
+    assert_eq!(cache.headers("k"), Some(list));
+}

@@ -1,0 +1,71 @@
+//! Surveys of tools that are there, missing or unusable.
+
+use super::*;
+use crate::cuda::CudaOrigin;
+use crate::search::tests::fake_tool;
+use crate::toolkit::tests::fake_toolkit;
+use crate::{Search, Version};
+
+fn fakes(root: &Path) -> (Llvm, Cuda) {
+    fake_toolkit(&root.join("cuda"), "12.9.86");
+    let search = Search::nowhere().with_variable("SUPERSTEP_CUDA", root.join("cuda"));
+    let cuda = crate::cuda::locate(&search, None, &mut Vec::new()).unwrap();
+    assert_eq!(cuda.origin, CudaOrigin::Toolkit);
+    let tool = |name: &str| root.join(name);
+    let llvm = Llvm {
+        prefix: root.to_owned(),
+        version: Version::after("22.1.0", "").unwrap(),
+        clang: tool("clang"),
+        clangxx: tool("clang++"),
+        llc: tool("llc"),
+        llvm_link: tool("llvm-link"),
+        opt: tool("opt"),
+        llvm_dis: tool("llvm-dis"),
+    };
+    fake_tool(&llvm.clangxx, "");
+    fake_tool(&llvm.llc, "");
+    (llvm, cuda)
+}
+
+#[test]
+fn the_outcome_is_remembered_until_a_tool_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = dir.path().join("cache");
+    let (llvm, cuda) = fakes(dir.path());
+    std::fs::write(
+        &llvm.clangxx,
+        "#!/bin/sh\necho 'unsupported CUDA version' >&2\nexit 1\n",
+    )
+    .unwrap();
+    let first = accepted(Some(&cache), &llvm, &cuda).unwrap_err();
+    let is_first = |step| step == "compiling for the device";
+    assert!(
+        matches!(first, CheckFailure::Step { step, .. } if is_first(step)),
+        "{first}"
+    );
+    let second = accepted(Some(&cache), &llvm, &cuda).unwrap_err();
+    assert!(
+        matches!(&second, CheckFailure::Remembered(text) if *text == first.to_string()),
+        "{second}"
+    );
+
+    std::fs::remove_dir_all(&cache).unwrap();
+    std::fs::write(&llvm.clangxx, "#!/bin/sh\nkill -s TERM $$\n").unwrap();
+    for _ in 0..2 {
+        let ended = accepted(Some(&cache), &llvm, &cuda).unwrap_err();
+        assert!(
+            matches!(ended, CheckFailure::Ended { signal: 15, .. }),
+            "nothing is remembered of it: {ended}"
+        );
+    }
+
+    fake_tool(&llvm.clangxx, "");
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+    std::fs::File::options()
+        .write(true)
+        .open(&llvm.clangxx)
+        .unwrap()
+        .set_modified(later)
+        .unwrap();
+    accepted(Some(&cache), &llvm, &cuda).unwrap();
+}

@@ -1,0 +1,48 @@
+//! Toolkits and wheels, and which is chosen.
+
+use super::*;
+use crate::toolkit::tests::fake_toolkit;
+
+#[test]
+fn an_explicit_folder_is_not_passed_over_silently() {
+    let good = tempfile::tempdir().unwrap();
+    fake_toolkit(good.path(), "12.9.86");
+    let search = Search::nowhere()
+        .with_variable("SUPERSTEP_CUDA", "/nonexistent")
+        .with_variable("CUDA_PATH", good.path());
+    let missing = locate(&search, None, &mut Vec::new()).unwrap_err();
+    let why = &missing[0].why;
+    assert!(why.contains("/nonexistent"), "{why}");
+}
+
+#[test]
+fn an_incomplete_toolkit_is_passed_over_for_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let (old, good) = (dir.path().join("old"), dir.path().join("good"));
+    fake_toolkit(&old, "11.8.89");
+    fake_toolkit(&good, "12.4.131");
+    let search = Search::nowhere()
+        .with_variable("CUDA_PATH", &old)
+        .with_variable("CUDA_HOME", &good);
+    let mut left_aside = Vec::new();
+    let cuda = locate(&search, None, &mut left_aside).unwrap();
+    assert_eq!(
+        (cuda.root.as_path(), cuda.origin),
+        (good.as_path(), CudaOrigin::Toolkit)
+    );
+    assert_eq!(cuda.ptx_feature(), "ptx84");
+    assert_eq!(cuda.library_dir(), good.join("lib64"));
+    assert!(
+        left_aside.len() == 1 && left_aside[0].contains("11.8.89"),
+        "{left_aside:?}"
+    );
+}
+
+#[test]
+fn nothing_anywhere_says_what_was_tried() {
+    let cache = tempfile::tempdir().unwrap();
+    let search = Search::nowhere().with_variable("SUPERSTEP_CACHE", cache.path());
+    let missing = locate(&search, None, &mut Vec::new()).unwrap_err();
+    assert_eq!(missing.len(), 1);
+    assert!(missing[0].mend.contains("superstep setup"));
+}
