@@ -85,7 +85,8 @@ impl Cache {
         origin: &str,
     ) -> Result<(Sha256, PathBuf), FetchError> {
         self.put_with(expected, origin, |writer| {
-            io::copy(&mut reader, writer).map(|_| ())
+            let copied = io::copy(&mut reader, writer).map(drop);
+            copied.map_err(io("copy", Path::new(origin)))
         })
     }
 
@@ -102,12 +103,12 @@ impl Cache {
         &self,
         expected: Option<&Sha256>,
         origin: &str,
-        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), FetchError>,
     ) -> Result<(Sha256, PathBuf), FetchError> {
         let incoming = self.folder("blobs")?;
         let file = NamedTempFile::new_in(&incoming).map_err(io("create a file in", &incoming))?;
         let mut writer = io::BufWriter::with_capacity(1 << 18, HashingWriter::new(file));
-        write(&mut writer).map_err(io("copy", Path::new(origin)))?;
+        write(&mut writer)?;
         let (file, found) = writer
             .into_inner()
             .map_err(|error| io("write to", &incoming)(error.into_error()))?

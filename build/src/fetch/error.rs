@@ -86,6 +86,8 @@ pub enum FetchError {
         "failed to read archive {url}: {detail}; check `archive-url` in suite.yaml (nothing was used)"
     )]
     Archive { url: String, detail: String },
+    #[error("failed to generate it: {problem}; correct `generate` in the manifest")]
+    Generator { problem: String },
     #[error(
         "failed to fetch {what}: --offline forbids the network; give a local copy with {option}"
     )]

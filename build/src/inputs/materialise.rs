@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::generator::Generator;
-use super::{InputPlace, find_input, generate};
+use super::{InputPlace, find_input};
 use crate::failure::{Failure, FailureKind};
 use crate::fetch::{self, Cache, FetchError, FetchOptions, HashingWriter, check_hash};
 use crate::manifest::{Input, Sha256, Size, Suite};
@@ -98,8 +98,8 @@ pub fn materialise(
 
 /// A generated file in the cache; made once, since a run needs it several times.
 fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), FetchError> {
-    // Holds the hash of the content; a new version of the generators looks elsewhere.
-    let note = cache.folder(generate::VERSION)?.join(generator.key());
+    // Holds the hash of the content.
+    let note = cache.folder("generated")?.join(generator.key());
     if let Some(hash) = fs::read_to_string(&note)
         .ok()
         .and_then(|hash| Sha256::parse(&hash))
@@ -107,9 +107,7 @@ fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), 
     {
         return Ok((hash, path));
     }
-    let made = cache.put_with(None, generator.name(), |writer| {
-        generate::write(generator, writer).map(drop)
-    })?;
+    let made = cache.put_with(None, &generator.name, |writer| generator.write(writer))?;
     // Whoever reads a half-written note makes the file again.
     fs::write(&note, made.0.to_string()).map_err(fetch::io("write", &note))?;
     Ok(made)

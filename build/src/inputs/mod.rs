@@ -1,16 +1,12 @@
 //! Input files of a run: fetched, or generated where they cannot be had.
 //!
-//! [`materialise`] puts every input of a size into a program's working folder. Generators are deterministic: the same
-//! name, seed and parameters give the same bytes on every machine (`generator` lists them).
+//! [`materialise`] puts every input of a size into a program's working folder.
 
 mod find;
-mod generate;
 mod generator;
 mod materialise;
-mod mesh;
 #[cfg(test)]
 mod tests;
-mod video;
 
 pub use find::{InputPlace, find_input};
 pub(crate) use generator::Generator;

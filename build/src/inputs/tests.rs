@@ -1,20 +1,29 @@
-//! Generators: format, reproducibility, limits; inputs in a working folder.
+//! Generators: format, reproducibility, refusals; inputs in a working folder.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
-use proptest::prelude::*;
-
-use super::generate::write;
 use super::*;
 use crate::fetch::FetchOptions;
 use crate::manifest::{Manifest, Sha256, Suite};
 
+fn generator(name: &str, seed: u64, parameters: &[(&str, u64)]) -> Generator {
+    let parameters = parameters.iter();
+    Generator {
+        name: name.to_owned(),
+        seed,
+        parameters: parameters
+            .map(|(name, value)| ((*name).to_owned(), *value))
+            .collect(),
+    }
+}
+
 fn generated(name: &str, seed: u64, parameters: &[(&str, u64)]) -> Vec<u8> {
-    let generator = Generator::parse(name, seed, parameters).unwrap();
     let mut bytes = Vec::new();
-    assert_eq!(write(&generator, &mut bytes).unwrap(), bytes.len() as u64);
+    let made = generator(name, seed, parameters).write(&mut bytes);
+    made.unwrap_or_else(|error| panic!("{error}"));
     bytes
 }
 
@@ -70,6 +79,10 @@ fn generated_files_never_change() {
             generated("tetrahedral-mesh", 1, &[("elements", 500)]),
         ),
         ("54ba287cf8967c61", generated("cell-video", 1, &video)),
+        (
+            "e7b491361dfc7a68",
+            generated("key-list", 1, &[("count", 1000)]),
+        ),
         (
             "12a1ac20a41195a1",
             generated("random-bytes", 1, &[("bytes", 10000)]),
@@ -136,37 +149,44 @@ fn nearly_all_nodes_of_a_graph_are_reached() {
     assert!(seen.len() > 4000, "{} nodes", seen.len());
 }
 
-proptest! {
-    #[test]
-    fn graphs_are_well_formed(nodes in 1u64..400, half in 1u64..8, seed: u64) {
-        let graph = numbers(&generated("bfs-graph", seed, &[("nodes", nodes), ("degree", 2 * half)]));
+#[test]
+fn graphs_have_each_edge_in_both_directions() {
+    for (nodes, degree, seed) in [(1, 2, 0), (2, 4, u64::MAX), (7, 16, 3), (399, 14, 1 << 40)] {
+        let graph = numbers(&generated(
+            "bfs-graph",
+            seed,
+            &[("nodes", nodes), ("degree", degree)],
+        ));
         let count = nodes as usize;
-        prop_assert_eq!(graph[0] as usize, count);
+        assert_eq!(graph[0] as usize, count);
         let mut next = 0;
         for node in graph[1..1 + 2 * count].chunks(2) {
-            prop_assert_eq!(node[0], next);
+            assert_eq!(node[0], next);
             next += node[1];
         }
-        prop_assert!((graph[1 + 2 * count] as usize) < count, "the source is a node");
-        prop_assert_eq!(graph[2 + 2 * count], next, "as many edges as the nodes say");
+        assert!(
+            (graph[1 + 2 * count] as usize) < count,
+            "the source is a node"
+        );
+        assert_eq!(graph[2 + 2 * count], next, "as many edges as the nodes say");
         let edges = &graph[3 + 2 * count..];
-        prop_assert_eq!(edges.len(), 2 * next as usize);
-        prop_assert!(edges.chunks(2).all(|edge| (edge[0] as usize) < count && (1..=10).contains(&edge[1])));
+        assert_eq!(edges.len(), 2 * next as usize);
+        assert!(
+            (edges.chunks(2)).all(|edge| (edge[0] as usize) < count && (1..=10).contains(&edge[1]))
+        );
         // Every edge is there in both directions, so the sum of the degrees is even and near nodes × degree.
-        prop_assert_eq!(next % 2, 0);
-        prop_assert!(u64::from(next).abs_diff(2 * half * nodes) <= 2 * nodes);
+        assert_eq!(next % 2, 0);
+        assert!(u64::from(next).abs_diff(degree * nodes) <= 2 * nodes);
     }
+}
 
-    #[test]
-    fn a_seed_decides_the_bytes(seed: u64, bytes in 1u64..9000) {
-        let parameters = [("bytes", bytes)];
-        let one = generated("random-bytes", seed, &parameters);
-        prop_assert_eq!(one.len() as u64, bytes);
-        prop_assert_eq!(&one, &generated("random-bytes", seed, &parameters));
-        if bytes > 16 {
-            prop_assert_ne!(&one, &generated("random-bytes", seed.wrapping_add(1), &parameters));
-        }
-    }
+#[test]
+fn random_bytes_depend_on_the_seed_only() {
+    let long = generated("random-bytes", 1, &[("bytes", 300_001)]);
+    assert_eq!(long.len(), 300_001);
+    let short = generated("random-bytes", 1, &[("bytes", 17)]);
+    assert_eq!(short, long[..17]);
+    assert_ne!(short, generated("random-bytes", 2, &[("bytes", 17)]));
 }
 
 #[test]
@@ -262,23 +282,74 @@ fn feature_tables_are_numbered_rows() {
 }
 
 #[test]
-fn generators_know_their_limits() {
-    assert!(Generator::parse("tetrahedral-mesh", 1, &[("elements", 0)]).is_err());
-    assert!(Generator::parse("random-fractions", 1, &[("count", 1 << 25)]).is_err());
-    assert!(Generator::parse("feature-table", 1, &[("rows", 1), ("features", 65)]).is_err());
-    let odd = [
-        ("width", 65),
-        ("height", 65),
-        ("frames", 1),
-        ("cells", 0),
-        ("noise", 0),
-    ];
-    assert!(Generator::parse("cell-video", 1, &odd).is_err());
+fn wrong_parameters_are_refused_with_the_right_ones() {
+    for (call, expected) in [
+        (
+            "random-byte",
+            "generator `random-byte` does not exist; expected one of bfs-graph, ",
+        ),
+        (
+            "random-bytes bytes=1 rows=2",
+            "has no parameter `rows`; its parameters are: bytes",
+        ),
+        (
+            "feature-table rows=1",
+            "lacks its parameter `features`; its parameters are: rows, features",
+        ),
+        ("random-bytes bytes=0", "is 0; expected 1 to 1099511627776"),
+        (
+            "feature-table rows=1 features=65",
+            "is 65; expected 1 to 64",
+        ),
+        (
+            "bfs-graph nodes=1 degree=3",
+            "is 3; expected 2 to 64 in steps of 2",
+        ),
+        (
+            "hotspot-power rows=4294967296 columns=2",
+            "rows × columns × layers is above 4294967296",
+        ),
+        (
+            "cell-video width=65 height=65 frames=1 cells=0 noise=0",
+            "width × height is odd",
+        ),
+    ] {
+        let mut words = call.split(' ');
+        let name = words.next().unwrap();
+        let parameters: Vec<_> = (words.map(|word| word.split_once('=').unwrap()))
+            .map(|(name, value)| (name, value.parse().unwrap()))
+            .collect();
+        let refused = generator(name, 1, &parameters).write(&mut Vec::new());
+        let found = refused.unwrap_err().to_string();
+        assert!(found.contains(expected), "{found}");
+    }
+}
 
-    assert!(Generator::parse("bfs-graph", 1, &[("nodes", 1), ("degree", 3)]).is_err());
-    assert!(Generator::parse("bfs-graph", 1, &[("nodes", 0), ("degree", 2)]).is_err());
-    assert!(Generator::parse("hotspot-power", 1, &[("rows", u64::MAX), ("columns", 2)]).is_err());
-    assert!(Generator::parse("hotspot3d-power", 1, &[("rows", 1), ("columns", 1)]).is_err());
+#[test]
+fn generators_of_all_suites_take_their_parameters() {
+    let suites = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suites");
+    let mut checked = 0;
+    for suite in fs::read_dir(&suites).unwrap() {
+        let folder = suite.unwrap().path();
+        if !folder.join("suite.yaml").is_file() {
+            continue;
+        }
+        let suite = Manifest::load_suite(&folder).unwrap_or_else(|error| panic!("{error}"));
+        let sizes = suite.benchmarks.iter().flat_map(|one| one.sizes.values());
+        for generator in sizes
+            .flat_map(|size| &size.inputs)
+            .filter_map(|input| input.sources.generate.as_ref())
+        {
+            let mut check = Command::new("python3");
+            check
+                .arg(suites.join("inputs.py"))
+                .arg("--check")
+                .args(generator.arguments());
+            assert!(check.status().unwrap().success(), "{generator:?}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "{checked}");
 }
 
 /// A suite with one benchmark; `inputs` is the YAML of its inputs.

@@ -1,5 +1,5 @@
 //! What a checked manifest says. Every value here passed the rules of `check`, so that its users need no rules of
-//! their own: paths stay inside their folder, hashes are hashes, regular expressions compile, generators exist.
+//! their own: paths stay inside their folder, hashes are hashes, regular expressions compile.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

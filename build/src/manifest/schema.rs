@@ -121,10 +121,10 @@ pub(super) struct InputEntry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct GenerateEntry {
-    pub generator: Located<String>,
+    pub generator: String,
     pub seed: u64,
     #[serde(default)]
-    pub parameters: Entries<Located<u64>>,
+    pub parameters: Entries<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -57,7 +57,7 @@ fn input(text: Text<'_>, entry: &Located<InputEntry>) -> Checked<Input> {
         shipped: file(&entry.shipped, "the suite")?,
         data: file(&entry.data, "the data folder")?,
         url: entry.url.as_ref().map(|url| url.value.clone()),
-        generate: generate.map(|one| generator(text, one)).transpose()?,
+        generate: generate.map(generator),
     };
     let fetched = sources.data.is_some() || sources.url.is_some();
     let shown = name.display();
@@ -98,10 +98,13 @@ fn input(text: Text<'_>, entry: &Located<InputEntry>) -> Checked<Input> {
     })
 }
 
-fn generator(text: Text<'_>, entry: &GenerateEntry) -> Checked<Generator> {
-    let parameters: Vec<_> = (entry.parameters.0.iter())
-        .map(|(name, value)| (name.value.as_str(), value.value))
-        .collect();
-    Generator::parse(&entry.generator.value, entry.seed, &parameters)
-        .map_err(|error| text.error(entry.generator.referenced, error.problem, error.mend))
+fn generator(entry: &GenerateEntry) -> Generator {
+    let parameters = entry.parameters.0.iter();
+    Generator {
+        name: entry.generator.clone(),
+        seed: entry.seed,
+        parameters: parameters
+            .map(|(name, value)| (name.value.clone(), *value))
+            .collect(),
+    }
 }

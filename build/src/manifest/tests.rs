@@ -153,10 +153,6 @@ malformed! {
     name_differs_from_file: error("name: one", "name: two");
     size_without_args: error("    args: [512, a.txt]\n", "");
     no_size: error(&BENCHMARK[BENCHMARK.find("sizes:").unwrap()..], "sizes: {}\n");
-    unknown_generator: error("generator: random-bytes", "generator: random-byte");
-    unknown_parameter: error("{bytes: 16}", "{bytes: 16, rows: 2}");
-    missing_parameter: error("{bytes: 16}", "{}");
-    parameter_out_of_range: error("{bytes: 16}", "{bytes: 0}");
     unknown_language: error("language: cuda", "language: opencl");
     built_and_compiled: error("language: c++", "language: built");
     built_from_git: error(
