@@ -19,11 +19,10 @@ pub const ALL: &[&str] = &[
     "superstep-cudart-cpu",
     "superstep-cuda",
     "superstep-bench",
-    "superstep-parquet",
 ];
 
 /// What `superstep` needs to run suites: its own binary, and what it looks for next to itself: the instrumenter (which only
-/// this list builds, with LLVM's place in the environment) and the two runtimes. The rest takes long to compile.
+/// this list builds, with LLVM's place in the environment) and the two runtimes.
 pub const TO_RUN: &[&str] = ALL.split_at(4).0;
 
 /// `cargo xtask setup`: finds or installs everything.
@@ -71,9 +70,9 @@ pub fn run(context: &Context, packages: &[&str]) -> Result<PathBuf> {
 
 /// Builds, and becomes `superstep <command> <arguments>`; its exit code is then this process's own.
 pub fn superstep(context: &Context, command: &str, arguments: &[String]) -> Result<()> {
-    // A bundle carries all programs along, and an export may be one to Parquet.
+    // A bundle carries all programs along.
     let packages = match command {
-        "bundle" | "export" => ALL,
+        "bundle" => ALL,
         _ => TO_RUN,
     };
     let superstep = run(context, packages)?.join("superstep");

@@ -8,14 +8,13 @@ use crate::context::Context;
 
 /// Every crate with those of the workspace that it may depend on, as the code map of ARCHITECTURE.md says; tests may use
 /// `superstep-toolchain` besides, to compile small programs.
-const LAYERS: [(&str, &str); 16] = [
+const LAYERS: [(&str, &str); 15] = [
     ("superstep-trace", ""),
     ("superstep-instrument", "trace"),
     ("superstep-runtime-core", "trace"),
     ("superstep-cudart-cpu", "trace runtime-core"),
     ("superstep-cuda", "trace runtime-core"),
     ("superstep-table", ""),
-    ("superstep-parquet", "table"),
     ("superstep-analysis", "trace table runtime-core"),
     ("superstep-export", "trace table analysis"),
     ("superstep-report", "trace table analysis"),

@@ -35,11 +35,6 @@ impl Staged {
         })
     }
 
-    /// Another handle on the file, for a program that writes it.
-    pub(crate) fn handle(&self) -> std::io::Result<File> {
-        self.file.get_ref().try_clone()
-    }
-
     /// Writes what is buffered and gives the file its name.
     ///
     /// # Errors

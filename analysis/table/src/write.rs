@@ -2,9 +2,10 @@
 
 use crate::declare::Row;
 use crate::error::{FileError, Result};
-use crate::parquet::ParquetWriter;
+use crate::parquet;
 use crate::staged::Staged;
 use crate::table::{columns, file};
+use ::parquet::arrow::ArrowWriter;
 use arrow_array::RecordBatch;
 use arrow_json::writer::JsonFormat;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
@@ -30,11 +31,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Those that this installation can write: all, or all but Parquet where its writer is not built.
-    pub fn built() -> impl Iterator<Item = Self> {
-        let parquet = ParquetWriter::is_built().then_some(Self::Parquet);
-        [Self::Csv, Self::Json].into_iter().chain(parquet)
-    }
+    pub const ALL: [Self; 3] = [Self::Csv, Self::Json, Self::Parquet];
 
     /// Extension of its files.
     pub fn extension(self) -> &'static str {
@@ -46,8 +43,11 @@ impl Format {
     }
 }
 
+/// An error of one of the libraries that write.
+type Source = Box<dyn std::error::Error + Send + Sync>;
+
 enum Sink {
-    Parquet(ParquetWriter),
+    Parquet(ArrowWriter<Staged>),
     Csv(arrow_csv::Writer<Staged>),
     Json(arrow_json::Writer<Staged, JsonRows>),
 }
@@ -63,9 +63,9 @@ impl Writer {
     pub fn create(format: Format, path: &Path, schema: &SchemaRef) -> Result<Self> {
         let mut file = Staged::create(path)?;
         let sink = match format {
-            Format::Parquet => Sink::Parquet(
-                ParquetWriter::new(file, schema).map_err(FileError::at("create", path))?,
-            ),
+            Format::Parquet => {
+                Sink::Parquet(parquet::writer(file, schema).map_err(FileError::at("create", path))?)
+            }
             Format::Csv => Sink::Csv(arrow_csv::Writer::new(file)),
             Format::Json => {
                 json_head(&mut file, schema).map_err(FileError::at("write", path))?;
@@ -84,18 +84,18 @@ impl Writer {
 
     /// Appends rows.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        match &mut self.sink {
-            Sink::Parquet(writer) => writer.write(batch),
+        let written: Result<(), Source> = match &mut self.sink {
+            Sink::Parquet(writer) => writer.write(batch).map_err(Into::into),
             Sink::Csv(writer) => writer.write(batch).map_err(Into::into),
             Sink::Json(writer) => writer.write(batch).map_err(Into::into),
-        }
-        .map_err(FileError::at("write", &self.path))
+        };
+        written.map_err(FileError::at("write", &self.path))
     }
 
     /// Ends the file and gives it its name.
     pub fn finish(self) -> Result<PathBuf> {
-        let file = match self.sink {
-            Sink::Parquet(writer) => writer.finish(),
+        let file: Result<Staged, Source> = match self.sink {
+            Sink::Parquet(writer) => writer.into_inner().map_err(Into::into),
             Sink::Csv(writer) => Ok(writer.into_inner()),
             Sink::Json(mut writer) => match writer.finish() {
                 Ok(()) => Ok(writer.into_inner()),

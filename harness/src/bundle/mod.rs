@@ -3,7 +3,6 @@
 //! ```text
 //! DIR/superstep                                   the harness itself: `DIR/superstep run-bundle`
 //! DIR/superstep-bench                             what measures on that machine, where it was built
-//! DIR/superstep-parquet                           what writes Parquet, where it was built
 //! DIR/bundle.json                                 what was built, and how
 //! DIR/programs/<benchmark>/{native,traced,counted}  start scripts; with --nvcc also `unfused`, and `nvcc.json`
 //! DIR/programs/<benchmark>/recording              what records, for --verify-in-situ

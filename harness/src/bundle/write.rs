@@ -210,12 +210,10 @@ fn binaries(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let executable = std::env::current_exe()
         .map_err(|error| Failure::internal("find the running executable", error))?;
     copy(&executable, &folder.join("superstep"), strip)?;
-    // What measures on the GPU machine, and what writes Parquet there, where they are built.
-    for name in ["superstep-bench", "superstep-parquet"] {
-        let program = executable.with_file_name(name);
-        if program.is_file() {
-            copy(&program, &folder.join(name), strip)?;
-        }
+    // For measurements on the GPU machine, where it is built.
+    let bench = executable.with_file_name("superstep-bench");
+    if bench.is_file() {
+        copy(&bench, &folder.join("superstep-bench"), strip)?;
     }
     for library in parts.session.builder()?.runtime_libraries()? {
         let name = library.file_name().unwrap_or_default();

@@ -66,12 +66,11 @@ pub fn write_study(
     Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
 }
 
-/// Writes `tables/` (CSV, JSON and, where it is built, Parquet) and `figures/` into `folder`.
+/// Writes `tables/` (CSV, JSON and Parquet) and `figures/` into `folder`.
 pub fn write_found(folder: &Path, found: &Study) -> Result<(), Failure> {
     const WRITE: &str = "write tables and figures into";
-    let formats: Vec<_> = Format::built().collect();
     for table in &found.tables {
-        let written = table.write_into(&folder.join("tables"), &formats);
+        let written = table.write_into(&folder.join("tables"), &Format::ALL);
         written.map_err(Failure::io(WRITE, &folder))?;
     }
     for figure in &found.figures {

@@ -9,10 +9,9 @@ use xshell::{Shell, cmd};
 use crate::context::Context;
 
 /// What is built. `superstep` finds the others beside itself.
-pub const BINARIES: [&str; 5] = [
+pub const BINARIES: [&str; 4] = [
     "superstep",
     "superstep-instrument",
-    "superstep-parquet",
     "libsuperstep_cudart_cpu.so",
     "libsuperstep_cuda.so",
 ];

@@ -65,8 +65,7 @@ pub fn run(context: &Context) -> Result<()> {
 fn binaries(context: &Context, toolchain: &Toolchain, zig: &Path) -> Result<PathBuf> {
     let zigbuild = zig.join("bin/cargo-zigbuild");
     let target = format!("{TARGET}.{}", GLIBC);
-    let packages = build::TO_RUN.iter().chain([&"superstep-parquet"]);
-    let packages = packages.flat_map(|package| ["-p", package]);
+    let packages = build::TO_RUN.iter().flat_map(|package| ["-p", package]);
     let (name, prefix) = toolchain.llvm_build_variable();
     let cargo = cmd!(
         context.shell,

@@ -10,13 +10,12 @@ use crate::checks::TARGET;
 use crate::context::Context;
 
 /// What cargo-cyclonedx writes beside each member's manifest, for the members that are packed, and its name in the archive.
-const PACKED: [(&str, &str); 6] = [
+const PACKED: [(&str, &str); 5] = [
     ("harness/superstep_bin", "superstep"),
     (
         "instrument/superstep-instrument_bin",
         "superstep-instrument",
     ),
-    ("parquet/superstep-parquet_bin", "superstep-parquet"),
     (
         "runtime/cpu/superstep_cudart_cpu_cdylib-rlib",
         "libsuperstep_cudart_cpu",
