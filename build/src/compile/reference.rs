@@ -68,6 +68,31 @@ impl Builder {
     }
 }
 
+/// Why nvcc did not build a program.
+#[derive(Debug, thiserror::Error)]
+pub enum RecipeError {
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    /// With the compiler's first line.
+    #[error("nvcc cannot build it: {0}")]
+    Nvcc(String),
+}
+
+impl RecipeError {
+    fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}
+
 impl Recipe {
     fn of(program: &Program, arch: u32) -> Result<Self, BuildError> {
         let mut files = constants::set(program)?;
@@ -96,39 +121,31 @@ impl Recipe {
     }
 
     /// Builds the program in `folder`, and returns the executable.
-    ///
-    /// # Errors
-    /// The recipe cannot be read, a file cannot be written, or nvcc fails; the text says which.
-    pub fn build(recipe: &Path, nvcc: &Path, folder: &Path) -> Result<PathBuf, String> {
-        let shown = recipe.display();
-        let text = fs::read(recipe).map_err(|error| format!("cannot read {shown}: {error}"))?;
-        let recipe: Self =
-            serde_json::from_slice(&text).map_err(|error| format!("{shown}: {error}"))?;
+    pub fn build(recipe: &Path, nvcc: &Path, folder: &Path) -> Result<PathBuf, RecipeError> {
+        let text = fs::read(recipe).map_err(RecipeError::io("read", recipe))?;
+        let recipe: Self = serde_json::from_slice(&text)
+            .map_err(|error| RecipeError::io("read", recipe)(error.into()))?;
         let write = |path: &Path, text: &str| {
             fs::create_dir_all(path.parent().unwrap_or(folder))?;
             fs::write(path, text)
         };
         for (file, text) in &recipe.files {
             let path = folder.join(file);
-            write(&path, text)
-                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+            write(&path, text).map_err(RecipeError::io("write", &path))?;
         }
         let place = folder.join(&recipe.folder);
-        fs::create_dir_all(&place)
-            .map_err(|error| format!("cannot create {}: {error}", place.display()))?;
+        fs::create_dir_all(&place).map_err(RecipeError::io("create", &place))?;
         for arguments in &recipe.commands {
             let mut command = Command::new(nvcc);
             command.args(arguments).current_dir(&place);
             die_with_this_process(&mut command);
-            let output = command
-                .output()
-                .map_err(|error| format!("cannot run {}: {error}", nvcc.display()))?;
+            let output = command.output().map_err(RecipeError::io("run", nvcc))?;
             if !output.status.success() {
                 let said = [output.stderr, output.stdout].concat();
                 let said = String::from_utf8_lossy(&said);
                 let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
                 let first = lines.next().unwrap_or("no message");
-                return Err(format!("nvcc cannot build it: {first}"));
+                return Err(RecipeError::Nvcc(first.to_owned()));
             }
         }
         Ok(place.join(PROGRAM))

@@ -139,13 +139,21 @@ pub(super) fn of(binary: &Path) -> Result<Registers, BuildError> {
     })
 }
 
-fn read(bytes: &[u8]) -> Result<Registers, String> {
-    let binary = object::File::parse(bytes).map_err(|error| error.to_string())?;
+#[derive(Debug, thiserror::Error)]
+enum CubinError {
+    #[error(transparent)]
+    Object(#[from] object::read::Error),
+    #[error("its section .nv.info ends in the middle of an entry")]
+    Truncated,
+}
+
+fn read(bytes: &[u8]) -> Result<Registers, CubinError> {
+    let binary = object::File::parse(bytes)?;
     // A module without kernels may do without.
     let Some(section) = binary.section_by_name(".nv.info") else {
         return Ok(Registers::new());
     };
-    let mut rest = section.data().map_err(|error| error.to_string())?;
+    let mut rest = section.data()?;
     let mut registers = Registers::new();
     while let [format, _, low, high, values @ ..] = rest {
         // Format 4 has a size here and as many bytes behind it, the others a value.
@@ -153,12 +161,11 @@ fn read(bytes: &[u8]) -> Result<Registers, String> {
             4 => usize::from(u16::from_le_bytes([*low, *high])),
             _ => 0,
         };
-        let (value, behind) = (values.split_at_checked(size))
-            .ok_or("its section .nv.info ends in the middle of an entry")?;
+        let (value, behind) = values.split_at_checked(size).ok_or(CubinError::Truncated)?;
         if let (true, &[a, b, c, d, e, f, g, h]) = (rest.starts_with(&REGISTER_COUNT), value) {
             let symbol = SymbolIndex(u32::from_le_bytes([a, b, c, d]) as usize);
             let symbol = binary.symbol_by_index(symbol).and_then(|s| s.name());
-            let name = symbol.map_err(|error| error.to_string())?.to_owned();
+            let name = symbol?.to_owned();
             registers.insert(name, u32::from_le_bytes([e, f, g, h]));
         }
         rest = behind;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::asked::{Asked, Word};
 use super::flags::Mode;
+use super::invocation::{NvccInvocation, Word};
 use super::{Done, Failure, Nvcc, failed, runtime_libraries};
 use crate::compile::macros::of_nvcc;
 use crate::compile::{Builder, CarryingObject, Program};
@@ -24,7 +24,7 @@ enum Source {
 pub(super) struct Call<'a> {
     pub(super) nvcc: &'a Nvcc,
     pub(super) builder: Builder,
-    pub(super) asked: Asked,
+    pub(super) invocation: NvccInvocation,
     pub(super) folder: PathBuf,
     /// Objects that only this call needs.
     pub(super) scratch: tempfile::TempDir,
@@ -33,7 +33,7 @@ pub(super) struct Call<'a> {
 impl Call<'_> {
     pub(super) fn run(&self) -> Done {
         let files = || {
-            (self.asked.words.iter()).filter_map(|word| match word {
+            (self.invocation.words.iter()).filter_map(|word| match word {
                 Word::File(file) => Some(file.as_path()),
                 Word::Flag(_) => None,
             })
@@ -52,12 +52,12 @@ impl Call<'_> {
                 ))
             })?;
         }
-        match self.asked.mode {
+        match self.invocation.mode {
             Mode::Link | Mode::SharedLibrary => self.link(),
             Mode::DeviceLink => {
                 let object = self.device_link()?;
                 let to = self
-                    .asked
+                    .invocation
                     .output
                     .clone()
                     .unwrap_or_else(|| "a_dlink.o".into());
@@ -65,14 +65,18 @@ impl Call<'_> {
             }
             Mode::Archive => {
                 let objects = self.objects()?;
-                let to = self.asked.output.clone().unwrap_or_else(|| "a.a".into());
-                let archiver = self.asked.archiver.clone();
+                let to = self
+                    .invocation
+                    .output
+                    .clone()
+                    .unwrap_or_else(|| "a.a".into());
+                let archiver = self.invocation.archiver.clone();
                 let mut command = Command::new(archiver.unwrap_or_else(|| "ar".into()));
                 let objects = objects.iter().filter_map(|word| match word {
                     Word::File(file) => Some(file),
                     Word::Flag(_) => None,
                 });
-                command.arg("rcs").args(&self.asked.archiver_options);
+                command.arg("rcs").args(&self.invocation.archiver_options);
                 execute(command.arg(self.folder.join(to)).args(objects))
             }
             _ => files().try_for_each(|file| self.translate(file)),
@@ -82,7 +86,7 @@ impl Call<'_> {
     fn kind(&self, file: &Path) -> Result<Source, Failure> {
         let unclear = || Failure::Fatal(format!("Don't know what to do with '{}'", file.display()));
         let extension = file.extension().and_then(std::ffi::OsStr::to_str);
-        Ok(match (self.asked.language.as_deref(), extension) {
+        Ok(match (self.invocation.language.as_deref(), extension) {
             (_, Some("o" | "obj" | "a" | "so")) => Source::Linked,
             (Some("cu"), _) => Source::Cuda,
             (Some("c++"), _) => Source::Cpp,
@@ -98,21 +102,21 @@ impl Call<'_> {
 
     /// What one file becomes when nothing is linked.
     fn translate(&self, file: &Path) -> Done {
-        let extension = match self.asked.mode {
+        let extension = match self.invocation.mode {
             Mode::Ptx => "ptx",
             Mode::Cubin => "cubin",
             Mode::Fatbin => "fatbin",
             _ => "o",
         };
-        let output = self.asked.output.clone().unwrap_or_else(|| {
+        let output = self.invocation.output.clone().unwrap_or_else(|| {
             let name =
                 PathBuf::from(file.file_name().unwrap_or_default()).with_extension(extension);
-            self.asked
+            self.invocation
                 .output_folder
                 .as_ref()
                 .map_or(name.clone(), |folder| folder.join(&name))
         });
-        match (self.asked.mode, self.kind(file)?) {
+        match (self.invocation.mode, self.kind(file)?) {
             (Mode::Objects, Source::Linked) => Ok(()),
             (Mode::Objects, source) => self.object(file, &source, &output),
             (Mode::Dependencies, Source::Cuda) => {
@@ -121,7 +125,7 @@ impl Call<'_> {
             }
             (Mode::Preprocessed, Source::Cuda) => {
                 let text = self.builder.preprocessed(&self.program(file))?;
-                match &self.asked.output {
+                match &self.invocation.output {
                     Some(to) => self.put(&text, to),
                     None => {
                         let text = fs::read_to_string(&text)
@@ -138,14 +142,14 @@ impl Call<'_> {
                 self.put(&made, &output)
             }
             (Mode::Preprocessed | Mode::Dependencies, Source::C | Source::Cpp) => {
-                let flag = match (self.asked.mode, self.asked.own_dependencies) {
+                let flag = match (self.invocation.mode, self.invocation.own_dependencies) {
                     (Mode::Preprocessed, _) => "-E",
                     (_, true) => "-MM",
                     (_, false) => "-M",
                 };
                 let mut command = self.host_compiler(&self.kind(file)?);
                 command.arg(flag).arg(file);
-                if let Some(to) = &self.asked.output {
+                if let Some(to) = &self.invocation.output {
                     command.arg("-o").arg(to);
                 }
                 execute(&mut command)
@@ -162,24 +166,24 @@ impl Call<'_> {
         if let Source::Cuda = source {
             let made = self.cuda_object(file)?;
             eprint!("{}", made.messages);
-            if self.asked.dependencies {
+            if self.invocation.dependencies {
                 self.write_dependencies(&made, output)?;
             }
             return self.put(&made.object, output);
         }
         let mut command = self.host_compiler(source);
         command.arg("-c").arg(file).arg("-o").arg(output);
-        if self.asked.dependencies {
+        if self.invocation.dependencies {
             command
-                .arg(if self.asked.own_dependencies {
+                .arg(if self.invocation.own_dependencies {
                     "-MMD"
                 } else {
                     "-MD"
                 })
-                .args(self.asked.dependency_targets.then_some("-MP"))
+                .args(self.invocation.dependency_targets.then_some("-MP"))
                 .arg("-MF")
                 .arg(self.dependency_file(output));
-            if let Some(target) = &self.asked.dependency_target {
+            if let Some(target) = &self.invocation.dependency_target {
                 command.arg("-MT").arg(target);
             }
         }
@@ -189,14 +193,19 @@ impl Call<'_> {
     fn cuda_object(&self, file: &Path) -> Result<CarryingObject, Failure> {
         Ok(self
             .builder
-            .carrying_object(&self.program(file), self.asked.relocatable)?)
+            .carrying_object(&self.program(file), self.invocation.relocatable)?)
     }
 
     /// A program of one CUDA file with the flags of the command line.
     fn program(&self, file: &Path) -> Program {
-        let asked = &self.asked;
+        let invocation = &self.invocation;
         // A macro of nvcc's own can be undefined.
-        let mut all = [self.macros(), asked.cuda.clone(), asked.all.clone()].concat();
+        let mut all = [
+            self.macros(),
+            invocation.cuda.clone(),
+            invocation.all.clone(),
+        ]
+        .concat();
         if let Some(closed) = self.closed_headers() {
             all.extend(["-isystem".into(), closed.display().to_string()]);
         }
@@ -214,13 +223,13 @@ impl Call<'_> {
                 file: file.to_owned(),
                 language: Language::Cuda,
             }],
-            include: asked.include.clone(),
+            include: invocation.include.clone(),
             flags: Flags {
                 all,
                 // All of them are ours: one that Clang does not use would be asked for in vain.
                 device: [
                     &["-Werror=unused-command-line-argument".into()],
-                    asked.device.as_slice(),
+                    invocation.device.as_slice(),
                 ]
                 .concat(),
                 // What g++ takes and Clang warns of is nobody's concern here.
@@ -229,7 +238,7 @@ impl Call<'_> {
                         "-Qunused-arguments".into(),
                         "-Wno-unknown-warning-option".into(),
                     ],
-                    asked.host.as_slice(),
+                    invocation.host.as_slice(),
                 ]
                 .concat(),
                 link: Vec::new(),
@@ -245,18 +254,18 @@ impl Call<'_> {
 
     /// What nvcc defines for each file, whatever its language.
     fn macros(&self) -> Vec<String> {
-        of_nvcc(&self.nvcc.version, &self.asked.architectures)
+        of_nvcc(&self.nvcc.version, &self.invocation.architectures)
     }
 
     /// The compiler of files that are not CUDA, with the flags of the command line.
     fn host_compiler(&self, source: &Source) -> Command {
-        let mut command = Command::new(match (&self.asked.host_compiler, source) {
+        let mut command = Command::new(match (&self.invocation.host_compiler, source) {
             (Some(folder), _) if folder.is_dir() => folder.join("g++"),
             (Some(path), _) => path.clone(),
             (None, Source::C) => "gcc".into(),
             (None, _) => "g++".into(),
         });
-        if self.asked.language.is_some() {
+        if self.invocation.language.is_some() {
             command.args([
                 "-x",
                 if matches!(source, Source::C) {
@@ -267,7 +276,7 @@ impl Call<'_> {
             ]);
         }
         let include = self
-            .asked
+            .invocation
             .include
             .iter()
             .map(|folder| format!("-I{}", folder.display()));
@@ -275,8 +284,8 @@ impl Call<'_> {
             .arg("-D__NVCC__")
             .args(self.macros())
             .args(include)
-            .args(&self.asked.all)
-            .args(&self.asked.host);
+            .args(&self.invocation.all)
+            .args(&self.invocation.host);
         command
             .arg("-isystem")
             .arg(self.nvcc.toolkit.join("include"));
@@ -284,15 +293,16 @@ impl Call<'_> {
     }
 
     fn dependency_file(&self, output: &Path) -> PathBuf {
-        let file = self.asked.dependency_file.clone();
+        let file = self.invocation.dependency_file.clone();
         file.unwrap_or_else(|| output.with_extension("d"))
     }
 
     fn write_dependencies(&self, made: &CarryingObject, output: &Path) -> Done {
         let escaped = |path: &str| path.replace(' ', "\\ ").replace('$', "$$");
-        let target = self.asked.dependency_target.clone();
+        let target = self.invocation.dependency_target.clone();
         let mut text = target.unwrap_or_else(|| escaped(&output.to_string_lossy())) + ":";
-        let is_wanted = |file: &&PathBuf| !self.asked.own_dependencies || !self.is_systems(file);
+        let is_wanted =
+            |file: &&PathBuf| !self.invocation.own_dependencies || !self.is_systems(file);
         let files: Vec<String> = (made.dependencies.iter())
             .filter(is_wanted)
             .map(|file| escaped(&file.to_string_lossy()))
@@ -305,14 +315,14 @@ impl Call<'_> {
         for file in files
             .iter()
             .skip(1)
-            .filter(|_| self.asked.dependency_targets)
+            .filter(|_| self.invocation.dependency_targets)
         {
             text.push_str(&format!("\n{file}:\n"));
         }
         let to = match (
-            self.asked.mode,
-            &self.asked.dependency_file,
-            &self.asked.output,
+            self.invocation.mode,
+            &self.invocation.dependency_file,
+            &self.invocation.output,
         ) {
             (Mode::Dependencies, None, None) => {
                 print!("{text}");
@@ -351,7 +361,7 @@ impl Call<'_> {
             self.object(file, &source, &object)?;
             Ok(Word::File(object))
         };
-        self.asked.words.iter().enumerate().map(made).collect()
+        self.invocation.words.iter().enumerate().map(made).collect()
     }
 
     /// The object that registers the device code of all relocatable objects and archives on the command line.
@@ -384,23 +394,27 @@ impl Call<'_> {
 
     fn link(&self) -> Done {
         let words = self.objects()?;
-        let registration = match self.asked.no_device_link {
+        let registration = match self.invocation.no_device_link {
             true => None,
             false => self.device_link_of(&words)?,
         };
-        let mut command = match &self.asked.host_compiler {
+        let mut command = match &self.invocation.host_compiler {
             Some(path) if path.is_file() => Command::new(path),
             _ => Command::new(&self.nvcc.clangxx),
         };
-        let default = if self.asked.mode == Mode::SharedLibrary {
+        let default = if self.invocation.mode == Mode::SharedLibrary {
             command.arg("-shared");
             "a.so"
         } else {
             "a.out"
         };
-        let output = self.asked.output.clone().unwrap_or_else(|| default.into());
+        let output = self
+            .invocation
+            .output
+            .clone()
+            .unwrap_or_else(|| default.into());
         command
-            .args(&self.asked.host)
+            .args(&self.invocation.host)
             .arg("-o")
             .arg(output)
             .args(registration);
@@ -413,7 +427,7 @@ impl Call<'_> {
         for folder in ["lib64/stubs", "lib64"] {
             command.arg(format!("-L{}/{folder}", self.nvcc.toolkit.display()));
         }
-        execute(command.args(runtime_libraries(&self.asked)))
+        execute(command.args(runtime_libraries(&self.invocation)))
     }
 
     /// Copies what was made in the cache to where it was asked for.

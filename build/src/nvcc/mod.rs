@@ -3,10 +3,10 @@
 //! Each CUDA file becomes a host object that carries its device code as bitcode (`compile::carried`); what is made of that, and for which
 //! backend, is decided when the program is run.
 
-mod asked;
 mod call;
 mod closed;
 mod flags;
+mod invocation;
 mod toolkit;
 mod words;
 
@@ -15,9 +15,9 @@ use std::path::PathBuf;
 pub use toolkit::{Toolkit, arch_wanted};
 
 use crate::compile::{BuildError, BuildOptions, Builder};
-use asked::Asked;
 use call::Call;
 use flags::Mode;
+use invocation::NvccInvocation;
 use words::words;
 
 /// What the stand-in works with.
@@ -74,17 +74,18 @@ pub fn run(
         arguments,
         variable("NVCC_APPEND_FLAGS"),
     ];
-    let asked = Asked::parse(arguments.concat()).map_err(Failure::Fatal)?;
-    if let Some(text) = nvcc.answer(asked.mode) {
+    let invocation = NvccInvocation::parse(arguments.concat())
+        .map_err(|error| Failure::Fatal(error.to_string()))?;
+    if let Some(text) = nvcc.answer(invocation.mode) {
         println!("{text}");
         return Ok(());
     }
     let folder =
         std::env::current_dir().map_err(|error| failed("find the working folder", error))?;
     let mut options = BuildOptions::new(superstep_trace::Backend::Cpu);
-    options.gpu_archs = vec![asked.architecture_for(nvcc.arch)];
-    if asked.verbose || asked.dry_run {
-        nvcc.describe(&asked, options.lowest_arch());
+    options.gpu_archs = vec![invocation.architecture_for(nvcc.arch)];
+    if invocation.verbose || invocation.dry_run {
+        nvcc.describe(&invocation, options.lowest_arch());
     }
     // CMake tries flags out in folders of this name, and reads what compilers say of them.
     let is_trial = folder.components().any(|part| {
@@ -92,16 +93,16 @@ pub fn run(
             .iter()
             .any(|name| part.as_os_str() == *name)
     });
-    for (flag, why) in asked.ignored.iter().filter(|_| !is_trial) {
+    for (flag, why) in invocation.ignored.iter().filter(|_| !is_trial) {
         eprintln!("nvcc warning : superstep ignores {flag}: {why}");
     }
-    if asked.dry_run {
+    if invocation.dry_run {
         return Ok(());
     }
     let call = Call {
         nvcc,
         builder: builder(options)?,
-        asked,
+        invocation,
         folder,
         scratch: tempfile::tempdir().map_err(|error| failed("create a folder", error))?,
     };
@@ -143,7 +144,7 @@ impl Nvcc {
     }
 
     /// What `nvcc -v` tells of itself, in the form that CMake looks for.
-    fn describe(&self, asked: &Asked, arch: u32) {
+    fn describe(&self, invocation: &NvccInvocation, arch: u32) {
         let root = self.toolkit.display();
         eprintln!("#$ TOP={root}");
         eprintln!("#$ NVVMIR_LIBRARY_DIR={root}/nvvm/libdevice");
@@ -155,9 +156,9 @@ impl Nvcc {
         let libraries = format!("\"-L{root}/lib64/stubs\" \"-L{root}/lib64\"");
         eprintln!("#$ LIBRARIES={libraries}");
         eprintln!("#$ clang -arch compute_{arch}");
-        if matches!(asked.mode, Mode::Link | Mode::SharedLibrary) {
-            let output = asked.output.clone().unwrap_or_else(|| "a.out".into());
-            let runtime = runtime_libraries(asked).collect::<Vec<_>>().join(" ");
+        if matches!(invocation.mode, Mode::Link | Mode::SharedLibrary) {
+            let output = invocation.output.clone().unwrap_or_else(|| "a.out".into());
+            let runtime = runtime_libraries(invocation).collect::<Vec<_>>().join(" ");
             let linker = self.clangxx.display();
             eprintln!(
                 "#$ \"{linker}\" -o \"{}\" {libraries} {runtime}",
@@ -177,8 +178,8 @@ fn architectures(toolkit_major: &str) -> impl Iterator<Item = u32> {
     list.iter().copied()
 }
 
-fn runtime_libraries(asked: &Asked) -> impl Iterator<Item = &'static str> {
-    let cudart = (!asked.no_cudart).then_some("-lcudart_static");
+fn runtime_libraries(invocation: &NvccInvocation) -> impl Iterator<Item = &'static str> {
+    let cudart = (!invocation.no_cudart).then_some("-lcudart_static");
     let system = ["-lrt", "-lpthread", "-ldl"];
     ["-lcudadevrt"].into_iter().chain(cudart).chain(system)
 }

@@ -6,7 +6,7 @@ use crate::check;
 use crate::llvm::Llvm;
 use crate::missing::MissingTool;
 use crate::search::Search;
-use crate::toolkit;
+use crate::toolkit::{self, ToolkitError};
 use crate::version::Version;
 use crate::wheels;
 
@@ -81,21 +81,18 @@ pub(crate) fn locate(
     for root in installed(search) {
         match usable(search, &root, llvm) {
             Ok(cuda) => return Ok(cuda),
-            Err(why) => left_aside.push(why),
+            Err(why) => left_aside.push(why.to_string()),
         }
     }
     from_wheels(search).map_err(|why| {
-        let why = [&left_aside[..], &[why]].concat().join("; ");
+        let why = [&left_aside[..], &[why.to_string()]].concat().join("; ");
         let mend = "`superstep setup` fetches them (in the repository, `cargo xtask setup`)";
         missing("CUDA compiler and runtime", why, mend)
     })
 }
 
-fn from_wheels(search: &Search) -> Result<Cuda, String> {
-    let root = wheels::folder(search).ok_or_else(|| {
-        "no cache folder, since none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set".to_owned()
-    })?;
-    wheels::examine(&root)
+fn from_wheels(search: &Search) -> Result<Cuda, ToolkitError> {
+    wheels::examine(&wheels::folder(search).ok_or(ToolkitError::NoCacheFolder)?)
 }
 
 fn installed(search: &Search) -> Vec<PathBuf> {
@@ -111,11 +108,15 @@ fn installed(search: &Search) -> Vec<PathBuf> {
     roots
 }
 
-fn usable(search: &Search, root: &Path, llvm: Option<&Llvm>) -> Result<Cuda, String> {
+fn usable(search: &Search, root: &Path, llvm: Option<&Llvm>) -> Result<Cuda, ToolkitError> {
     let cuda = toolkit::examine(root, CudaOrigin::Toolkit)?;
     if let Some(llvm) = llvm {
-        check::accepted(search.cache_dir().as_deref(), llvm, &cuda)
-            .map_err(|failure| format!("{}: {failure}", root.display()))?;
+        check::accepted(search.cache_dir().as_deref(), llvm, &cuda).map_err(|failure| {
+            ToolkitError::Check {
+                root: root.to_owned(),
+                failure,
+            }
+        })?;
     }
     Ok(cuda)
 }

@@ -6,6 +6,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::fmt;
 
 use libloading::{Library, Symbol};
+use thiserror::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Gpus {
@@ -60,7 +61,7 @@ pub fn detect() -> Gpus {
     match Api::load() {
         Ok(api) => api.detect(),
         Err(problem) => Gpus {
-            problem: Some(problem),
+            problem: Some(problem.to_string()),
             ..Gpus::default()
         },
     }
@@ -79,26 +80,40 @@ macro_rules! call {
 const CAPABILITY_MAJOR: c_int = 75;
 const CAPABILITY_MINOR: c_int = 76;
 
+#[derive(Debug, Error)]
+enum DriverError {
+    #[error("no NVIDIA driver: {0}")]
+    NoDriver(libloading::Error),
+    #[error("the driver library lacks {name}: {source}")]
+    NoFunction {
+        name: &'static str,
+        source: libloading::Error,
+    },
+    #[error("{function} failed: {error}")]
+    Call {
+        function: &'static str,
+        error: String,
+    },
+}
+
 struct Api(Library);
 
 impl Api {
-    fn load() -> Result<Api, String> {
+    fn load() -> Result<Api, DriverError> {
         // SAFETY: loading runs the library's initialisers; libcuda is meant to be loaded this way and has no
         // conditions on the loading process.
         let library = unsafe { Library::new("libcuda.so.1") };
-        library
-            .map(Api)
-            .map_err(|error| format!("no NVIDIA driver: {error}"))
+        library.map(Api).map_err(DriverError::NoDriver)
     }
 
     /// A function of the driver library.
     ///
     /// # Safety
     /// `F` must be the function's C type.
-    unsafe fn function<F>(&self, name: &str) -> Result<Symbol<'_, F>, String> {
+    unsafe fn function<F>(&self, name: &'static str) -> Result<Symbol<'_, F>, DriverError> {
         // SAFETY: the caller vouches for the type.
         let found = unsafe { self.0.get(name.as_bytes()) };
-        found.map_err(|error| format!("the driver library lacks {name}: {error}"))
+        found.map_err(|source| DriverError::NoFunction { name, source })
     }
 
     fn detect(&self) -> Gpus {
@@ -107,7 +122,7 @@ impl Api {
                 (devices, Some("the driver reports no GPU".to_owned()))
             }
             Ok(devices) => (devices, None),
-            Err(problem) => (Vec::new(), Some(problem)),
+            Err(problem) => (Vec::new(), Some(problem.to_string())),
         };
         Gpus {
             driver: self.driver().ok(),
@@ -116,7 +131,7 @@ impl Api {
         }
     }
 
-    fn driver(&self) -> Result<Driver, String> {
+    fn driver(&self) -> Result<Driver, DriverError> {
         let mut number: c_int = 0;
         // SAFETY: cuda.h's types; one int is written through a valid pointer, also before cuInit.
         unsafe { call!(self.cuDriverGetVersion(&mut number => *mut c_int)) }?;
@@ -128,7 +143,7 @@ impl Api {
         })
     }
 
-    fn devices(&self) -> Result<Vec<Device>, String> {
+    fn devices(&self) -> Result<Vec<Device>, DriverError> {
         // SAFETY: cuda.h's types; cuInit takes flags, which must be 0, and may be called at any time.
         unsafe { call!(self.cuInit(0 => c_uint)) }?;
         let mut count: c_int = 0;
@@ -138,12 +153,12 @@ impl Api {
     }
 
     /// A device of the driver, which is initialised.
-    fn device(&self, ordinal: c_int) -> Result<Device, String> {
+    fn device(&self, ordinal: c_int) -> Result<Device, DriverError> {
         let (mut device, mut memory_bytes): (c_int, usize) = (0, 0);
         let mut name: [c_char; 256] = [0; 256];
         // SAFETY: cuda.h's types; one int is written through a valid pointer. A driver that is not initialised returns an error.
         unsafe { call!(self.cuDeviceGet(&mut device => *mut c_int, ordinal => c_int)) }?;
-        let attribute = |which: c_int| -> Result<u32, String> {
+        let attribute = |which: c_int| -> Result<u32, DriverError> {
             let mut value: c_int = 0;
             // SAFETY: cuda.h's types; the device is valid, and one int is written through a valid pointer.
             unsafe {
@@ -165,11 +180,12 @@ impl Api {
         })
     }
 
-    fn check(&self, function: &str, code: c_int) -> Result<(), String> {
+    fn check(&self, function: &'static str, code: c_int) -> Result<(), DriverError> {
         if code == 0 {
             return Ok(());
         }
-        Err(format!("{function} failed: {}", self.error_text(code)))
+        let error = self.error_text(code);
+        Err(DriverError::Call { function, error })
     }
 
     fn error_text(&self, code: c_int) -> String {

@@ -32,7 +32,8 @@ pub use llvm::{LLVM_MAJOR, LLVM_PREFIX_VARIABLE, Llvm};
 pub use missing::{Missing, MissingTool};
 pub use packages::{PackageError, all_to_run as all_packages_to_run, install as install_packages};
 pub use search::{Purpose, Search};
-pub use version::Version;
+pub use toolkit::ToolkitError;
+pub use version::{Version, VersionError};
 pub use wheels::{PINS, Wheel, WheelError};
 
 /// Everything needed to compile a CUDA program, instrument it and link it for either backend.

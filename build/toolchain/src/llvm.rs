@@ -147,7 +147,8 @@ fn examine(prefix: &Path, purpose: Purpose) -> Result<Llvm, Vec<MissingTool>> {
 }
 
 fn right_version(name: &str, tool: &Path) -> Result<Version, MissingTool> {
-    let version = version::ask(tool, "version ").map_err(|why| missing(name, why))?;
+    let version =
+        version::ask(tool, "version ").map_err(|error| missing(name, error.to_string()))?;
     if version.major != LLVM_MAJOR {
         let tool = tool.display();
         let why = format!("{tool} is version {version}, but {LLVM_MAJOR} is needed");

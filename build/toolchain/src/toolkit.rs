@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use thiserror::Error;
+
+use crate::cache::OpenCache;
+use crate::check::CheckFailure;
 use crate::cuda::{Cuda, CudaOrigin};
-use crate::version::{self, Version};
+use crate::version::{self, Version, VersionError};
 
 /// The oldest toolkit that is used: its `ptxas` must know sm_90, and its runtime must be `libcudart.so.12`.
 pub(crate) const OLDEST: Version = Version {
@@ -12,10 +16,36 @@ pub(crate) const OLDEST: Version = Version {
     patch: 0,
 };
 
-/// What `root` lacks to serve as a toolkit, in words, or its parts.
-pub(crate) fn examine(root: &Path, origin: CudaOrigin) -> Result<Cuda, String> {
+/// Why a folder cannot be used as a CUDA toolkit.
+#[derive(Debug, Error)]
+pub enum ToolkitError {
+    #[error("{} is not a folder", .0.display())]
+    NoFolder(PathBuf),
+    #[error("{} has no {}", root.display(), absent.join(", "))]
+    Incomplete { root: PathBuf, absent: Vec<String> },
+    #[error(transparent)]
+    NoVersion(#[from] VersionError),
+    #[error("{} is version {version}, but {OLDEST} or newer is needed", root.display())]
+    TooOld { root: PathBuf, version: Version },
+    #[error("{}: {failure}", root.display())]
+    Check {
+        root: PathBuf,
+        failure: CheckFailure,
+    },
+    #[error("no cache folder, since none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set")]
+    NoCacheFolder,
+    #[error(transparent)]
+    OpenCache(#[from] OpenCache),
+    #[error("{} was merged from other wheels", .0.display())]
+    OtherWheels(PathBuf),
+    #[error("the wheels are not in the cache yet ({})", .0.display())]
+    NotFetched(PathBuf),
+}
+
+/// The parts of the toolkit in `root`.
+pub(crate) fn examine(root: &Path, origin: CudaOrigin) -> Result<Cuda, ToolkitError> {
     if !root.is_dir() {
-        return Err(format!("{} is not a folder", root.display()));
+        return Err(ToolkitError::NoFolder(root.to_owned()));
     }
     let ptxas = root.join("bin/ptxas");
     let fatbinary = root.join("bin/fatbinary");
@@ -37,18 +67,16 @@ pub(crate) fn examine(root: &Path, origin: CudaOrigin) -> Result<Cuda, String> {
     if cudart.is_none() {
         absent.push("lib64/libcudart.so.12".to_owned());
     }
+    let root = root.to_owned();
     let (Some(cudart), true) = (cudart, absent.is_empty()) else {
-        return Err(format!("{} has no {}", root.display(), absent.join(", ")));
+        return Err(ToolkitError::Incomplete { root, absent });
     };
     let version = version::ask(&ptxas, ", V")?;
     if version < OLDEST {
-        return Err(format!(
-            "{} is version {version}, but {OLDEST} or newer is needed",
-            root.display()
-        ));
+        return Err(ToolkitError::TooOld { root, version });
     }
     Ok(Cuda {
-        root: root.to_owned(),
+        root,
         origin,
         version,
         ptxas,
@@ -109,7 +137,9 @@ pub(crate) mod tests {
         fake_toolkit(dir.path(), "12.9.86");
         std::fs::remove_file(dir.path().join("bin/fatbinary")).unwrap();
         std::fs::remove_file(dir.path().join("lib64/libcudart.so.12")).unwrap();
-        let why = examine(dir.path(), CudaOrigin::Toolkit).unwrap_err();
+        let why = examine(dir.path(), CudaOrigin::Toolkit)
+            .unwrap_err()
+            .to_string();
         assert!(
             why.ends_with("has no bin/fatbinary, lib64/libcudart.so.12"),
             "{why}"
@@ -120,7 +150,9 @@ pub(crate) mod tests {
     fn an_old_toolkit_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         fake_toolkit(dir.path(), "11.8.89");
-        let why = examine(dir.path(), CudaOrigin::Toolkit).unwrap_err();
+        let why = examine(dir.path(), CudaOrigin::Toolkit)
+            .unwrap_err()
+            .to_string();
         assert!(why.contains("11.8.89") && why.contains("12.0.0"), "{why}");
     }
 }

@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Output};
 use std::time::Duration;
+
+use thiserror::Error;
 
 /// A version of two or three numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,16 +48,27 @@ impl Version {
     }
 }
 
-/// Runs `tool --version` and returns what it printed on both streams, or why it could not be run.
-pub(crate) fn version_text(tool: &Path) -> Result<String, String> {
-    let output = run_when_free(Command::new(tool).arg("--version"))
-        .map_err(|error| format!("{} cannot be run: {error}", tool.display()))?;
+#[derive(Debug, Error)]
+pub enum VersionError {
+    #[error("{} cannot be run: {source}", tool.display())]
+    NotRun { tool: PathBuf, source: io::Error },
+    #[error("`{} --version` ended with {status}", tool.display())]
+    Failed { tool: PathBuf, status: ExitStatus },
+    #[error("`{} --version` printed no version but: {first_line}", tool.display())]
+    NoVersion { tool: PathBuf, first_line: String },
+}
+
+/// Runs `tool --version` and returns the text of both streams.
+pub(crate) fn version_text(tool: &Path) -> Result<String, VersionError> {
+    let output = run_when_free(Command::new(tool).arg("--version"));
+    let tool = tool.to_owned();
+    let output = match output {
+        Ok(output) => output,
+        Err(source) => return Err(VersionError::NotRun { tool, source }),
+    };
     if !output.status.success() {
-        return Err(format!(
-            "`{} --version` ended with {}",
-            tool.display(),
-            output.status
-        ));
+        let status = output.status;
+        return Err(VersionError::Failed { tool, status });
     }
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.push_str(&String::from_utf8_lossy(&output.stderr));
@@ -76,14 +89,11 @@ fn run_when_free(command: &mut Command) -> io::Result<Output> {
 }
 
 /// The version that `tool` prints behind `marker`.
-pub(crate) fn ask(tool: &Path, marker: &str) -> Result<Version, String> {
+pub(crate) fn ask(tool: &Path, marker: &str) -> Result<Version, VersionError> {
     let text = version_text(tool)?;
-    Version::after(&text, marker).ok_or_else(|| {
-        let first = text.lines().next().unwrap_or("nothing");
-        format!(
-            "`{} --version` printed no version but: {first}",
-            tool.display()
-        )
+    Version::after(&text, marker).ok_or_else(|| VersionError::NoVersion {
+        tool: tool.to_owned(),
+        first_line: text.lines().next().unwrap_or("nothing").to_owned(),
     })
 }
 
@@ -116,6 +126,7 @@ mod tests {
     #[test]
     fn an_absent_tool_is_named() {
         let error = ask(Path::new("/nonexistent/clang"), "version ").unwrap_err();
+        let error = error.to_string();
         assert!(error.contains("/nonexistent/clang"), "{error}");
     }
 }

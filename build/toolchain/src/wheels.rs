@@ -14,7 +14,7 @@ use crate::cuda::{Cuda, CudaOrigin};
 use crate::hash::{Sha256, hash_bytes, hash_file};
 use crate::merge;
 use crate::search::Search;
-use crate::toolkit;
+use crate::toolkit::{self, ToolkitError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wheel {
@@ -121,6 +121,8 @@ pub enum WheelError {
     },
     #[error("failed to merge the CUDA wheels: {0}")]
     Merge(String),
+    #[error("failed to merge the CUDA wheels: {0}")]
+    Toolkit(#[from] ToolkitError),
     #[error("failed to store the CUDA wheels: {path}: {source}")]
     Io { path: PathBuf, source: io::Error },
 }
@@ -146,17 +148,14 @@ pub(crate) fn folder(search: &Search) -> Option<PathBuf> {
 }
 
 /// Checks a merged folder. The stamp is written last, so a folder without it is none.
-pub(crate) fn examine(root: &Path) -> Result<Cuda, String> {
+pub(crate) fn examine(root: &Path) -> Result<Cuda, ToolkitError> {
     if let Some(cache) = root.parent() {
-        check_private(cache).map_err(|error| error.to_string())?;
+        check_private(cache)?;
     }
     match std::fs::read_to_string(root.join(STAMP)) {
         Ok(text) if text == stamp() => toolkit::examine(root, CudaOrigin::Wheels),
-        Ok(_) => Err(format!("{} was merged from other wheels", root.display())),
-        Err(_) => Err(format!(
-            "the wheels are not in the cache yet ({})",
-            root.display()
-        )),
+        Ok(_) => Err(ToolkitError::OtherWheels(root.to_owned())),
+        Err(_) => Err(ToolkitError::NotFetched(root.to_owned())),
     }
 }
 
@@ -202,7 +201,7 @@ pub(crate) fn install(
         }
     }
     merge::finish(&merged)?;
-    toolkit::examine(&merged, CudaOrigin::Wheels).map_err(WheelError::Merge)?;
+    toolkit::examine(&merged, CudaOrigin::Wheels)?;
     let stamp_file = merged.join(STAMP);
     std::fs::write(&stamp_file, stamp()).map_err(WheelError::io(&stamp_file))?;
 

@@ -53,7 +53,7 @@ impl References {
         let folder = TempDir::new().map_err(|error| Failure::internal("make a folder", error))?;
         let built = recipes.into_par_iter().map(|(name, recipe)| {
             let built = Recipe::build(recipe, &nvcc, &folder.path().join(name));
-            (name.clone(), built)
+            (name.clone(), built.map_err(|error| error.to_string()))
         });
         Ok(Self {
             built: built.collect(),

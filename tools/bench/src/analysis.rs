@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::metrics::Settings;
 use superstep_analysis::synthetic::{self, ACCESSES_PER_THREAD, Pattern};
@@ -36,8 +37,8 @@ pub struct Args {
     /// Only write the capture of --large, into this folder.
     #[arg(long, value_name = "DIR", requires = "large")]
     write: Option<PathBuf>,
-    /// With --large: what its launches do, in place of one scattered launch in 16: regular, scattered, or one-page, where a page has half of all accesses.
-    #[arg(long, value_name = "WHAT", value_parser = pattern)]
+    /// With --large: what its launches do, in place of one scattered launch in 16. With one-page, a page has half of all accesses.
+    #[arg(long, value_name = "WHAT", value_parser = pattern())]
     pattern: Option<Pattern>,
     /// Repeat each measurement N times; the best one counts.
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -59,13 +60,12 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
 }
 
-fn pattern(text: &str) -> Result<Pattern, String> {
-    match text {
-        "regular" => Ok(Pattern::Regular),
-        "scattered" => Ok(Pattern::Scattered),
-        "one-page" => Ok(Pattern::OnePage),
-        _ => Err("expected regular, scattered or one-page".to_owned()),
-    }
+fn pattern() -> impl TypedValueParser<Value = Pattern> {
+    PossibleValuesParser::new(["regular", "scattered", "one-page"]).map(|name| match &*name {
+        "regular" => Pattern::Regular,
+        "scattered" => Pattern::Scattered,
+        _ => Pattern::OnePage,
+    })
 }
 
 fn threads() -> usize {

@@ -22,7 +22,7 @@ use superstep_trace::{
 };
 
 use crate::output::{Head, JsonArgs, say, scratch};
-use counters::{Counters, Traffic};
+use counters::{Counters, CountersError, Traffic};
 
 /// Name of the program in `suites/devices`.
 const PROGRAM: &str = "halo";
@@ -133,7 +133,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         device: links.device,
         size: args.size,
         model_bytes,
-        no_counters: links.counters.err(),
+        no_counters: links.counters.err().map(|error| error.to_string()),
         rows,
     };
     print(&results);
@@ -145,7 +145,7 @@ struct Links {
     size: Size,
     program: Executables,
     backend: Backend,
-    counters: Result<Counters, String>,
+    counters: Result<Counters, CountersError>,
     device: Value,
 }
 

@@ -78,5 +78,8 @@ fn a_recipe_is_followed_and_the_first_error_is_told() {
     assert_eq!(program, place.join("0").join(PROGRAM));
     tool("echo 'main.cu(1): error: no'; exit 2");
     let why = Recipe::build(&file, &nvcc, &place).unwrap_err();
-    assert_eq!(why, "nvcc cannot build it: main.cu(1): error: no");
+    assert_eq!(
+        why.to_string(),
+        "nvcc cannot build it: main.cu(1): error: no"
+    );
 }

@@ -1,7 +1,7 @@
 //! NVLink's counters of data, as `nvidia-smi` tells them.
 
 use std::ops::Sub;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use serde::Serialize;
 use superstep_build::failure::{Failure, FailureKind};
@@ -27,53 +27,48 @@ impl Sub for Traffic {
     }
 }
 
+/// Why there are no counters.
+#[derive(Debug, thiserror::Error)]
+pub enum CountersError {
+    #[error("{PROGRAM} does not start: {0}")]
+    NotStarted(std::io::Error),
+    #[error("{PROGRAM} ended with {0}")]
+    Ended(ExitStatus),
+    #[error("the driver gives none of NVLink's")]
+    NoLink,
+    #[error("{PROGRAM} {} says {line:?}, where `Link N: Data Tx: N KiB` was expected", ARGUMENTS.join(" "))]
+    UnknownLine { line: String },
+}
+
 /// Counters that are there.
 #[derive(Debug)]
 pub struct Counters(());
 
 impl Counters {
-    /// The text says why there are none.
-    pub fn find() -> Result<Self, String> {
-        let output = Command::new(PROGRAM).args(ARGUMENTS).output();
-        let output = output.map_err(|error| format!("{PROGRAM} does not start: {error}"))?;
-        if !output.status.success() {
-            return Err(format!("{PROGRAM} ended with {}", output.status));
-        }
-        let text = String::from_utf8_lossy(&output.stdout);
-        match parse(&text) {
-            Ok(Some(_)) => Ok(Self(())),
-            Ok(None) => Err("the driver gives none of NVLink's".to_owned()),
-            Err(line) => Err(unknown(&line)),
-        }
+    pub fn find() -> Result<Self, CountersError> {
+        traffic().map(|_| Self(()))
     }
 
     /// By GPU.
     pub fn read(&self) -> Result<Vec<Traffic>, Failure> {
-        let output = (Command::new(PROGRAM).args(ARGUMENTS).output())
-            .map_err(Failure::io("run", &PROGRAM))?;
-        match parse(&String::from_utf8_lossy(&output.stdout)) {
-            Ok(Some(all)) => Ok(all),
-            Ok(None) => Err(Failure::new(
-                FailureKind::Run,
-                "NVLink's counters are gone".to_owned(),
-            )),
-            Err(line) => Err(Failure::new(FailureKind::Run, unknown(&line))),
-        }
+        traffic().map_err(|error| {
+            let message = format!("failed to read NVLink's counters: {error}");
+            Failure::new(FailureKind::Run, message)
+        })
     }
 }
 
-fn unknown(line: &str) -> String {
-    format!(
-        "{PROGRAM} {} says {line:?}, where `Link N: Data Tx: N KiB` was expected",
-        ARGUMENTS.join(" ")
-    )
+fn traffic() -> Result<Vec<Traffic>, CountersError> {
+    let output = Command::new(PROGRAM).args(ARGUMENTS).output();
+    let output = output.map_err(CountersError::NotStarted)?;
+    if !output.status.success() {
+        return Err(CountersError::Ended(output.status));
+    }
+    parse(&String::from_utf8_lossy(&output.stdout))?.ok_or(CountersError::NoLink)
 }
 
 /// By GPU; `None` where there is no link, or one without a counter.
-///
-/// # Errors
-/// The first line that means nothing.
-fn parse(text: &str) -> Result<Option<Vec<Traffic>>, String> {
+fn parse(text: &str) -> Result<Option<Vec<Traffic>>, CountersError> {
     let mut all = Vec::new();
     let (mut links, mut is_absent) = (0, false);
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -81,7 +76,9 @@ fn parse(text: &str) -> Result<Option<Vec<Traffic>>, String> {
             all.push(Traffic::default());
             continue;
         }
-        let wrong = || line.to_owned();
+        let wrong = || CountersError::UnknownLine {
+            line: line.to_owned(),
+        };
         let (link, rest) = line.split_once(": Data ").ok_or_else(wrong)?;
         let number = link.strip_prefix("Link ").ok_or_else(wrong)?;
         number.parse::<u32>().map_err(|_| wrong())?;
@@ -122,15 +119,16 @@ mod tests {
     #[test]
     fn what_is_not_counted_is_absent_and_what_means_nothing_is_named() {
         let gpu = "GPU 0: NVIDIA (UUID: GPU-1)\n";
-        assert_eq!(parse(gpu), Ok(None));
+        assert_eq!(parse(gpu).unwrap(), None);
         let absent = format!("{gpu}\t Link 0: Data Tx: N/A\n\t Link 0: Data Rx: N/A\n");
-        assert_eq!(parse(&absent), Ok(None));
+        assert_eq!(parse(&absent).unwrap(), None);
         for wrong in [
             "Link 0: Data Tx: 3 MiB",
             "Link x: Data Tx: 3 KiB",
             "Link 0: 26.5 GB/s",
         ] {
-            assert_eq!(parse(&format!("{gpu}\t {wrong}\n")), Err(wrong.to_owned()));
+            let error = parse(&format!("{gpu}\t {wrong}\n")).unwrap_err();
+            assert!(matches!(error, CountersError::UnknownLine { line } if line == wrong));
         }
     }
 }

@@ -265,7 +265,7 @@ impl Stress<'_> {
     }
 
     /// What is wrong with a run whose accesses must be those of another.
-    fn same(&mut self, case: &Case, found: &Result<Found, String>) -> Option<String> {
+    fn same(&mut self, case: &Case, found: &Result<Found, Failure>) -> Option<String> {
         let (number, found) = (case.same?, found.as_ref().ok()?);
         let first = self.fingerprints.entry(number);
         let first = first.or_insert_with(|| found.fingerprints.clone());

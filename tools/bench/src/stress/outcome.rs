@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use superstep_build::failure::Failure;
+use superstep_harness::capture_failure;
 use superstep_trace::{
     Capture, LaunchDigest, LaunchOutcome, LaunchRecord, LaunchSums, Summary, digest,
 };
@@ -135,8 +137,8 @@ fn fingerprint(sums: &LaunchSums) -> Fingerprint {
     Fingerprint::Sums(tallies.map(|tally| (tally.threads, tally.bytes)))
 }
 
-pub fn read(folder: &Path, with_fingerprints: bool) -> Result<Found, String> {
-    let capture = Capture::open(folder).map_err(|error| error.to_string())?;
+pub fn read(folder: &Path, with_fingerprints: bool) -> Result<Found, Failure> {
+    let capture = Capture::open(folder).map_err(capture_failure)?;
     match capture.is_in_situ() {
         true => Ok(added_up(&capture)),
         false => recorded(&capture, with_fingerprints),
@@ -163,7 +165,7 @@ fn added_up(capture: &Capture) -> Found {
     found
 }
 
-fn recorded(capture: &Capture, with_fingerprints: bool) -> Result<Found, String> {
+fn recorded(capture: &Capture, with_fingerprints: bool) -> Result<Found, Failure> {
     let (mut counted, mut accesses) = (std::collections::HashMap::new(), 0);
     capture
         .groups(|record, group| {
@@ -171,7 +173,7 @@ fn recorded(capture: &Capture, with_fingerprints: bool) -> Result<Found, String>
             *counted.entry(record.number).or_insert(0) += lanes;
             accesses += lanes;
         })
-        .map_err(|error| error.to_string())?;
+        .map_err(capture_failure)?;
     let is_whole = |record: &LaunchRecord| {
         let in_files = counted.get(&record.number).copied().unwrap_or(0);
         record.end.is_some_and(|end| {
@@ -180,7 +182,7 @@ fn recorded(capture: &Capture, with_fingerprints: bool) -> Result<Found, String>
     };
     let whole_launches = capture.launches().filter(is_whole).count();
     let fingerprints = if with_fingerprints {
-        let launches = digest::launches(capture).map_err(|error| error.to_string())?;
+        let launches = digest::launches(capture).map_err(capture_failure)?;
         let digests = launches.into_iter();
         digests.map(|(_, it)| Fingerprint::Digest(it)).collect()
     } else {
@@ -202,7 +204,7 @@ pub fn problems(
     ran: &Ran,
     native: Option<&Ran>,
     summary: Option<&Summary>,
-    found: &Result<Found, String>,
+    found: &Result<Found, Failure>,
 ) -> Vec<String> {
     let mut problems = Vec::new();
     let Some(status) = ran.status else {

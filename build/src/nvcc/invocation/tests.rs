@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn parse(line: &str) -> Result<Asked, String> {
-    Asked::parse(words(line))
+fn parse(line: &str) -> Result<NvccInvocation, UsageError> {
+    NvccInvocation::parse(words(line))
 }
 
 fn files(names: &[&str]) -> Vec<Word> {
@@ -38,13 +38,13 @@ fn the_mode_is_what_says_most_about_the_result() {
 
 #[test]
 fn a_line_as_cmake_writes_it() {
-    let asked = parse(
+    let invocation = parse(
         "-forward-unknown-to-host-compiler -DA=1 -I/src/include -isystem=/sys --options-file /dev/null -O3 -DNDEBUG -std=c++17 \
          \"--generate-code=arch=compute_80,code=[compute_80,sm_80]\" -Xcompiler=-fPIC,-Wall --expt-relaxed-constexpr -Wextra \
          -MD -MT CMakeFiles/a.dir/a.cu.o -MF a.d -x cu -rdc=true -c /src/a.cu -o CMakeFiles/a.dir/a.cu.o",
     )
     .unwrap();
-    let expected = Asked {
+    let expected = NvccInvocation {
         mode: Mode::Objects,
         words: files(&["/src/a.cu"]),
         output: Some("CMakeFiles/a.dir/a.cu.o".into()),
@@ -58,9 +58,9 @@ fn a_line_as_cmake_writes_it() {
         dependencies: true,
         dependency_file: Some("a.d".into()),
         dependency_target: Some("CMakeFiles/a.dir/a.cu.o".into()),
-        ..Asked::default()
+        ..NvccInvocation::default()
     };
-    assert_eq!(asked, expected);
+    assert_eq!(invocation, expected);
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn values_stand_behind_attached_or_after_an_equals_sign() {
     }
     assert!(parse("-arch=native a.cu").unwrap().architectures.is_empty());
     // What the binary is for does not matter to the code.
-    let asked = parse("-arch compute_80 -code sm_86,compute_80 a.cu").unwrap();
-    assert_eq!(asked.architectures, [80]);
+    let invocation = parse("-arch compute_80 -code sm_86,compute_80 a.cu").unwrap();
+    assert_eq!(invocation.architectures, [80]);
     let several = parse("-gencode arch=compute_75,code=sm_75 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_120,code=sm_120 a.cu").unwrap();
     assert_eq!(
         [90, 86, 70].map(|gpu| several.architecture_for(gpu)),
@@ -108,15 +108,15 @@ fn values_stand_behind_attached_or_after_an_equals_sign() {
 
 #[test]
 fn flags_are_mapped_passed_on_ignored_or_refused() {
-    let asked = parse("-default-stream per-thread -maxrregcount=32 -Xptxas -v -Xptxas -O3 -Xcudafe --diag_suppress=20012 a.cu").unwrap();
-    assert_eq!(asked.all, ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1"]);
-    let ignored: Vec<&str> = asked
+    let invocation = parse("-default-stream per-thread -maxrregcount=32 -Xptxas -v -Xptxas -O3 -Xcudafe --diag_suppress=20012 a.cu").unwrap();
+    assert_eq!(invocation.all, ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1"]);
+    let ignored: Vec<&str> = invocation
         .ignored
         .iter()
         .map(|(flag, _)| flag.as_str())
         .collect();
     assert_eq!(ignored, ["-maxrregcount=32", "-Xptxas"]);
-    let asked =
+    let invocation =
         parse("a.o -Llib -lfoo,bar b.a -Xlinker -rpath,/x -Xcompiler \"-Wall -O2\" -oapp -t4 -m64")
             .unwrap();
     let flag = |text: &str| Word::Flag(text.into());
@@ -126,9 +126,9 @@ fn flags_are_mapped_passed_on_ignored_or_refused() {
         files(&["b.a"]),
         vec![flag("-Wl,-rpath"), flag("-Wl,/x")],
     ];
-    assert_eq!(asked.words, expected.concat());
-    assert_eq!(asked.host, ["-Wall", "-O2"]);
-    assert_eq!(asked.output, Some("app".into()));
+    assert_eq!(invocation.words, expected.concat());
+    assert_eq!(invocation.host, ["-Wall", "-O2"]);
+    assert_eq!(invocation.output, Some("app".into()));
     for (line, error) in [
         ("-nonsense a.cu", "Unknown option '-nonsense'"),
         ("-o", "Missing argument for option '-o'"),
@@ -141,10 +141,10 @@ fn flags_are_mapped_passed_on_ignored_or_refused() {
             "Value 'both' is not defined for option '-default-stream'",
         ),
     ] {
-        assert_eq!(parse(line).unwrap_err(), error);
+        assert_eq!(parse(line).unwrap_err().to_string(), error);
     }
     for line in ["-m32 a.cu", "-run a.cu", "--enable-tile a.cu"] {
-        let error = parse(line).unwrap_err();
+        let error = parse(line).unwrap_err().to_string();
         assert!(error.contains(line.split(' ').next().unwrap()), "{error}");
     }
 }
@@ -186,14 +186,14 @@ fn a_file_of_options_stands_where_it_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.rsp");
     std::fs::write(&file, "-I\"a folder\" -DTEXT=\\\"x\\\"\n one.o").unwrap();
-    let asked = Asked::parse([
+    let invocation = NvccInvocation::parse([
         "zero.o".into(),
         "--options-file".into(),
         file.display().to_string(),
         "two.o".into(),
     ])
     .unwrap();
-    assert_eq!(asked.include, [PathBuf::from("a folder")]);
-    assert_eq!(asked.all, ["-DTEXT=\"x\""]);
-    assert_eq!(asked.words, files(&["zero.o", "one.o", "two.o"]));
+    assert_eq!(invocation.include, [PathBuf::from("a folder")]);
+    assert_eq!(invocation.all, ["-DTEXT=\"x\""]);
+    assert_eq!(invocation.words, files(&["zero.o", "one.o", "two.o"]));
 }

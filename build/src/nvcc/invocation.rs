@@ -1,4 +1,4 @@
-//! What a command line of nvcc's asks for.
+//! A command line of nvcc.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,6 +9,24 @@ use crate::compile::arithmetic::{FAST_DIVISIONS, FAST_FUNCTIONS, FULL_DIVISIONS,
 use crate::compile::default_stream::DEFINITION;
 use Meaning::*;
 
+/// Errors in a command line, in nvcc's words where it has the same ones.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum UsageError {
+    #[error("Missing argument for option '{0}'")]
+    MissingArgument(String),
+    #[error("Could not open input file '{file}' ({source})")]
+    NotOpened {
+        file: String,
+        source: std::io::Error,
+    },
+    #[error("Unknown option '{0}'")]
+    Unknown(String),
+    #[error("Option '{option}' is not supported: {why}")]
+    Unsupported { option: String, why: &'static str },
+    #[error("Value '{value}' is not defined for option '{option}'")]
+    Undefined { value: String, option: String },
+}
+
 /// A file or a flag that the link takes, in the order given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
@@ -16,9 +34,8 @@ pub(super) enum Word {
     Flag(String),
 }
 
-/// What a command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Asked {
+pub(super) struct NvccInvocation {
     pub mode: Mode,
     pub words: Vec<Word>,
     pub output: Option<PathBuf>,
@@ -61,17 +78,16 @@ pub(super) struct Asked {
     device_optimized: bool,
 }
 
-impl Asked {
-    /// Reads a command line; the error is what nvcc would say.
-    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
-        let mut asked = Self::default();
+impl NvccInvocation {
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, UsageError> {
+        let mut invocation = Self::default();
         let mut unknown = Vec::new();
         let mut forward = false;
         let mut waiting: Vec<String> = arguments.into_iter().collect();
         waiting.reverse();
         while let Some(word) = waiting.pop() {
             let Some(name) = word.strip_prefix('-').filter(|name| !name.is_empty()) else {
-                asked.words.push(Word::File(word.into()));
+                invocation.words.push(Word::File(word.into()));
                 continue;
             };
             let Some((meaning, takes, value)) = look_up(name.strip_prefix('-').unwrap_or(name))
@@ -82,29 +98,31 @@ impl Asked {
             let value = match (takes, value) {
                 (Takes::Nothing, _) => String::new(),
                 (_, Some(value)) => value,
-                (_, None) => (waiting.pop())
-                    .ok_or_else(|| format!("Missing argument for option '{word}'"))?,
+                (_, None) => {
+                    (waiting.pop()).ok_or_else(|| UsageError::MissingArgument(word.clone()))?
+                }
             };
             match meaning {
                 Options => {
                     for file in list(&value).iter().rev() {
-                        let text = std::fs::read_to_string(file).map_err(|error| {
-                            format!("Could not open input file '{file}' ({error})")
+                        let text = std::fs::read_to_string(file).map_err(|source| {
+                            let file = file.clone();
+                            UsageError::NotOpened { file, source }
                         })?;
                         waiting.extend(words(&text).into_iter().rev());
                     }
                 }
                 ForwardUnknown => forward = true,
-                meaning => asked.take(&word, meaning, value)?,
+                meaning => invocation.take(&word, meaning, value)?,
             }
         }
         match unknown.first() {
-            Some(first) if !forward => Err(format!("Unknown option '{first}'")),
+            Some(first) if !forward => Err(UsageError::Unknown(first.clone())),
             _ => {
-                asked.host.extend(unknown);
-                asked.device.extend(preprocessing(&asked.host));
-                asked.device.extend(asked.of_arithmetic());
-                Ok(asked)
+                invocation.host.extend(unknown);
+                invocation.device.extend(preprocessing(&invocation.host));
+                invocation.device.extend(invocation.of_arithmetic());
+                Ok(invocation)
             }
         }
     }
@@ -136,14 +154,14 @@ impl Asked {
                 !is(Arithmetic::ExactDivision, !fast),
             ),
         ];
-        let asked = flags.into_iter().filter(|&(_, is_asked)| is_asked);
-        asked.map(|(flag, _)| flag.to_owned()).collect()
+        let invocation = flags.into_iter().filter(|&(_, is_on)| is_on);
+        invocation.map(|(flag, _)| flag.to_owned()).collect()
     }
 
-    fn take(&mut self, word: &str, meaning: Meaning, value: String) -> Result<(), String> {
-        let ignored = |asked: &mut Self, why| {
-            if !asked.ignored.iter().any(|(other, _)| other == word) {
-                asked.ignored.push((word.to_owned(), why));
+    fn take(&mut self, word: &str, meaning: Meaning, value: String) -> Result<(), UsageError> {
+        let ignored = |invocation: &mut Self, why| {
+            if !invocation.ignored.iter().any(|(other, _)| other == word) {
+                invocation.ignored.push((word.to_owned(), why));
             }
         };
         match meaning {
@@ -152,7 +170,12 @@ impl Asked {
             // Most projects have the frontend of nvcc suppress warnings, which Clang's does not give.
             Frontend if parts(&value).all(|part| part.starts_with("--diag")) => {}
             Frontend => ignored(self, "Clang compiles the code"),
-            Refused(why) => return Err(format!("Option '{word}' is not supported: {why}")),
+            Refused(why) => {
+                return Err(UsageError::Unsupported {
+                    option: word.to_owned(),
+                    why,
+                });
+            }
             // `-rdc=true -c -shared`, `-shared -dlink`: what says more about the result wins.
             Makes(mode) if mode == Mode::SharedLibrary && self.mode != Mode::Link => {}
             Makes(mode) => self.make(mode),
@@ -259,13 +282,14 @@ impl Asked {
     }
 }
 
-/// A value that the flag `word` does not have.
-fn undefined(word: &str, value: &str) -> String {
-    let option = word.split('=').next().unwrap_or(word);
-    format!("Value '{value}' is not defined for option '{option}'")
+fn undefined(word: &str, value: &str) -> UsageError {
+    UsageError::Undefined {
+        value: value.to_owned(),
+        option: word.split('=').next().unwrap_or(word).to_owned(),
+    }
 }
 
-fn truth(word: &str, value: &str) -> Result<bool, String> {
+fn truth(word: &str, value: &str) -> Result<bool, UsageError> {
     value.parse().map_err(|_| undefined(word, value))
 }
 
