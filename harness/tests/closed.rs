@@ -1,4 +1,4 @@
-//! Closed libraries: what a project that needs one is told, adding one, and what is told where the program runs.
+//! Proprietary libraries: what a project that needs one is told, adding one, and what is told where the program runs.
 
 mod common;
 

@@ -196,16 +196,16 @@ impl Builder {
                 };
                 rayon::join(|| list(Probe::None, as_resident), probed)
             })?;
-        let closed = self.find_closed_here(&executable)?;
+        let search = self.library_search(&executable)?;
         let reference = match self.options.reference && self.options.backend == Backend::Cuda {
             true => self.reference(program)?,
             false => Reference::NotBuilt,
         };
         Ok(Executables {
-            native: self.start(&executable, &closed, &native?)?,
-            traced: self.start(&executable, &closed, &traced?)?,
+            native: self.start(&executable, &search, &native?)?,
+            traced: self.start(&executable, &search, &traced?)?,
             recording: None,
-            counted: self.start(&executable, &closed, &counted?)?,
+            counted: self.start(&executable, &search, &counted?)?,
             reference,
             sources: Some(program.folder.to_owned()),
         })
@@ -226,8 +226,8 @@ impl Builder {
             };
             self.loaded_list(&parts.modules, &inserted, host.as_deref())
         })?;
-        let closed = self.find_closed_here(&executable)?;
-        self.start(&executable, &closed, &list?)
+        let search = self.library_search(&executable)?;
+        self.start(&executable, &search, &list?)
     }
 
     /// What is inserted into the native variant.

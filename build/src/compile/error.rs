@@ -55,7 +55,7 @@ pub enum BuildError {
     #[error(
         "failed to build {subject} for the CPU backend: it needs {library}, whose code is precompiled and runs on a GPU only; run it with --backend cuda on a machine with a GPU, or build it without {library}"
     )]
-    ClosedLibrary { subject: String, library: String },
+    ProprietaryLibrary { subject: String, library: String },
     #[error("the build was interrupted")]
     Interrupted,
 }
@@ -85,7 +85,7 @@ impl From<BuildError> for Failure {
         let kind = match &error {
             BuildError::Command { .. }
             | BuildError::Source { .. }
-            | BuildError::ClosedLibrary { .. }
+            | BuildError::ProprietaryLibrary { .. }
             | BuildError::Unsupported { .. } => FailureKind::Build,
             BuildError::Tool { .. } | BuildError::Installation { .. } => FailureKind::Tool,
             BuildError::Io { .. } => FailureKind::Internal,

@@ -9,7 +9,7 @@ use superstep_trace::Backend;
 
 use super::builder::Builder;
 use super::error::BuildError;
-use crate::run::closed::functions;
+use crate::run::proprietary::functions;
 
 /// A shared library that an executable needs, itself or for another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Library {
 pub enum Supplier {
     /// The machine itself: what every distribution has, and the driver.
     Machine,
-    /// NVIDIA's installer: closed, and hundreds of megabytes.
+    /// NVIDIA's installer: proprietary, and hundreds of megabytes.
     Nvidia,
     /// The program.
     Program,
@@ -97,17 +97,20 @@ impl Library {
 }
 
 /// An error where one of `libraries` has precompiled GPU code; to be asked for the CPU backend.
-pub(super) fn no_closed_library(program: &str, libraries: &[Library]) -> Result<(), BuildError> {
+pub(super) fn refuse_proprietary_libraries(
+    program: &str,
+    libraries: &[Library],
+) -> Result<(), BuildError> {
     // These two have none, and something else or nothing stands in for them.
     const OPEN: [&str; 2] = ["libcudart", "libnvToolsExt"];
-    let is_closed = |library: &&Library| {
+    let is_proprietary = |library: &&Library| {
         let is_open = OPEN
             .iter()
             .any(|start| library.file_name().starts_with(start));
         library.supplier() == Supplier::Nvidia && !is_open
     };
-    match libraries.iter().find(is_closed) {
-        Some(library) => Err(BuildError::ClosedLibrary {
+    match libraries.iter().find(is_proprietary) {
+        Some(library) => Err(BuildError::ProprietaryLibrary {
             subject: program.to_owned(),
             library: library.file_name().to_owned(),
         }),
@@ -118,7 +121,7 @@ pub(super) fn no_closed_library(program: &str, libraries: &[Library]) -> Result<
 impl Builder {
     /// What a start script does first where the program needs NVIDIA's libraries: it asks where the machine has them, or what stands in for
     /// them. The arguments are that command, the executable and the runtime in words of the shell.
-    pub(super) fn find_closed(
+    pub(super) fn find_proprietary(
         &self,
         executable: &Path,
         [superstep, started, runtime]: [&str; 3],
@@ -143,7 +146,7 @@ impl Builder {
     pub(super) fn runs_on_the_cpu(&self, program: &str, file: &Path) -> Result<(), BuildError> {
         let (blas, others): (Vec<_>, Vec<_>) =
             libraries(file)?.into_iter().partition(Library::is_blas);
-        no_closed_library(program, &others)?;
+        refuse_proprietary_libraries(program, &others)?;
         if blas.is_empty() {
             return Ok(());
         }

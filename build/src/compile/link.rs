@@ -10,7 +10,7 @@ use superstep_trace::Backend;
 use super::Program;
 use super::builder::Builder;
 use super::error::BuildError;
-use super::libraries::{libraries_of_flags, no_closed_library};
+use super::libraries::{libraries_of_flags, refuse_proprietary_libraries};
 use super::stage::{Args, OBJECT, Subject};
 
 /// How the names begin of the runtime's functions that the front has, those for programs with probes of their own included.
@@ -24,7 +24,7 @@ impl Builder {
         objects: impl FnOnce() -> Result<Vec<PathBuf>, BuildError>,
     ) -> Result<PathBuf, BuildError> {
         if self.options.backend == Backend::Cpu {
-            no_closed_library(&program.name, &libraries_of_flags(&program.flags.link))?;
+            refuse_proprietary_libraries(&program.name, &libraries_of_flags(&program.flags.link))?;
         }
         let objects = objects()?;
         self.link_with(program, objects, Args::default().input(self.front()?))

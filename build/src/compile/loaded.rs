@@ -144,11 +144,11 @@ impl Builder {
         self.loaded_list(&self.parts(program)?.modules, &self.nothing()?, None)
     }
 
-    /// What starts `executable` with the modules of `list`; `closed` comes first.
+    /// What starts `executable` with the modules of `list`; `search` comes first.
     pub(super) fn start(
         &self,
         executable: &Path,
-        closed: &str,
+        search: &str,
         list: &Path,
     ) -> Result<PathBuf, BuildError> {
         if self.runner.dry_run.is_some() {
@@ -158,7 +158,7 @@ impl Builder {
         let runtime = self.runtime_libraries()?;
         let runtime: Vec<String> = runtime.iter().map(|path| word(path)).collect();
         let variables = self.variables(&runtime.join(":"), &runtime[0], &word(list));
-        let script = script(&format!("{closed}{variables}"), &word(executable));
+        let script = script(&format!("{search}{variables}"), &word(executable));
         let mut key = KeyHasher::new("start");
         key.text(&script);
         let write = |folder: &Path| {
@@ -170,13 +170,14 @@ impl Builder {
         Ok(folder.join(START))
     }
 
-    /// What [`Builder::start`] puts first for `executable`: how it finds closed libraries.
-    pub(super) fn find_closed_here(&self, executable: &Path) -> Result<String, BuildError> {
+    /// What [`Builder::start`] puts first for `executable`: how it finds proprietary libraries.
+    pub(super) fn library_search(&self, executable: &Path) -> Result<String, BuildError> {
         let word = |path: &Path| quote(&path.to_string_lossy());
         let superstep = word(&self.installation.binaries.join("superstep"));
         let runtime = word(&self.installation.cpu_runtime()?);
-        let closed = self.find_closed(executable, [&superstep, &word(executable), &runtime])?;
-        Ok(closed + &self.find_drivers(executable)?)
+        let search =
+            self.find_proprietary(executable, [&superstep, &word(executable), &runtime])?;
+        Ok(search + &self.find_drivers(executable)?)
     }
 
     /// What a program finds its modules by, as words before its name: the runtime's libraries, their first one, the list.
@@ -184,7 +185,7 @@ impl Builder {
         let variables = format!("SUPERSTEP_RUNTIME={runtime} SUPERSTEP_MODULES={list} ");
         match self.options.backend {
             Backend::Cpu => variables,
-            // Closed libraries find the driver by `dlsym`, which is the interposer's only where it comes before the C library.
+            // Proprietary libraries find the driver by `dlsym`, which is the interposer's only where it comes before the C library.
             Backend::Cuda => {
                 format!("{variables}LD_PRELOAD=\"${{LD_PRELOAD:+$LD_PRELOAD:}}\"{first} ")
             }
@@ -218,7 +219,7 @@ impl Builder {
             let list = format!("$here/modules/{name}.txt");
             let first = format!("\"$lib\"/{}", names[0]);
             let words = ["\"$lib\"/../superstep", &built, &first];
-            head.push_str(&self.find_closed(&started_by(start), words)?);
+            head.push_str(&self.find_proprietary(&started_by(start), words)?);
             head.push_str(&self.variables(&runtime, names[0], &list));
         }
         let script = script(&head, &built) + &format!("# {identity}\n");

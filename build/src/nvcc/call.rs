@@ -206,8 +206,8 @@ impl Call<'_> {
             invocation.all.clone(),
         ]
         .concat();
-        if let Some(closed) = self.closed_headers() {
-            all.extend(["-isystem".into(), closed.display().to_string()]);
+        if let Some(proprietary) = self.proprietary_headers() {
+            all.extend(["-isystem".into(), proprietary.display().to_string()]);
         }
         // CMake learns from such a file who compiles it. Elsewhere the macro selects what only nvcc takes.
         if file
@@ -247,9 +247,9 @@ impl Call<'_> {
         }
     }
 
-    /// The headers of closed libraries, by their own place, which stays the same when the toolkit folder is made anew.
-    fn closed_headers(&self) -> Option<PathBuf> {
-        fs::read_link(self.nvcc.toolkit.join("closed")).ok()
+    /// The headers of proprietary libraries, by their own place, which stays the same when the toolkit folder is made anew.
+    fn proprietary_headers(&self) -> Option<PathBuf> {
+        fs::read_link(self.nvcc.toolkit.join("proprietary")).ok()
     }
 
     /// What nvcc defines for each file, whatever its language.
@@ -337,11 +337,11 @@ impl Call<'_> {
 
     /// Whether a header is one of the system's or of the compilers'.
     fn is_systems(&self, file: &Path) -> bool {
-        let closed = self.closed_headers();
+        let proprietary = self.proprietary_headers();
         let folders = [
             Some(Path::new("/usr")),
             Some(&self.nvcc.toolkit),
-            closed.as_deref(),
+            proprietary.as_deref(),
         ];
         self.builder.brings(file)
             || (folders.into_iter().flatten()).any(|folder| file.starts_with(folder))

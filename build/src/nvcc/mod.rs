@@ -4,9 +4,9 @@
 //! backend, is decided when the program is run.
 
 mod call;
-mod closed;
 mod flags;
 mod invocation;
+mod proprietary;
 mod toolkit;
 mod words;
 

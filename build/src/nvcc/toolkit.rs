@@ -3,13 +3,13 @@
 //! ```text
 //! <cache>/toolkit-<hash>/
 //!   bin/nvcc                  starts `superstep nvcc` with the tools that the folder was made with
-//!   include, nvvm             those of the CUDA pieces that Superstep compiles with, and what leads to headers of closed libraries
-//!   closed                    leads to the latter alone (`closed.rs`)
+//!   include, nvvm             those of the CUDA pieces that Superstep compiles with, and what leads to headers of proprietary libraries
+//!   proprietary               leads to the latter alone (`proprietary.rs`)
 //!   lib64/libcudart_front.a   `compile/front.c`
 //!   lib64/libcudart_static.a  leads the linker to it, and to LLVM's OpenMP where a program's host code calls that
 //!   lib64/libcudart.so        leads the linker to it; there is no shared one
 //!   lib64/libcudadevrt.a      empty, and so is libculibos.a
-//!   lib64/libcublas.so        and other closed libraries (`closed.rs`)
+//!   lib64/libcublas.so        and other proprietary libraries (`proprietary.rs`)
 //!   lib64/stubs               what stands in for the driver's libraries (`compile/driver.rs`)
 //!   version.json
 //! ```
@@ -22,13 +22,13 @@ use std::process::Command;
 
 use superstep_toolchain::Toolchain;
 
-use super::closed::{self, ClosedFolder};
+use super::proprietary::{self, ProprietaryFolder};
 use crate::compile::hash::{self, KeyHasher};
 use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, quote};
 use crate::installation::{Installation, ROOT_VARIABLE};
 
 /// Another text for each change of what is written into the folder: folders made before are not taken.
-const LAYOUT: &str = "5";
+const LAYOUT: &str = "6";
 
 /// The architecture of the GPU that programs are to run on, 90 for sm_90. Of those that a command line names, the one is taken
 /// that such a GPU would run.
@@ -62,12 +62,12 @@ impl Toolkit {
         let front = builder.front()?;
         let command = installation.binaries.join("superstep");
         let script = script(toolchain, installation, cache, arch, &command);
-        let closed = ClosedFolder::of(toolchain, cache);
-        closed.prepare()?;
+        let proprietary = ProprietaryFolder::of(toolchain, cache);
+        proprietary.prepare()?;
         let mut key = KeyHasher::new("toolkit");
         key.text(&script)
             .text(LAYOUT)
-            .text(&closed.root.to_string_lossy());
+            .text(&proprietary.root.to_string_lossy());
         key.text(&hash::of_file(&front).map_err(BuildError::io("read", &front))?);
         let openmp = toolchain.llvm.prefix.join("lib/libomp.so");
         let openmp = openmp.is_file().then_some(openmp);
@@ -81,7 +81,7 @@ impl Toolkit {
                 .suffix(".part")
                 .tempdir_in(cache)
                 .map_err(BuildError::io("create a folder in", cache))?;
-            fill(staging.path(), toolchain, &script, &closed)
+            fill(staging.path(), toolchain, &script, &proprietary)
                 .map_err(BuildError::io("write", &root))?;
             let archive = "lib64/libcudart_front.a";
             run(Command::new("ar")
@@ -114,17 +114,17 @@ impl Toolkit {
         Ok(Self { root, cuda })
     }
 
-    /// Adds closed libraries to all toolkit folders that are made with these tools.
+    /// Adds proprietary libraries to all toolkit folders that are made with these tools.
     pub fn add(
         toolchain: &Toolchain,
         cache: &Path,
         names: &[&str],
         progress: &mut dyn FnMut(&str),
     ) -> Result<(), BuildError> {
-        let closed = ClosedFolder::of(toolchain, cache);
-        closed.prepare()?;
+        let proprietary = ProprietaryFolder::of(toolchain, cache);
+        proprietary.prepare()?;
         let mut names = names.iter();
-        names.try_for_each(|name| closed.add(toolchain, name, progress))
+        names.try_for_each(|name| proprietary.add(toolchain, name, progress))
     }
 
     /// The variables by which build systems find the folder. `PATH` has it in front.
@@ -171,14 +171,14 @@ fn fill(
     root: &Path,
     toolchain: &Toolchain,
     script: &str,
-    closed: &ClosedFolder,
+    proprietary: &ProprietaryFolder,
 ) -> std::io::Result<()> {
     for folder in ["bin", "include", "lib64"] {
         fs::create_dir(root.join(folder))?;
     }
-    for header in closed.headers() {
+    for header in proprietary.headers() {
         symlink(
-            closed.root.join("include").join(header),
+            proprietary.root.join("include").join(header),
             root.join("include").join(header),
         )?;
     }
@@ -193,11 +193,11 @@ fn fill(
     if !profiler.is_symlink() {
         fs::write(profiler, PROFILER)?;
     }
-    symlink(closed.root.join("include"), root.join("closed"))?;
-    for library in closed.libraries() {
+    symlink(proprietary.root.join("include"), root.join("proprietary"))?;
+    for library in proprietary.libraries() {
         let name = format!("lib{library}.so");
         symlink(
-            closed.root.join("lib64").join(&name),
+            proprietary.root.join("lib64").join(&name),
             root.join("lib64").join(name),
         )?;
     }
@@ -232,7 +232,7 @@ fn put_drivers(staging: &Path, root: &Path, builder: &Builder) -> Result<(), Bui
         };
         let place = folder.join(driver.file);
         fs::copy(library, &place).map_err(BuildError::io("write", &place))?;
-        let script = closed::linker_script(&root.join("lib64/stubs").join(driver.file));
+        let script = proprietary::linker_script(&root.join("lib64/stubs").join(driver.file));
         let place = folder.join(format!("lib{}.so", driver.link));
         fs::write(&place, script).map_err(BuildError::io("write", &place))?;
     }

@@ -1,8 +1,8 @@
 //! Runs one program: in a process group and a folder of its own, with limits, and with a record of how it ended.
 
 mod child;
-pub(crate) mod closed;
 mod output;
+pub(crate) mod proprietary;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub(crate) use child::die_with_this_process;
 pub use child::run;
-pub use closed::library_path;
+pub use proprietary::library_path;
 pub use superstep_trace::{LaunchCounts, Summary};
 
 /// What to run, and how far it may go.

@@ -8,8 +8,8 @@
 //! - [`check::compile`] proves a found toolchain on a small CUDA program, device and host, up to the linked executable.
 
 pub mod check;
-pub mod closed;
 pub mod gpu;
+pub mod proprietary;
 
 mod cache;
 mod cuda;

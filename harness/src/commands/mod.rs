@@ -66,12 +66,12 @@ enum Command {
     Build(project::BuildArgs),
     /// Prints the variables with which `build` starts a build system, for `eval "$(superstep env)"`.
     Env(project::EnvArgs),
-    /// Adds closed libraries, cuBLAS for instance, to what `build` compiles and links with.
+    /// Adds proprietary libraries, cuBLAS for instance, to what `build` compiles and links with.
     Toolkit(project::ToolkitArgs),
     /// Makes the untraced code of an executable's modules, which it asks for itself.
     #[command(hide = true)]
     Modules(project::ModulesArgs),
-    /// Prints where an executable's closed libraries are, which its start script asks for.
+    /// Prints where an executable's proprietary libraries are, which its start script asks for.
     #[command(hide = true)]
     Libraries(project::LibrariesArgs),
     /// Runs a program or a suite with a probe: basic blocks, branches, memory divergence, or one of your own.

@@ -13,7 +13,7 @@ use superstep_build::manifest::{Flags, Language, TranslationUnit};
 use superstep_build::nvcc::{self, Nvcc, Toolkit};
 use superstep_build::{exit_code, interrupt, run};
 use superstep_toolchain::Toolchain;
-use superstep_toolchain::closed::CLOSED;
+use superstep_toolchain::proprietary::PROPRIETARY_PACKAGES;
 use superstep_trace::Backend;
 
 use super::common::BackendChoice;
@@ -41,9 +41,9 @@ pub struct ToolkitArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum ToolkitCommand {
-    /// Adds closed libraries of NVIDIA's to compile and link with. Their own code is not kept: the machine that runs the program has it.
+    /// Adds proprietary libraries of NVIDIA's to compile and link with. Their own code is not kept: the machine that runs the program has it.
     Add {
-        #[arg(required = true, value_name = "NAME", value_parser = PossibleValuesParser::new(CLOSED.iter().map(|closed| closed.name)))]
+        #[arg(required = true, value_name = "NAME", value_parser = PossibleValuesParser::new(PROPRIETARY_PACKAGES.iter().map(|package| package.name)))]
         names: Vec<String>,
     },
 }
@@ -60,7 +60,7 @@ pub struct ModulesArgs {
     first: usize,
 }
 
-/// Prints the LD_LIBRARY_PATH with which a program finds its closed libraries.
+/// Prints the LD_LIBRARY_PATH with which a program finds its proprietary libraries.
 #[derive(Debug, clap::Args)]
 pub struct LibrariesArgs {
     file: PathBuf,

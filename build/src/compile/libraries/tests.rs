@@ -49,7 +49,7 @@ fn a_function_that_is_there_and_never_called_is_told_from_one_that_is() {
 }
 
 #[test]
-fn a_closed_library_is_found_though_it_is_not_there() {
+fn a_proprietary_library_is_found_though_it_is_not_there() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("a.c"), "int main(void) { return 0; }").unwrap();
@@ -64,14 +64,14 @@ fn a_closed_library_is_found_though_it_is_not_there() {
     cc(&["-shared", "-fPIC", soname, "a.c", "-o", "libcublas.so"]);
     cc(&["-Wl,--no-as-needed", "a.c", "-o", "without", "-lm"]);
     cc(&["-Wl,--no-as-needed", "a.c", "-o", "with", "-L.", "-lcublas"]);
-    let check = |name: &str| no_closed_library("app", &libraries(&at(name)).unwrap());
+    let check = |name: &str| refuse_proprietary_libraries("app", &libraries(&at(name)).unwrap());
     check("without").unwrap();
     let error = check("with").unwrap_err();
     assert!(
-        matches!(&error, BuildError::ClosedLibrary { library, .. } if library == "libcublas.so.13"),
+        matches!(&error, BuildError::ProprietaryLibrary { library, .. } if library == "libcublas.so.13"),
         "{error}"
     );
     let flags = |flag: &str| libraries_of_flags(&["-lm".into(), flag.into()]);
-    no_closed_library("app", &flags("-lcudart_static")).unwrap();
-    no_closed_library("app", &flags("-lcufft_static")).unwrap_err();
+    refuse_proprietary_libraries("app", &flags("-lcudart_static")).unwrap();
+    refuse_proprietary_libraries("app", &flags("-lcufft_static")).unwrap_err();
 }

@@ -1,4 +1,4 @@
-//! Closed libraries on the machine that runs a program: where they are, and which may stand in for one that is not there.
+//! Proprietary libraries on the machine that runs a program: where they are, and which may stand in for one that is not there.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

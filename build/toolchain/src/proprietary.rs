@@ -1,4 +1,4 @@
-//! NVIDIA's closed libraries: where their headers, and the names of their functions, are had from.
+//! NVIDIA's proprietary libraries: where their headers, and the names of their functions, are had from.
 //!
 //! They are hundreds of megabytes each and most programs need none, so that each is fetched only when a user asks for it.
 
@@ -8,9 +8,9 @@ use std::process::Command;
 use crate::merge;
 use crate::wheels::{self, Wheel, WheelError};
 
-/// A wheel of closed libraries.
+/// A wheel of proprietary libraries.
 #[derive(Debug)]
-pub struct Closed {
+pub struct ProprietaryPackage {
     /// As users name it.
     pub name: &'static str,
     pub title: &'static str,
@@ -25,8 +25,8 @@ pub struct Closed {
 }
 
 /// Those of CUDA 12.9, like everything else that is fetched.
-pub static CLOSED: [Closed; 10] = [
-    Closed {
+pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
+    ProprietaryPackage {
         name: "cublas",
         title: "cuBLAS",
         wheel: Wheel {
@@ -47,7 +47,7 @@ pub static CLOSED: [Closed; 10] = [
         libraries: &["cublas", "cublasLt", "nvblas"],
         needs: &[],
     },
-    Closed {
+    ProprietaryPackage {
         name: "cufft",
         title: "cuFFT",
         wheel: Wheel {
@@ -61,7 +61,7 @@ pub static CLOSED: [Closed; 10] = [
         libraries: &["cufft", "cufft_static", "cufftw"],
         needs: &[],
     },
-    Closed {
+    ProprietaryPackage {
         name: "curand",
         title: "cuRAND",
         wheel: Wheel {
@@ -93,7 +93,7 @@ pub static CLOSED: [Closed; 10] = [
         libraries: &["curand"],
         needs: &[],
     },
-    Closed {
+    ProprietaryPackage {
         name: "cusparse",
         title: "cuSPARSE",
         wheel: Wheel {
@@ -107,7 +107,7 @@ pub static CLOSED: [Closed; 10] = [
         libraries: &["cusparse"],
         needs: &[],
     },
-    Closed {
+    ProprietaryPackage {
         name: "cusolver",
         title: "cuSOLVER",
         wheel: Wheel {
@@ -128,7 +128,7 @@ pub static CLOSED: [Closed; 10] = [
         libraries: &["cusolver", "cusolverMg"],
         needs: &["cublas", "cusparse"],
     },
-    Closed {
+    ProprietaryPackage {
         name: "npp",
         title: "NPP",
         wheel: Wheel {
@@ -167,7 +167,7 @@ pub static CLOSED: [Closed; 10] = [
         ],
         needs: &[],
     },
-    Closed {
+    ProprietaryPackage {
         name: "nvjpeg",
         title: "nvJPEG",
         wheel: Wheel {
@@ -181,7 +181,7 @@ pub static CLOSED: [Closed; 10] = [
         libraries: &["nvjpeg"],
         needs: &[],
     },
-    Closed {
+    ProprietaryPackage {
         name: "nvrtc",
         title: "NVRTC",
         wheel: Wheel {
@@ -195,7 +195,7 @@ pub static CLOSED: [Closed; 10] = [
         libraries: &["nvrtc"],
         needs: &[],
     },
-    Closed {
+    ProprietaryPackage {
         name: "nvjitlink",
         title: "nvJitLink",
         wheel: Wheel {
@@ -209,7 +209,7 @@ pub static CLOSED: [Closed; 10] = [
         libraries: &["nvJitLink"],
         needs: &[],
     },
-    Closed {
+    ProprietaryPackage {
         name: "nvvm",
         title: "libNVVM",
         wheel: wheels::NVCC,
@@ -220,7 +220,7 @@ pub static CLOSED: [Closed; 10] = [
     },
 ];
 
-impl Closed {
+impl ProprietaryPackage {
     /// The folder with its `include` and `lib` where this machine's python3 has a version of it for the same CUDA.
     pub fn installed(&self) -> Option<PathBuf> {
         let script = format!(

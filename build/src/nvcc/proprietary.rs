@@ -1,7 +1,7 @@
-//! NVIDIA's closed libraries in the toolkit folder: what a project includes and links, although the libraries are not there.
+//! NVIDIA's proprietary libraries in the toolkit folder: what a project includes and links, although the libraries are not there.
 //!
 //! ```text
-//! <cache>/closed-<hash>/
+//! <cache>/proprietary-<hash>/
 //!   include/cublas_v2.h        leads to that below, or says how to get it
 //!   lib64/libcublas.so         leads the linker to that below, or to nothing
 //!   cublas/include, cublas/lib64/libcublas.so.12   headers, and the names of the library's functions
@@ -11,35 +11,35 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use superstep_toolchain::closed::{CLOSED, Closed};
+use superstep_toolchain::proprietary::{PROPRIETARY_PACKAGES, ProprietaryPackage};
 use superstep_toolchain::{Toolchain, replace_file};
 
 use super::toolkit::run;
 use crate::compile::BuildError;
 use crate::compile::hash::KeyHasher;
-use crate::run::closed::functions;
+use crate::run::proprietary::functions;
 
 /// The libraries that the CUDA pieces lack, and the folder of those that were added.
-pub(super) struct ClosedFolder {
+pub(super) struct ProprietaryFolder {
     pub(super) root: PathBuf,
-    lacking: Vec<&'static Closed>,
+    lacking: Vec<&'static ProprietaryPackage>,
 }
 
-impl ClosedFolder {
+impl ProprietaryFolder {
     pub(super) fn of(toolchain: &Toolchain, cache: &Path) -> Self {
         let include = &toolchain.cuda.include;
-        let has_none = |closed: &&Closed| {
-            let mut headers = closed.headers.iter();
+        let has_none = |package: &&ProprietaryPackage| {
+            let mut headers = package.headers.iter();
             // Of this one there is an empty one for Clang.
             !headers.any(|name| *name != CLANGS && include.join(name).is_file())
         };
-        let lacking: Vec<_> = CLOSED.iter().filter(has_none).collect();
-        let mut key = KeyHasher::new("closed");
-        for closed in &lacking {
-            key.text(closed.wheel.sha256);
+        let lacking: Vec<_> = PROPRIETARY_PACKAGES.iter().filter(has_none).collect();
+        let mut key = KeyHasher::new("proprietary");
+        for package in &lacking {
+            key.text(package.wheel.sha256);
         }
         Self {
-            root: cache.join(format!("closed-{}", &key.finish()[..12])),
+            root: cache.join(format!("proprietary-{}", &key.finish()[..12])),
             lacking,
         }
     }
@@ -47,14 +47,14 @@ impl ClosedFolder {
     pub(super) fn headers(&self) -> impl Iterator<Item = &'static str> {
         self.lacking
             .iter()
-            .flat_map(|closed| closed.headers)
+            .flat_map(|package| package.headers)
             .copied()
     }
 
     pub(super) fn libraries(&self) -> impl Iterator<Item = &'static str> {
         self.lacking
             .iter()
-            .flat_map(|closed| closed.libraries)
+            .flat_map(|package| package.libraries)
             .copied()
     }
 
@@ -64,13 +64,13 @@ impl ClosedFolder {
             let folder = self.root.join(name);
             fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
         }
-        for closed in &self.lacking {
-            for header in closed.headers {
-                let place = self.root.join(closed.name).join("include").join(header);
-                let text = leads_to(closed, header, &place);
+        for package in &self.lacking {
+            for header in package.headers {
+                let place = self.root.join(package.name).join("include").join(header);
+                let text = leads_to(package, header, &place);
                 put(&self.root.join("include").join(header), &text)?;
             }
-            for library in closed.libraries {
+            for library in package.libraries {
                 let script = self.root.join("lib64").join(format!("lib{library}.so"));
                 if !script.is_file() {
                     put(&script, "/* added by: superstep toolkit add */\n")?;
@@ -87,33 +87,33 @@ impl ClosedFolder {
         name: &str,
         progress: &mut dyn FnMut(&str),
     ) -> Result<(), BuildError> {
-        let Some(closed) = self.lacking.iter().find(|closed| closed.name == name) else {
+        let Some(package) = self.lacking.iter().find(|package| package.name == name) else {
             progress(&format!("{} has it", toolchain.cuda.root.display()));
             return Ok(());
         };
-        for needed in closed.needs {
+        for needed in package.needs {
             self.add(toolchain, needed, progress)?;
         }
-        let place = self.root.join(closed.name);
+        let place = self.root.join(package.name);
         if place.is_dir() {
-            progress(&format!("{} has been added before", closed.title));
+            progress(&format!("{} has been added before", package.title));
             return Ok(());
         }
         let staging =
             tempfile::tempdir_in(&self.root).map_err(BuildError::io("create", &self.root))?;
-        let from = match closed.installed() {
+        let from = match package.installed() {
             Some(folder) => folder,
             None => {
-                closed.fetch(staging.path(), progress).map_err(|error| {
+                package.fetch(staging.path(), progress).map_err(|error| {
                     BuildError::Installation {
-                        what: closed.title.into(),
+                        what: package.title.into(),
                         reason: error.to_string(),
                     }
                 })?;
                 staging.path().to_owned()
             }
         };
-        progress(&format!("adding {} from {}", closed.title, from.display()));
+        progress(&format!("adding {} from {}", package.title, from.display()));
         let made = staging.path().join("made");
         copy_headers(&from.join("include"), &made.join("include"))?;
         fs::create_dir(made.join("lib64")).map_err(BuildError::io("create", &made))?;
@@ -123,7 +123,7 @@ impl ClosedFolder {
         if !libraries.is_dir() {
             libraries = from.join("lib64");
         }
-        for library in closed.libraries {
+        for library in package.libraries {
             let shared = library.trim_end_matches("_static");
             let (file, name) = shared_library(&libraries, shared)?;
             let functions = functions(&file, true)?;
@@ -149,14 +149,14 @@ impl ClosedFolder {
 /// Clang includes it in every CUDA file, before the program's own headers.
 const CLANGS: &str = "curand_mtgp32_kernel.h";
 
-fn leads_to(closed: &Closed, header: &str, place: &Path) -> String {
+fn leads_to(package: &ProprietaryPackage, header: &str, place: &Path) -> String {
     let place = place.display();
     let otherwise = match header {
         CLANGS => String::new(),
         // Compilers go on after an error, but not without a file that is included.
         _ => format!(
             "#else\n#error \"{header} is of {}, which is not here yet\"\n#include \"run `superstep toolkit add {}`\"\n",
-            closed.title, closed.name
+            package.title, package.name
         ),
     };
     format!("#if __has_include(\"{place}\")\n#include \"{place}\"\n{otherwise}#endif\n")
