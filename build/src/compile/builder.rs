@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use superstep_trace::{Backend, Probe, Protocol};
 
 use super::cache::StepCache;
-use super::carried::Carried;
+use super::embedded::EmbeddedDeviceCode;
 use super::error::BuildError;
 use super::libraries::asks_for_residency;
 use super::prune::{PruneLimits, Pruned};
@@ -114,10 +114,10 @@ pub struct Executables {
 }
 
 /// A program before anything is inserted.
-pub(super) struct Parts<'a> {
+pub(super) struct CompiledModules<'a> {
     pub(super) modules: Vec<Module>,
     /// Its CUDA files; none where its own build system built it.
-    pub(super) carried: Vec<Carried<'a>>,
+    pub(super) embedded: Vec<EmbeddedDeviceCode<'a>>,
 }
 
 pub struct Builder {
@@ -215,7 +215,7 @@ impl Builder {
     pub(super) fn variant(
         &self,
         program: &Program,
-        parts: &Parts<'_>,
+        parts: &CompiledModules<'_>,
         inserted: &Inserted,
         host: Option<PathBuf>,
     ) -> Result<PathBuf, BuildError> {
@@ -242,21 +242,26 @@ impl Builder {
     }
 
     /// Everything that comes before the probes.
-    pub(super) fn parts<'a>(&self, program: &'a Program) -> Result<Parts<'a>, BuildError> {
+    pub(super) fn parts<'a>(
+        &self,
+        program: &'a Program,
+    ) -> Result<CompiledModules<'a>, BuildError> {
         if program.is_built() {
-            return Ok(Parts {
+            return Ok(CompiledModules {
                 modules: self.built_modules(program)?,
-                carried: Vec::new(),
+                embedded: Vec::new(),
             });
         }
         let units = units(program)?.into_par_iter();
-        let carried: Vec<Carried<'_>> = units
-            .map(|unit| self.carried(unit, String::new()))
+        let embedded: Vec<EmbeddedDeviceCode<'_>> = units
+            .map(|unit| self.device_code(unit, String::new()))
             .collect::<Result<_, _>>()?;
         let first = self.options.first_module;
-        let ir = carried.iter().map(|carried| carried.ir.optimised.clone());
-        let records = carried.iter().map(|carried| &carried.record);
-        let modules = if carried.iter().any(|carried| carried.unit.linked) {
+        let ir = embedded
+            .iter()
+            .map(|embedded| embedded.ir.optimised.clone());
+        let records = embedded.iter().map(|embedded| &embedded.record);
+        let modules = if embedded.iter().any(|embedded| embedded.unit.linked) {
             let linked = Record::linked(String::new(), records);
             vec![Module::new(program, first, &linked, ir.collect())]
         } else {
@@ -265,14 +270,14 @@ impl Builder {
                 .map(|((index, record), ir)| Module::new(program, index, record, vec![ir]))
                 .collect()
         };
-        Ok(Parts { modules, carried })
+        Ok(CompiledModules { modules, embedded })
     }
 
     /// The executable, and what `make` makes when it is told whether as many CTAs must be resident as without a probe.
     pub(super) fn with_executable<T: Send>(
         &self,
         program: &Program,
-        parts: &Parts<'_>,
+        parts: &CompiledModules<'_>,
         make: impl FnOnce(bool) -> T + Send,
     ) -> Result<(PathBuf, T), BuildError> {
         if self.options.backend == Backend::Cpu || self.runner.dry_run.is_some() {
@@ -291,10 +296,14 @@ impl Builder {
     }
 
     /// The executable, which all variants share.
-    fn executable(&self, program: &Program, parts: &Parts<'_>) -> Result<PathBuf, BuildError> {
+    fn executable(
+        &self,
+        program: &Program,
+        parts: &CompiledModules<'_>,
+    ) -> Result<PathBuf, BuildError> {
         match program.units.first() {
             Some(unit) if program.is_built() => Ok(program.folder.join(&unit.file)),
-            _ => self.link(program, || self.objects(program, &parts.carried)),
+            _ => self.link(program, || self.objects(program, &parts.embedded)),
         }
     }
 }

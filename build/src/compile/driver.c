@@ -1,5 +1,5 @@
 /* The library of a GPU's driver for programs that run without one: each of its functions ends the program and names itself. Compiled once
- * for each library, with SUPERSTEP_NAMES naming the list of functions; linked with the front, which finds the runtime. */
+ * for each library, with SUPERSTEP_NAMES naming the list of functions; linked with the stub of libcudart, which finds the runtime. */
 
 void __superstep_no_driver(const char *function) __attribute__((noreturn));
 

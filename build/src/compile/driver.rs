@@ -73,7 +73,7 @@ impl Builder {
             .input_in("-DSUPERSTEP_NAMES=\"", names, "\"")
             .input(source)
             .texts(["-x", "none"])
-            .input(self.front()?)
+            .input(self.cudart_stub()?)
             .text("-ldl");
         let subject = Subject {
             name: driver.file,

@@ -168,7 +168,7 @@ impl Builder {
             ptx_bytes_after: 0,
             kernels: Vec::new(),
         };
-        for unit in parts.carried.iter().map(|carried| &carried.unit) {
+        for unit in parts.embedded.iter().map(|embedded| &embedded.unit) {
             let clang = self.time(repetitions, |fresh| fresh.device_ir(unit).map(drop))?;
             *cost.clang_seconds.get_or_insert_default() += clang;
         }

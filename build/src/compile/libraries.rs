@@ -175,7 +175,7 @@ pub(super) fn asks_for_residency(executable: &Path) -> Result<bool, BuildError> 
     })
 }
 
-/// Whether the code of a file calls a function of the front whose name begins with `start`. The front has all functions, and the
+/// Whether the code of a file calls a function of the stub whose name begins with `start`. The stub has all functions, and the
 /// linker has resolved the calls: what is left of them are distances from the next instruction. Without symbols, it may.
 fn calls(file: &Path, start: &str) -> Result<bool, BuildError> {
     let bytes = std::fs::read(file).map_err(BuildError::io("read", file))?;

@@ -13,11 +13,11 @@ use super::error::BuildError;
 use super::libraries::{libraries_of_flags, refuse_proprietary_libraries};
 use super::stage::{Args, OBJECT, Subject};
 
-/// How the names begin of the runtime's functions that the front has, those for programs with probes of their own included.
+/// How the names begin of the runtime's functions that the stub of libcudart has, those for programs with probes of their own included.
 const EXPORTED: [&str; 4] = ["cuda", "__cuda", "__superstep", "superstep_"];
 
 impl Builder {
-    /// Links the objects of a program with the front.
+    /// Links the objects of a program with the stub of libcudart.
     pub(super) fn link(
         &self,
         program: &Program,
@@ -27,7 +27,7 @@ impl Builder {
             refuse_proprietary_libraries(&program.name, &libraries_of_flags(&program.flags.link))?;
         }
         let objects = objects()?;
-        self.link_with(program, objects, Args::default().input(self.front()?))
+        self.link_with(program, objects, Args::default().input(self.cudart_stub()?))
     }
 
     /// Links `objects` with a runtime.
@@ -51,16 +51,16 @@ impl Builder {
         self.runner.file("link", tool, subject, args, "program")
     }
 
-    /// The object that stands in for libcudart: `front.c`, with the functions of that and those of the CPU runtime.
-    pub fn front(&self) -> Result<PathBuf, BuildError> {
+    /// The object that stands in for libcudart: `cudart_stub.c`, with the functions of that and those of the CPU runtime.
+    pub fn cudart_stub(&self) -> Result<PathBuf, BuildError> {
         let runtime = self.installation.cpu_runtime()?;
         let mut functions = functions_of(&runtime)?;
         functions.append(&mut functions_of(&self.tools.cudart)?);
         let entries = functions.iter().map(|name| format!("ENTRY({name})\n"));
         let names = entries.collect::<String>();
         let names = self.runner.text_file("names", names.as_bytes())?;
-        let source = include_bytes!("front.c");
-        let source = self.runner.text_file("front.c", source)?;
+        let source = include_bytes!("cudart_stub.c");
+        let source = self.runner.text_file("cudart_stub.c", source)?;
         let args = Args::of(["-x", "c", "-std=gnu17", "-O2", "-fPIC", "-Wall", "-Werror"])
             .text("-c")
             .input_in("-DSUPERSTEP_NAMES=\"", names, "\"")
@@ -71,7 +71,7 @@ impl Builder {
             folder: Path::new("."),
         };
         let tool = &self.tools.clangxx;
-        self.runner.file("front", tool, subject, args, OBJECT)
+        self.runner.file("cudart stub", tool, subject, args, OBJECT)
     }
 
     /// The shared libraries in which the front finds this backend's functions: the interposer stands in front of libcudart.

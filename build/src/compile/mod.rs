@@ -8,10 +8,10 @@
 //! ```
 //!
 //! One device IR serves both backends and all probes: it is compiled once, for the lowest architecture asked for, so that a
-//! site has the same number everywhere. Parts: [`hash`] and [`cache`] keep steps, `stage` runs one command, `unit` knows the
+//! site has the same number everywhere. CompiledModules: [`hash`] and [`cache`] keep steps, `stage` runs one command, `unit` knows the
 //! stages of a translation unit and of a piece of device code, `gpu` those that only a GPU needs, `registers` what keeps
 //! probed kernels launchable, `registration` when device code is registered, `compatibility` what old code needs, `sources` how it is recognised, `constants` the problem sizes
-//! that sources fix, `linked` when device code is compiled separately, `support` Superstep's own device code. `carried` makes
+//! that sources fix, `linked` when device code is compiled separately, `support` Superstep's own device code. `embedded` makes
 //! objects that carry device code, `record` is the form in which they do, `link` makes an executable of them, `loaded` what that
 //! loads; [`Builder`] has the order. `explain` asks stage 2 for its reasons and measures what it costs, [`libraries`] finds the
 //! shared libraries of an executable, `driver` makes what stands in for those of a GPU's driver.
@@ -19,12 +19,12 @@
 pub(crate) mod arithmetic;
 mod builder;
 mod cache;
-mod carried;
 mod compatibility;
 mod constants;
 pub(crate) mod default_stream;
 mod depfile;
 mod driver;
+mod embedded;
 mod error;
 mod explain;
 mod gpu;
@@ -51,8 +51,8 @@ use std::path::PathBuf;
 
 pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables, Position};
 pub use cache::StepCache;
-pub use carried::CarryingObject;
 pub use driver::DRIVERS;
+pub use embedded::HostObject;
 pub(crate) use error::BuildError;
 pub use explain::{Explanation, KernelRegisters, ProgramCost, Summary};
 pub use libraries::{Library, Supplier, libraries};

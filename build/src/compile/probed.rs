@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use superstep_trace::{Backend, Probe};
 
 use super::Program;
-use super::builder::{Builder, Parts};
+use super::builder::{Builder, CompiledModules};
 use super::error::BuildError;
 use super::stage::{Args, BITCODE, LIBRARY, Subject};
 use super::support::DEVICE_PASSES;
@@ -40,7 +40,7 @@ impl Builder {
     fn with_probe(
         &self,
         program: &Program,
-        parts: &Parts<'_>,
+        parts: &CompiledModules<'_>,
         probe: Option<&Definition>,
     ) -> Result<PathBuf, BuildError> {
         let nothing = self.nothing()?;

@@ -8,7 +8,7 @@ use super::flags::Mode;
 use super::invocation::{NvccInvocation, Word};
 use super::{Done, Failure, Nvcc, failed, runtime_libraries};
 use crate::compile::macros::of_nvcc;
-use crate::compile::{Builder, CarryingObject, Program};
+use crate::compile::{Builder, HostObject, Program};
 use crate::manifest::{Flags, Language, TranslationUnit};
 
 /// An input and what is made of it.
@@ -190,10 +190,10 @@ impl Call<'_> {
         execute(&mut command)
     }
 
-    fn cuda_object(&self, file: &Path) -> Result<CarryingObject, Failure> {
+    fn cuda_object(&self, file: &Path) -> Result<HostObject, Failure> {
         Ok(self
             .builder
-            .carrying_object(&self.program(file), self.invocation.relocatable)?)
+            .object_with_device_code(&self.program(file), self.invocation.relocatable)?)
     }
 
     /// A program of one CUDA file with the flags of the command line.
@@ -297,7 +297,7 @@ impl Call<'_> {
         file.unwrap_or_else(|| output.with_extension("d"))
     }
 
-    fn write_dependencies(&self, made: &CarryingObject, output: &Path) -> Done {
+    fn write_dependencies(&self, made: &HostObject, output: &Path) -> Done {
         let escaped = |path: &str| path.replace(' ', "\\ ").replace('$', "$$");
         let target = self.invocation.dependency_target.clone();
         let mut text = target.unwrap_or_else(|| escaped(&output.to_string_lossy())) + ":";

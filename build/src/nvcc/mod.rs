@@ -1,6 +1,6 @@
 //! Stands in for `nvcc`: a project's own build system calls it, and gets ordinary objects and executables.
 //!
-//! Each CUDA file becomes a host object that carries its device code as bitcode (`compile::carried`); what is made of that, and for which
+//! Each CUDA file becomes a host object that carries its device code as bitcode (`compile::embedded`); what is made of that, and for which
 //! backend, is decided when the program is run.
 
 mod call;

@@ -5,7 +5,7 @@
 //!   bin/nvcc                  starts `superstep nvcc` with the tools that the folder was made with
 //!   include, nvvm             those of the CUDA pieces that Superstep compiles with, and what leads to headers of proprietary libraries
 //!   proprietary               leads to the latter alone (`proprietary.rs`)
-//!   lib64/libcudart_front.a   `compile/front.c`
+//!   lib64/libcudart_stub.a    `compile/cudart_stub.c`
 //!   lib64/libcudart_static.a  leads the linker to it, and to LLVM's OpenMP where a program's host code calls that
 //!   lib64/libcudart.so        leads the linker to it; there is no shared one
 //!   lib64/libcudadevrt.a      empty, and so is libculibos.a
@@ -59,7 +59,7 @@ impl Toolkit {
         cache: &Path,
         arch: u32,
     ) -> Result<Self, BuildError> {
-        let front = builder.front()?;
+        let stub = builder.cudart_stub()?;
         let command = installation.binaries.join("superstep");
         let script = script(toolchain, installation, cache, arch, &command);
         let proprietary = ProprietaryFolder::of(toolchain, cache);
@@ -68,7 +68,7 @@ impl Toolkit {
         key.text(&script)
             .text(LAYOUT)
             .text(&proprietary.root.to_string_lossy());
-        key.text(&hash::of_file(&front).map_err(BuildError::io("read", &front))?);
+        key.text(&hash::of_file(&stub).map_err(BuildError::io("read", &stub))?);
         let openmp = toolchain.llvm.prefix.join("lib/libomp.so");
         let openmp = openmp.is_file().then_some(openmp);
         key.list(&openmp);
@@ -83,11 +83,11 @@ impl Toolkit {
                 .map_err(BuildError::io("create a folder in", cache))?;
             fill(staging.path(), toolchain, &script, &proprietary)
                 .map_err(BuildError::io("write", &root))?;
-            let archive = "lib64/libcudart_front.a";
+            let archive = "lib64/libcudart_stub.a";
             run(Command::new("ar")
                 .arg("rcs")
                 .arg(staging.path().join(archive))
-                .arg(&front))?;
+                .arg(&stub))?;
             // Clang compiles the host code of CUDA files, so that LLVM's OpenMP belongs to it, whoever links.
             let openmp = openmp.map_or(String::new(), |path| {
                 format!(" AS_NEEDED(\"{}\")", path.display())

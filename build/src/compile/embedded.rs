@@ -23,7 +23,7 @@ use crate::manifest::Language;
 const PREPROCESSED: &str = "out.ii";
 
 /// What a CUDA file was compiled to.
-pub struct CarryingObject {
+pub struct HostObject {
     pub object: PathBuf,
     /// The files that were read, as the compiler named them.
     pub dependencies: Vec<PathBuf>,
@@ -32,7 +32,7 @@ pub struct CarryingObject {
 }
 
 /// A CUDA file and its device code.
-pub(super) struct Carried<'a> {
+pub(super) struct EmbeddedDeviceCode<'a> {
     pub(super) unit: Unit<'a>,
     pub(super) ir: DeviceIr,
     pub(super) record: Record,
@@ -40,11 +40,11 @@ pub(super) struct Carried<'a> {
 
 impl Builder {
     /// Compiles the device half of `unit`; two modules with one content are told apart by `folder`.
-    pub(super) fn carried<'a>(
+    pub(super) fn device_code<'a>(
         &self,
         unit: Unit<'a>,
         folder: String,
-    ) -> Result<Carried<'a>, BuildError> {
+    ) -> Result<EmbeddedDeviceCode<'a>, BuildError> {
         let ir = self.device_ir(&unit)?;
         let bitcode = match self.runner.dry_run {
             Some(_) => Vec::new(),
@@ -59,7 +59,7 @@ impl Builder {
             relocatable: unit.linked,
             units: vec![bitcode.len()],
         };
-        Ok(Carried {
+        Ok(EmbeddedDeviceCode {
             unit,
             ir,
             record: Record { head, bitcode },
@@ -67,18 +67,18 @@ impl Builder {
     }
 
     /// The host half of a CUDA file, which carries the other.
-    pub(super) fn carrying(&self, carried: &Carried<'_>) -> Result<PathBuf, BuildError> {
-        let mut args = self.carry(&carried.record)?;
+    pub(super) fn embed(&self, embedded: &EmbeddedDeviceCode<'_>) -> Result<PathBuf, BuildError> {
+        let mut args = self.section(&embedded.record)?;
         // Units that are linked know nothing of the module: it is registered once, for all of them.
-        if carried.unit.linked {
-            args = args.and(self.header("unit.h", &linked::mark(&carried.record.symbol()))?);
+        if embedded.unit.linked {
+            args = args.and(self.header("unit.h", &linked::mark(&embedded.record.symbol()))?);
         } else {
             args = args
                 .texts(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"])
-                .input(self.image(&carried.record)?)
+                .input(self.image(&embedded.record)?)
                 .and(self.header("first.h", registration::FIRST_ENTRY)?);
         }
-        self.host_object(&carried.unit, args)
+        self.host_object(&embedded.unit, args)
     }
 
     /// The same object, but for when it registers its device code.
@@ -95,13 +95,13 @@ impl Builder {
     pub(super) fn objects(
         &self,
         program: &Program,
-        carried: &[Carried<'_>],
+        embedded: &[EmbeddedDeviceCode<'_>],
     ) -> Result<Vec<PathBuf>, BuildError> {
-        let hosts = carried.par_iter();
-        let hosts = hosts.map(|carried| self.registering_first(&self.carrying(carried)?));
+        let hosts = embedded.par_iter();
+        let hosts = hosts.map(|embedded| self.registering_first(&self.embed(embedded)?));
         let mut objects: Vec<PathBuf> = hosts.collect::<Result<_, _>>()?;
-        if carried.iter().any(|carried| carried.unit.linked) {
-            let records = carried.iter().map(|carried| &carried.record);
+        if embedded.iter().any(|embedded| embedded.unit.linked) {
+            let records = embedded.iter().map(|embedded| &embedded.record);
             objects.push(self.linked_object(&program.folder, String::new(), records)?);
         }
         objects.extend(self.helpers(program)?);
@@ -117,25 +117,28 @@ impl Builder {
     }
 
     /// The object of the only unit of `program`, which carries its device code.
-    pub fn carrying_object(
+    pub fn object_with_device_code(
         &self,
         program: &Program,
         relocatable: bool,
-    ) -> Result<CarryingObject, BuildError> {
+    ) -> Result<HostObject, BuildError> {
         let folder = text(&program.folder)?;
-        let carried = self.carried(only_unit(program, relocatable), folder)?;
-        let object = self.carrying(&carried)?;
+        let embedded = self.device_code(only_unit(program, relocatable), folder)?;
+        let object = self.embed(&embedded)?;
         let beside = |file: &Path, name: &str| {
             let path = file.parent().unwrap_or(Path::new(".")).join(name);
             fs::read_to_string(path).unwrap_or_default()
         };
         let mut dependencies = depfile::parse(&beside(&object, DEPENDENCIES));
-        dependencies.extend(depfile::parse(&beside(&carried.ir.front_end, DEPENDENCIES)));
+        dependencies.extend(depfile::parse(&beside(
+            &embedded.ir.front_end,
+            DEPENDENCIES,
+        )));
         // What the cache holds may vanish from it.
         dependencies.retain(|path| !path.starts_with(self.runner.cache.root()));
         let mut seen = std::collections::HashSet::new();
         dependencies.retain(|path| seen.insert(path.clone()));
-        Ok(CarryingObject {
+        Ok(HostObject {
             messages: beside(&object, MESSAGES),
             object: self.registering_first(&object)?,
             dependencies,
@@ -153,9 +156,9 @@ impl Builder {
 
     /// The device code of the only unit of `program`, without probes, as `kind`: ptx, cubin or fatbin.
     pub fn device_code_as(&self, program: &Program, kind: &str) -> Result<PathBuf, BuildError> {
-        let carried = self.carried(only_unit(program, false), String::new())?;
-        let ir = carried.ir.optimised;
-        let module = Module::new(program, 0, &carried.record, vec![ir.clone()]);
+        let embedded = self.device_code(only_unit(program, false), String::new())?;
+        let ir = embedded.ir.optimised;
+        let module = Module::new(program, 0, &embedded.record, vec![ir.clone()]);
         let ptx = self.ptx_with(&module, &ir, arithmetic::division_flag(&program.flags))?;
         if kind == "fatbin" {
             return self.packed(&module, self.cubins(&module, &ptx)?, ptx);
@@ -200,7 +203,7 @@ impl Builder {
         let source = self.runner.text_file("linked.c", source)?;
         let args = Args::of(["-x", "c", "-std=c23", "-O2", "-fPIC", "-c"])
             .input_in("-DSUPERSTEP_IMAGE=\"", self.image(record)?, "\"")
-            .and(self.carry(record)?)
+            .and(self.section(record)?)
             .and(self.header("units.h", &symbols)?)
             .input(source);
         self.device_link_step(folder, args)
@@ -221,7 +224,7 @@ impl Builder {
     }
 
     /// Flags that put `record` into the object that is compiled with them.
-    fn carry(&self, record: &Record) -> Result<Args, BuildError> {
+    fn section(&self, record: &Record) -> Result<Args, BuildError> {
         let file = self.runner.text_file("module.bin", &record.encode())?;
         let path = file
             .to_string_lossy()
