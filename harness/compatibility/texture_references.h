@@ -1,6 +1,6 @@
 /* Texture references, which CUDA 12 no longer has. Included in front of the CUDA sources of programs that declare any.
    A reference is a variable in constant memory that holds what it is bound to; binding copies there. Host code sets its fields as before.
-   Declarations are read with `__constant__` in front (harness/src/compile/sources.rs). */
+   Declarations are read with `__constant__` in front (build/src/compile/source/sources.rs). */
 #ifndef SUPERSTEP_TEXTURE_REFERENCES_H
 #define SUPERSTEP_TEXTURE_REFERENCES_H
 

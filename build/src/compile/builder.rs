@@ -6,17 +6,17 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 use superstep_trace::{Backend, Probe, Protocol};
 
-use super::cache::StepCache;
-use super::embedded::EmbeddedDeviceCode;
-use super::error::BuildError;
-use super::libraries::asks_for_residency;
-use super::prune::{PruneLimits, Pruned};
-use super::record::Record;
-use super::reference::Reference;
-use super::stage::Runner;
-use super::toolset::Toolset;
-use super::unit::{Inserted, Module, units};
-use super::{BuildEvent, Program};
+use crate::compile::error::BuildError;
+use crate::compile::link::libraries::asks_for_residency;
+use crate::compile::object::embedded::EmbeddedDeviceCode;
+use crate::compile::object::record::Record;
+use crate::compile::reference::Reference;
+use crate::compile::steps::cache::StepCache;
+use crate::compile::steps::prune::{PruneLimits, Pruned};
+use crate::compile::steps::stage::Runner;
+use crate::compile::steps::toolset::Toolset;
+use crate::compile::unit::{Inserted, Module, units};
+use crate::compile::{BuildEvent, Program};
 use crate::installation::Installation;
 
 /// Where in the compilation the probes go in.
@@ -30,7 +30,7 @@ pub enum Position {
 }
 
 impl Position {
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Position::Late => "late",
             Position::Early => "early",
@@ -79,7 +79,7 @@ impl BuildOptions {
 
     /// Code generation flags for this machine's processor: one of three levels, so that caches are shared. Programs compute the same
     /// on all of them. The highest has masked loads and stores, without which loops over threads with conditions are slow.
-    pub(super) fn cpu_flags(&self) -> Option<&'static str> {
+    pub(crate) fn cpu_flags(&self) -> Option<&'static str> {
         #[cfg(target_arch = "x86_64")]
         {
             let has_masks = is_x86_feature_detected!("avx512f")
@@ -114,17 +114,17 @@ pub struct Executables {
 }
 
 /// A program before anything is inserted.
-pub(super) struct CompiledModules<'a> {
-    pub(super) modules: Vec<Module>,
+pub(crate) struct CompiledModules<'a> {
+    pub(crate) modules: Vec<Module>,
     /// Its CUDA files; none where its own build system built it.
-    pub(super) embedded: Vec<EmbeddedDeviceCode<'a>>,
+    pub(crate) embedded: Vec<EmbeddedDeviceCode<'a>>,
 }
 
 pub struct Builder {
-    pub(super) tools: Toolset,
-    pub(super) installation: Installation,
-    pub(super) options: BuildOptions,
-    pub(super) runner: Runner,
+    pub(crate) tools: Toolset,
+    pub(crate) installation: Installation,
+    pub(crate) options: BuildOptions,
+    pub(crate) runner: Runner,
 }
 
 impl Builder {
@@ -212,7 +212,7 @@ impl Builder {
     }
 
     /// One variant; `host` is a probe's host code.
-    pub(super) fn variant(
+    pub(crate) fn variant(
         &self,
         program: &Program,
         parts: &CompiledModules<'_>,
@@ -231,7 +231,7 @@ impl Builder {
     }
 
     /// What is inserted into the native variant.
-    pub(super) fn nothing(&self) -> Result<Inserted, BuildError> {
+    pub(crate) fn nothing(&self) -> Result<Inserted, BuildError> {
         Ok(Inserted {
             probe: Probe::None,
             spec: None,
@@ -242,7 +242,7 @@ impl Builder {
     }
 
     /// Everything that comes before the probes.
-    pub(super) fn parts<'a>(
+    pub(crate) fn parts<'a>(
         &self,
         program: &'a Program,
     ) -> Result<CompiledModules<'a>, BuildError> {
@@ -274,7 +274,7 @@ impl Builder {
     }
 
     /// The executable, and what `make` makes when it is told whether as many CTAs must be resident as without a probe.
-    pub(super) fn with_executable<T: Send>(
+    pub(crate) fn with_executable<T: Send>(
         &self,
         program: &Program,
         parts: &CompiledModules<'_>,

@@ -62,7 +62,7 @@ pub enum BuildError {
 
 impl BuildError {
     /// A source file of the program cannot be read.
-    pub(super) fn source(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+    pub(crate) fn source(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Source { path, source }
     }

@@ -8,60 +8,37 @@
 //! ```
 //!
 //! One device IR serves both backends and all probes: it is compiled once, for the lowest architecture asked for, so that a
-//! site has the same number everywhere. CompiledModules: [`hash`] and [`cache`] keep steps, `stage` runs one command, `unit` knows the
-//! stages of a translation unit and of a piece of device code, `gpu` those that only a GPU needs, `registers` what keeps
-//! probed kernels launchable, `registration` when device code is registered, `compatibility` what old code needs, `sources` how it is recognised, `constants` the problem sizes
-//! that sources fix, `linked` when device code is compiled separately, `support` Superstep's own device code. `embedded` makes
-//! objects that carry device code, `record` is the form in which they do, `link` makes an executable of them, `loaded` what that
-//! loads; [`Builder`] has the order. `explain` asks stage 2 for its reasons and measures what it costs, [`libraries`] finds the
-//! shared libraries of an executable, `driver` makes what stands in for those of a GPU's driver.
+//! site has the same number everywhere. [`steps`] runs commands and caches their results, [`source`] knows dialects of CUDA,
+//! `unit` the stages of a translation unit and of its device code, `device` those of GPUs, `object` puts device code into host
+//! objects, `link` makes executables of them and lists what they load. [`Builder`] has the order.
 
-pub(crate) mod arithmetic;
 mod builder;
-mod cache;
-mod compatibility;
-mod constants;
-pub(crate) mod default_stream;
-mod depfile;
-mod driver;
-mod embedded;
+mod device;
 mod error;
-mod explain;
-mod gpu;
-pub mod hash;
-mod libraries;
 mod link;
-mod linked;
-mod loaded;
-pub(crate) mod macros;
+mod object;
 mod probed;
-mod prune;
-mod ptxas;
-mod record;
 mod reference;
-mod registers;
-mod registration;
-mod sources;
-mod stage;
-mod support;
-mod toolset;
+pub(crate) mod source;
+pub(crate) mod steps;
 mod unit;
 
 use std::path::PathBuf;
 
 pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables, Position};
-pub use cache::StepCache;
-pub use driver::DRIVERS;
-pub use embedded::HostObject;
+pub use device::explain::{Explanation, KernelRegisters, ProgramCost, Summary};
 pub(crate) use error::BuildError;
-pub use explain::{Explanation, KernelRegisters, ProgramCost, Summary};
-pub use libraries::{Library, Supplier, libraries};
-pub use loaded::{identity, started_by};
+pub use link::driver::DRIVERS;
+pub use link::libraries::{Library, Supplier, libraries};
+pub use link::loaded::{identity, started_by};
+pub use object::embedded::HostObject;
 pub use probed::ProbedExecutables;
-pub use prune::PruneLimits;
 pub use reference::{Recipe, Reference, find_nvcc};
-pub use stage::quote;
-pub use toolset::Toolset;
+pub use steps::cache::StepCache;
+pub use steps::hash;
+pub use steps::prune::PruneLimits;
+pub use steps::stage::quote;
+pub use steps::toolset::Toolset;
 
 use crate::manifest::{Benchmark, Constant, Flags, TranslationUnit};
 

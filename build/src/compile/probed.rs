@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use superstep_trace::{Backend, Probe};
 
 use super::Program;
-use super::builder::{Builder, CompiledModules};
-use super::error::BuildError;
-use super::stage::{Args, BITCODE, LIBRARY, Subject};
-use super::support::DEVICE_PASSES;
-use super::unit::{FRONT_END_ONLY, Inserted};
+use crate::compile::builder::{Builder, CompiledModules};
+use crate::compile::device::support::DEVICE_PASSES;
+use crate::compile::error::BuildError;
+use crate::compile::steps::stage::{Args, BITCODE, LIBRARY, Subject};
+use crate::compile::unit::{FRONT_END_ONLY, Inserted};
 use crate::probe::{self, Probe as Definition};
 
 /// What starts a program without and with a probe. Both do the same work.

@@ -9,11 +9,11 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 
 use super::Program;
-use super::builder::Builder;
-use super::constants;
-use super::error::BuildError;
-use super::linked;
-use super::sources::{normalised, own_texts};
+use crate::compile::builder::Builder;
+use crate::compile::error::BuildError;
+use crate::compile::object::linked;
+use crate::compile::source::constants;
+use crate::compile::source::sources::{normalised, own_texts};
 use crate::manifest::Language;
 use crate::run::die_with_this_process;
 
@@ -49,7 +49,7 @@ const PROGRAM: &str = "superstep-reference";
 
 impl Builder {
     /// Builds what is compared with nvcc's build of `program`, and writes down how nvcc builds that.
-    pub(super) fn reference(&self, program: &Program) -> Result<Reference, BuildError> {
+    pub(crate) fn reference(&self, program: &Program) -> Result<Reference, BuildError> {
         if program.is_built() {
             let why = "the program's own build system built it";
             return Ok(Reference::Refused(why.to_owned()));

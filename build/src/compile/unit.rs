@@ -6,61 +6,61 @@ use std::path::{Path, PathBuf};
 use superstep_trace::{Backend, Probe, Protocol};
 
 use super::Program;
-use super::arithmetic;
-use super::builder::Builder;
-use super::default_stream;
-use super::error::BuildError;
-use super::gpu::Waits;
-use super::linked;
-use super::macros;
-use super::record::Record;
-use super::stage::{Args, BITCODE, LIBRARY, OBJECT, Stage, Subject, Tool};
+use crate::compile::builder::Builder;
+use crate::compile::device::gpu::Waits;
+use crate::compile::error::BuildError;
+use crate::compile::object::linked;
+use crate::compile::object::record::Record;
+use crate::compile::source::arithmetic;
+use crate::compile::source::default_stream;
+use crate::compile::source::macros;
+use crate::compile::steps::stage::{Args, BITCODE, LIBRARY, OBJECT, Stage, Subject, Tool};
 use crate::manifest::{Flags, Language, TranslationUnit};
 
-pub(super) const DEVICE_IR: &str = "device IR";
-pub(super) const INSTRUMENT: &str = "instrument";
+pub(crate) const DEVICE_IR: &str = "device IR";
+pub(crate) const INSTRUMENT: &str = "instrument";
 
 /// Stops Clang before LLVM's optimiser, which the instrumenter runs ([`Builder::prepare`]).
-pub(super) const FRONT_END_ONLY: [&str; 2] = ["-Xclang", "-disable-llvm-passes"];
+pub(crate) const FRONT_END_ONLY: [&str; 2] = ["-Xclang", "-disable-llvm-passes"];
 
 const TABLE: &str = "table.json";
 const EXPLANATION: &str = "explanation.json";
 
 /// One translation unit of a program.
 #[derive(Clone)]
-pub(super) struct Unit<'a> {
-    pub(super) program: &'a Program,
-    pub(super) unit: &'a TranslationUnit,
+pub(crate) struct Unit<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) unit: &'a TranslationUnit,
     /// What its static kernels and variables are told by from those of other units.
-    pub(super) id: usize,
-    pub(super) name: String,
+    pub(crate) id: usize,
+    pub(crate) name: String,
     /// Whether its device code may use that of other units.
-    pub(super) linked: bool,
+    pub(crate) linked: bool,
 }
 
 /// The device IR of a unit.
-pub(super) struct DeviceIr {
+pub(crate) struct DeviceIr {
     /// From Clang's front end, beside the list of the headers that it read.
-    pub(super) front_end: PathBuf,
-    pub(super) optimised: PathBuf,
+    pub(crate) front_end: PathBuf,
+    pub(crate) optimised: PathBuf,
 }
 
 /// One piece of device code: that of a CUDA file, or of several that are linked.
-pub(super) struct Module {
-    pub(super) index: usize,
+pub(crate) struct Module {
+    pub(crate) index: usize,
     /// What messages call it: program and files.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its name in tables: its files.
     files: String,
     folder: PathBuf,
     /// What the program's registration code calls it.
-    pub(super) hash: String,
+    pub(crate) hash: String,
     /// The IR of each unit.
-    pub(super) ir: Vec<PathBuf>,
+    pub(crate) ir: Vec<PathBuf>,
 }
 
 impl Module {
-    pub(super) fn new(program: &Program, index: usize, record: &Record, ir: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(program: &Program, index: usize, record: &Record, ir: Vec<PathBuf>) -> Self {
         Self {
             index,
             name: format!("{}/{}", program.name, record.head.name),
@@ -71,7 +71,7 @@ impl Module {
         }
     }
 
-    pub(super) fn subject(&self) -> Subject<'_> {
+    pub(crate) fn subject(&self) -> Subject<'_> {
         Subject {
             name: &self.name,
             folder: &self.folder,
@@ -81,28 +81,28 @@ impl Module {
 
 /// What stage 2 inserts into the modules of a program.
 #[derive(Clone)]
-pub(super) struct Inserted {
-    pub(super) probe: Probe,
+pub(crate) struct Inserted {
+    pub(crate) probe: Probe,
     /// The definition of a probe that a user defined.
-    pub(super) spec: Option<PathBuf>,
-    pub(super) handler: Option<PathBuf>,
-    pub(super) support: PathBuf,
+    pub(crate) spec: Option<PathBuf>,
+    pub(crate) handler: Option<PathBuf>,
+    pub(crate) support: PathBuf,
     /// As many CTAs must be resident as without the probe.
-    pub(super) as_resident: bool,
+    pub(crate) as_resident: bool,
 }
 
 /// A traced (or untraced, or counting) module: its device code and its table.
-pub(super) struct Instrumented {
+pub(crate) struct Instrumented {
     /// What lanes do in the probe, if it has one.
-    pub(super) probe: Option<Waits>,
-    pub(super) as_resident: bool,
-    pub(super) bitcode: PathBuf,
-    pub(super) table: PathBuf,
+    pub(crate) probe: Option<Waits>,
+    pub(crate) as_resident: bool,
+    pub(crate) bitcode: PathBuf,
+    pub(crate) table: PathBuf,
 }
 
 impl Builder {
     /// Stage 1: the device IR of a unit, the same for every backend and probe.
-    pub(super) fn device_ir(&self, unit: &Unit<'_>) -> Result<DeviceIr, BuildError> {
+    pub(crate) fn device_ir(&self, unit: &Unit<'_>) -> Result<DeviceIr, BuildError> {
         let args = Args::of(["-x", "cuda", "--cuda-device-only"])
             .and(self.cuda_flags(unit)?)
             .texts(["-O2", "-g1", "-c", "-emit-llvm"])
@@ -129,7 +129,7 @@ impl Builder {
     }
 
     /// Optimises the device code of Clang's front end, as Clang would, once inline PTX says what it does to memory.
-    pub(super) fn prepare(
+    pub(crate) fn prepare(
         &self,
         subject: Subject<'_>,
         front_end: &Path,
@@ -151,7 +151,7 @@ impl Builder {
     }
 
     /// Stage 2: the probes, and for the CPU the retargeting.
-    pub(super) fn instrument(
+    pub(crate) fn instrument(
         &self,
         module: &Module,
         inserted: &Inserted,
@@ -177,7 +177,7 @@ impl Builder {
     }
 
     /// The file in which stage 2 explains each memory operation of a module. Needs no handler.
-    pub(super) fn explanation(&self, module: &Module) -> Result<PathBuf, BuildError> {
+    pub(crate) fn explanation(&self, module: &Module) -> Result<PathBuf, BuildError> {
         let args = self.instrumenter_args(module, Probe::Trace);
         let args = args.output("--explain", EXPLANATION);
         let folder = self.run_instrumenter(module, args, &[EXPLANATION])?;
@@ -225,7 +225,7 @@ impl Builder {
     }
 
     /// Stage 3 for the CPU: the shared object that is loaded for a module.
-    pub(super) fn cpu_library(
+    pub(crate) fn cpu_library(
         &self,
         module: &Module,
         bitcode: &Path,
@@ -238,7 +238,7 @@ impl Builder {
     }
 
     /// The host half of a CUDA file; `more` puts into it what it carries.
-    pub(super) fn host_object(&self, unit: &Unit<'_>, more: Args) -> Result<PathBuf, BuildError> {
+    pub(crate) fn host_object(&self, unit: &Unit<'_>, more: Args) -> Result<PathBuf, BuildError> {
         // The runtime looks up which line calls it.
         let args = Args::of(["-x", "cuda", "--cuda-host-only"])
             .and(self.cuda_flags(unit)?)
@@ -249,7 +249,7 @@ impl Builder {
     }
 
     /// An object of a C or C++ helper file.
-    pub(super) fn helper_object(
+    pub(crate) fn helper_object(
         &self,
         program: &Program,
         unit: &TranslationUnit,
@@ -272,7 +272,7 @@ impl Builder {
     }
 
     /// Flags that every compilation of a CUDA file needs, device or host.
-    pub(super) fn cuda_flags(&self, unit: &Unit<'_>) -> Result<Args, BuildError> {
+    pub(crate) fn cuda_flags(&self, unit: &Unit<'_>) -> Result<Args, BuildError> {
         let linked = [
             linked::FLAG,
             "--offload-new-driver",
@@ -308,12 +308,12 @@ impl Builder {
             .texts(linked.into_iter().filter(|_| unit.linked)))
     }
 
-    pub(super) fn gpu_arch_flag(&self) -> String {
+    pub(crate) fn gpu_arch_flag(&self) -> String {
         format!("--cuda-gpu-arch=sm_{}", self.options.lowest_arch())
     }
 
     /// A compilation that reads headers; the source and the output are added here.
-    pub(super) fn compile(
+    pub(crate) fn compile(
         &self,
         name: &'static str,
         unit: &Unit<'_>,
@@ -338,7 +338,7 @@ impl Builder {
     }
 
     /// A stage that reads nothing but its inputs and writes one file.
-    pub(super) fn plain(
+    pub(crate) fn plain(
         &self,
         name: &'static str,
         module: &Module,
@@ -352,7 +352,7 @@ impl Builder {
 }
 
 /// The CUDA files of a program, numbered in their order.
-pub(super) fn units(program: &Program) -> Result<Vec<Unit<'_>>, BuildError> {
+pub(crate) fn units(program: &Program) -> Result<Vec<Unit<'_>>, BuildError> {
     let linked = linked::asked(&program.flags);
     let units: Vec<_> = (program.units.iter())
         .filter(|unit| unit.language == Language::Cuda)
@@ -376,7 +376,7 @@ pub(super) fn units(program: &Program) -> Result<Vec<Unit<'_>>, BuildError> {
 }
 
 /// Include folders, then the flags for everything, then those for one side.
-pub(super) fn own_flags(program: &Program, side: &[String]) -> Args {
+pub(crate) fn own_flags(program: &Program, side: &[String]) -> Args {
     let include = (program.include.iter()).map(|folder| format!("-I{}", folder.display()));
     let flags = program.flags.all.iter().chain(side);
     let flags = flags.filter(|flag| !linked::asks(flag));
@@ -396,6 +396,6 @@ fn optimisation(flags: &Flags) -> &str {
 }
 
 /// What messages call a unit: program and file.
-pub(super) fn unit_name(program: &Program, unit: &TranslationUnit) -> String {
+pub(crate) fn unit_name(program: &Program, unit: &TranslationUnit) -> String {
     format!("{}/{}", program.name, unit.file.display())
 }

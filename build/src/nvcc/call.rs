@@ -7,7 +7,7 @@ use std::process::Command;
 use super::flags::Mode;
 use super::invocation::{NvccInvocation, Word};
 use super::{Done, Failure, Nvcc, failed, runtime_libraries};
-use crate::compile::macros::of_nvcc;
+use crate::compile::source::macros::of_nvcc;
 use crate::compile::{Builder, HostObject, Program};
 use crate::manifest::{Flags, Language, TranslationUnit};
 

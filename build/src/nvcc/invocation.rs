@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use super::flags::{Arithmetic, Meaning, Mode, Takes, look_up};
 use super::words::{architectures, list, macros, parts, preprocessing, words};
-use crate::compile::arithmetic::{FAST_DIVISIONS, FAST_FUNCTIONS, FULL_DIVISIONS, INEXACT_ROOTS};
-use crate::compile::default_stream::DEFINITION;
+use crate::compile::source::arithmetic::{
+    FAST_DIVISIONS, FAST_FUNCTIONS, FULL_DIVISIONS, INEXACT_ROOTS,
+};
+use crate::compile::source::default_stream::DEFINITION;
 use Meaning::*;
 
 /// Errors in a command line, in nvcc's words where it has the same ones.

@@ -16,7 +16,7 @@ use superstep_toolchain::{Toolchain, replace_file};
 
 use super::toolkit::run;
 use crate::compile::BuildError;
-use crate::compile::hash::KeyHasher;
+use crate::compile::steps::hash::KeyHasher;
 use crate::run::proprietary::functions;
 
 /// The libraries that the CUDA pieces lack, and the folder of those that were added.

@@ -5,12 +5,12 @@
 //!   bin/nvcc                  starts `superstep nvcc` with the tools that the folder was made with
 //!   include, nvvm             those of the CUDA pieces that Superstep compiles with, and what leads to headers of proprietary libraries
 //!   proprietary               leads to the latter alone (`proprietary.rs`)
-//!   lib64/libcudart_stub.a    `compile/cudart_stub.c`
+//!   lib64/libcudart_stub.a    `compile/link/cudart_stub.c`
 //!   lib64/libcudart_static.a  leads the linker to it, and to LLVM's OpenMP where a program's host code calls that
 //!   lib64/libcudart.so        leads the linker to it; there is no shared one
 //!   lib64/libcudadevrt.a      empty, and so is libculibos.a
 //!   lib64/libcublas.so        and other proprietary libraries (`proprietary.rs`)
-//!   lib64/stubs               what stands in for the driver's libraries (`compile/driver.rs`)
+//!   lib64/stubs               what stands in for the driver's libraries (`compile/link/driver.rs`)
 //!   version.json
 //! ```
 
@@ -23,7 +23,7 @@ use std::process::Command;
 use superstep_toolchain::Toolchain;
 
 use super::proprietary::{self, ProprietaryFolder};
-use crate::compile::hash::{self, KeyHasher};
+use crate::compile::steps::hash::{self, KeyHasher};
 use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, quote};
 use crate::installation::{Installation, ROOT_VARIABLE};
 

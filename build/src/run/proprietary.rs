@@ -9,7 +9,7 @@ use std::process::Command;
 
 use object::{Object, ObjectSymbol};
 
-use crate::compile::hash::KeyHasher;
+use crate::compile::steps::hash::KeyHasher;
 use crate::compile::{BuildError, Library, Supplier, libraries};
 
 const PATH: &str = "LD_LIBRARY_PATH";

@@ -52,7 +52,7 @@ fn assembled(toolchain: &Toolchain, folder: &Path, body: &str, options: &[&str])
 }
 
 /// The build takes the code that lets lanes wait for each other away from probes where the program's own modules have none (`native` in
-/// build/src/compile/gpu.rs). A program that waits would hang otherwise.
+/// build/src/compile/device/gpu.rs). A program that waits would hang otherwise.
 #[test]
 fn ptxas_tells_kernels_whose_lanes_wait_for_each_other() {
     let Some(toolchain) = tools() else { return };

@@ -43,7 +43,7 @@ pub fn lacks(function: &str) -> ! {
     ))
 }
 
-/// Stops the program because it calls a function of a GPU's driver (`build/src/compile/driver.c`).
+/// Stops the program because it calls a function of a GPU's driver (`build/src/compile/link/driver.c`).
 ///
 /// # Safety
 /// `function` must end with 0.

@@ -14,39 +14,39 @@ use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSection};
 use serde::{Deserialize, Serialize};
 
-use super::error::BuildError;
-use super::libraries::{Supplier, is_started, libraries};
+use crate::compile::error::BuildError;
+use crate::compile::link::libraries::{Supplier, is_started, libraries};
 use crate::fetch::hash_bytes;
 
 /// The section of an ELF file that holds records.
-pub(super) const SECTION: &str = ".superstep.module";
+pub(crate) const SECTION: &str = ".superstep.module";
 
 const MAGIC: &[u8; 16] = b"superstep-module";
 const PREFIX: usize = MAGIC.len() + 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Head {
+pub(crate) struct Head {
     /// Its name in tables: its files.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Where the compiler ran; names of files are relative to it. Empty in programs of manifests, which are the same wherever they lie.
-    pub(super) folder: String,
+    pub(crate) folder: String,
     /// Whether it was compiled to be linked with other device code, and is nothing by itself.
-    pub(super) relocatable: bool,
+    pub(crate) relocatable: bool,
     /// Bytes of bitcode of each unit.
-    pub(super) units: Vec<usize>,
+    pub(crate) units: Vec<usize>,
 }
 
 /// The device code of one module.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Record {
-    pub(super) head: Head,
+pub(crate) struct Record {
+    pub(crate) head: Head,
     /// The bitcode of all units.
-    pub(super) bitcode: Vec<u8>,
+    pub(crate) bitcode: Vec<u8>,
 }
 
 impl Record {
     /// Some records as one, whose units were linked.
-    pub(super) fn linked<'a>(
+    pub(crate) fn linked<'a>(
         folder: String,
         records: impl IntoIterator<Item = &'a Record>,
     ) -> Self {
@@ -65,7 +65,7 @@ impl Record {
         }
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         // Texts and numbers always have a form in JSON.
         let head = serde_json::to_vec(&self.head).unwrap_or_default();
         let mut bytes = MAGIC.to_vec();
@@ -77,20 +77,20 @@ impl Record {
     }
 
     /// What the program's registration code calls it.
-    pub(super) fn hash(&self) -> String {
+    pub(crate) fn hash(&self) -> String {
         hash_bytes(&self.encode()).to_string()
     }
 
     /// The symbol that relocatable device code is called by in its host object, which refers to it: what links the code defines it, so that
     /// linkers take that out of an archive, and name the code where nothing linked it.
-    pub(super) fn symbol(&self) -> String {
+    pub(crate) fn symbol(&self) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric();
         let name = self.head.name.replace(|letter| !is_plain(letter), "_");
         format!("superstep_device_link_of_{name}_{}", &self.hash()[..12])
     }
 
     /// The bitcode of each unit.
-    pub(super) fn units(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn units(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.bitcode.as_slice();
         self.head.units.iter().map(move |&bytes| {
             let (unit, behind) = rest.split_at(bytes);
@@ -138,7 +138,7 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<Record>> {
 }
 
 /// The records in an object, an archive, a shared library or an executable; none in a file of another kind.
-pub(super) fn read(path: &Path) -> Result<Vec<Record>, BuildError> {
+pub(crate) fn read(path: &Path) -> Result<Vec<Record>, BuildError> {
     let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
     let damaged = || BuildError::Unsupported {
         subject: path.display().to_string(),
@@ -165,7 +165,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Record>, BuildError> {
 }
 
 /// The records of a program: its executable's, then those of each shared library that it needs, each once.
-pub(super) fn of_program(executable: &Path) -> Result<Vec<Record>, BuildError> {
+pub(crate) fn of_program(executable: &Path) -> Result<Vec<Record>, BuildError> {
     let mut records: Vec<Record> = Vec::new();
     let mut files = vec![executable.to_owned()];
     for library in libraries(executable)? {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use crate::manifest::Flags;
 
-pub(super) const FLAG: &str = "-fgpu-rdc";
+pub(crate) const FLAG: &str = "-fgpu-rdc";
 
 /// Clang's and nvcc's flags for separate device compilation, of which Clang knows the first only.
 const FLAGS: [&str; 5] = [
@@ -21,17 +21,17 @@ const FLAGS: [&str; 5] = [
 ];
 
 /// Whether a flag asks for separate device compilation.
-pub(super) fn asks(flag: &str) -> bool {
+pub(crate) fn asks(flag: &str) -> bool {
     FLAGS.contains(&flag)
 }
 
 /// Whether a program's flags ask for separate device compilation.
-pub(super) fn asked(flags: &Flags) -> bool {
+pub(crate) fn asked(flags: &Flags) -> bool {
     flags.all.iter().chain(&flags.device).any(|flag| asks(flag))
 }
 
 /// A header for a unit that is linked: an entry in front of its own in that list, which refers to `symbol`.
-pub(super) fn mark(symbol: &str) -> String {
+pub(crate) fn mark(symbol: &str) -> String {
     let lines = [
         ".pushsection llvm_offload_entries,\\\"aw\\\",@progbits",
         ".p2align 3",
@@ -48,7 +48,7 @@ pub(super) fn mark(symbol: &str) -> String {
 }
 
 /// A header for `linked.c`: the symbols of its units, one behind the other.
-pub(super) fn definitions(symbols: impl Iterator<Item = String>) -> String {
+pub(crate) fn definitions(symbols: impl Iterator<Item = String>) -> String {
     let symbols: BTreeSet<String> = symbols.collect();
     let one = |symbol: &String| format!(".globl {symbol}\\n.hidden {symbol}\\n{symbol}: .byte 0");
     let each: Vec<String> = symbols.iter().map(one).collect();

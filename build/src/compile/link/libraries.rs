@@ -7,8 +7,8 @@ use std::process::Command;
 use object::{Object, ObjectSection, ObjectSymbol, ReadCache};
 use superstep_trace::Backend;
 
-use super::builder::Builder;
-use super::error::BuildError;
+use crate::compile::builder::Builder;
+use crate::compile::error::BuildError;
 use crate::run::proprietary::functions;
 
 /// A shared library that an executable needs, itself or for another one.
@@ -97,7 +97,7 @@ impl Library {
 }
 
 /// An error where one of `libraries` has precompiled GPU code; to be asked for the CPU backend.
-pub(super) fn refuse_proprietary_libraries(
+pub(crate) fn refuse_proprietary_libraries(
     program: &str,
     libraries: &[Library],
 ) -> Result<(), BuildError> {
@@ -121,7 +121,7 @@ pub(super) fn refuse_proprietary_libraries(
 impl Builder {
     /// What a start script does first where the program needs NVIDIA's libraries: it asks where the machine has them, or what stands in for
     /// them. The arguments are that command, the executable and the runtime in words of the shell.
-    pub(super) fn find_proprietary(
+    pub(crate) fn find_proprietary(
         &self,
         executable: &Path,
         [superstep, started, runtime]: [&str; 3],
@@ -143,7 +143,7 @@ impl Builder {
     }
 
     /// An error where `file` needs a library with precompiled GPU code, for which nothing stands in on the CPU.
-    pub(super) fn runs_on_the_cpu(&self, program: &str, file: &Path) -> Result<(), BuildError> {
+    pub(crate) fn runs_on_the_cpu(&self, program: &str, file: &Path) -> Result<(), BuildError> {
         let (blas, others): (Vec<_>, Vec<_>) =
             libraries(file)?.into_iter().partition(Library::is_blas);
         refuse_proprietary_libraries(program, &others)?;
@@ -166,7 +166,7 @@ impl Builder {
 }
 
 /// Whether a program asks CUDA how many CTAs of a kernel are resident at a time: it, or one of its shared libraries.
-pub(super) fn asks_for_residency(executable: &Path) -> Result<bool, BuildError> {
+pub(crate) fn asks_for_residency(executable: &Path) -> Result<bool, BuildError> {
     let own = libraries(executable)?.into_iter();
     let own = own.filter(|library| library.supplier() == Supplier::Program);
     let mut files = std::iter::once(executable.to_owned()).chain(own.filter_map(|own| own.path));
@@ -202,7 +202,7 @@ fn calls(file: &Path, start: &str) -> Result<bool, BuildError> {
 }
 
 /// The libraries that a linker's flags name.
-pub(super) fn libraries_of_flags(flags: &[String]) -> Vec<Library> {
+pub(crate) fn libraries_of_flags(flags: &[String]) -> Vec<Library> {
     let names = flags.iter().filter_map(|flag| flag.strip_prefix("-l"));
     let library = |name| Library {
         name: format!("lib{name}.so"),
@@ -238,7 +238,7 @@ pub fn libraries(file: &Path) -> Result<Vec<Library>, BuildError> {
 }
 
 /// Whether a file is an executable that the loader starts, and not a library.
-pub(super) fn is_started(file: &Path) -> Result<bool, BuildError> {
+pub(crate) fn is_started(file: &Path) -> Result<bool, BuildError> {
     has_section(file, ".interp")
 }
 

@@ -6,7 +6,7 @@ use crate::manifest::Flags;
 /// optimiser is told so, since libdevice approximates them where nothing is said.
 pub(crate) const INEXACT_ROOTS: &str = "-mllvm=-nvvm-reflect-add=__CUDA_PREC_SQRT=0";
 
-pub(super) fn has_inexact_roots(flags: &Flags) -> bool {
+pub(crate) fn has_inexact_roots(flags: &Flags) -> bool {
     let mut flags = flags.all.iter().chain(&flags.device);
     flags.any(|flag| flag == INEXACT_ROOTS)
 }
@@ -17,7 +17,7 @@ pub(crate) const FULL_DIVISIONS: &str = "-mrecip=divf";
 pub(crate) const FAST_DIVISIONS: &str = "-mrecip=divf:0";
 
 /// What tells LLVM of inexact divisions where no instrumenter does.
-pub(super) fn division_flag(flags: &Flags) -> Option<&'static str> {
+pub(crate) fn division_flag(flags: &Flags) -> Option<&'static str> {
     let mut flags = flags.all.iter().chain(&flags.device).rev();
     flags.find_map(|flag| match flag.as_str() {
         FAST_DIVISIONS => Some("-nvptx-prec-divf32=0"),
@@ -29,19 +29,19 @@ pub(super) fn division_flag(flags: &Flags) -> Option<&'static str> {
 /// Clang's flag for some of what `-use_fast_math` does.
 pub(crate) const FAST_FUNCTIONS: &str = "-fgpu-approx-transcendentals";
 
-pub(super) fn is_fast(flags: &Flags) -> bool {
+pub(crate) fn is_fast(flags: &Flags) -> bool {
     let mut flags = flags.all.iter().chain(&flags.device);
     flags.any(|flag| flag == FAST_FUNCTIONS)
 }
 
 /// Headers of Clang's that give `pow` of a float or a double and an integer functions of its own. nvcc converts both to double.
-pub(super) const POWER_HEADERS: [&str; 2] = [
+pub(crate) const POWER_HEADERS: [&str; 2] = [
     "__clang_cuda_cmath.h",
     "__clang_cuda_math_forward_declares.h",
 ];
 
 /// A header's text in which these functions have another name, which nothing calls.
-pub(super) fn without_integer_powers(text: &str) -> String {
+pub(crate) fn without_integer_powers(text: &str) -> String {
     let functions = [
         "pow(float __base, int ",
         "pow(double __base, int ",
@@ -54,10 +54,10 @@ pub(super) fn without_integer_powers(text: &str) -> String {
 }
 
 /// Where Clang declares the functions of which `-use_fast_math` takes other ones, and what it leaves out there.
-pub(super) const MATH_HEADER: &str = "__clang_cuda_math.h";
+pub(crate) const MATH_HEADER: &str = "__clang_cuda_math.h";
 
 /// The header's text with all functions that nvcc's `-use_fast_math` makes faster; Clang's does so with some.
-pub(super) fn with_fast_functions(text: &str) -> String {
+pub(crate) fn with_fast_functions(text: &str) -> String {
     let functions = ["expf", "exp10f", "log10f", "powf", "tanf"];
     functions.iter().fold(text.to_owned(), |text, name| {
         let fast = format!("return __FAST_OR_SLOW(__nv_fast_{name}, __nv_{name})(");

@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use superstep_trace::{ModuleTable, Probe};
 
-use super::builder::Builder;
-use super::error::BuildError;
-use super::registers::{self, Registers};
-use super::stage::command_line;
-use super::unit::{Inserted, Module};
-use super::{BuildEvent, Program};
+use crate::compile::builder::Builder;
+use crate::compile::device::registers::{self, Registers};
+use crate::compile::error::BuildError;
+use crate::compile::steps::stage::command_line;
+use crate::compile::unit::{Inserted, Module};
+use crate::compile::{BuildEvent, Program};
 use crate::run::{End, OUTPUT_LIMIT_BYTES, RunSpec};
 
 /// Version of the instrumenter's explanations that is understood here.

@@ -8,16 +8,16 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::Program;
-use super::arithmetic;
-use super::builder::Builder;
-use super::constants;
-use super::error::BuildError;
-use super::sources::{
+use crate::compile::Program;
+use crate::compile::builder::Builder;
+use crate::compile::error::BuildError;
+use crate::compile::source::arithmetic;
+use crate::compile::source::constants;
+use crate::compile::source::sources::{
     have_texture_objects, have_texture_references, in_constant_memory, own_texts,
 };
-use super::stage::Args;
-use super::unit::Unit;
+use crate::compile::steps::stage::Args;
+use crate::compile::unit::Unit;
 use crate::manifest::Language;
 
 /// Where the headers lie in the repository.
@@ -48,7 +48,7 @@ static SPLIT_LAUNCH: LazyLock<Option<Regex>> =
 
 impl Builder {
     /// For every CUDA compilation: the headers in front, and the stand-ins behind all other include folders.
-    pub(super) fn compatible_cuda(&self, program: &Program) -> Result<Args, BuildError> {
+    pub(crate) fn compatible_cuda(&self, program: &Program) -> Result<Args, BuildError> {
         let folder = self.installation.folder(FOLDER)?;
         let include = |args: Args, header| args.text("-include").input(folder.join(header));
         let mut args = include(Args::default(), "old_cuda.h").text(OLD_LITERALS);
@@ -120,7 +120,7 @@ impl Builder {
     }
 
     /// For every C and C++ compilation.
-    pub(super) fn compatible_helper(&self, is_c: bool) -> Result<Args, BuildError> {
+    pub(crate) fn compatible_helper(&self, is_c: bool) -> Result<Args, BuildError> {
         let flags = if is_c { &OLD_C[..] } else { &[OLD_LITERALS] };
         Ok(self.stand_ins()?.texts(flags.iter().copied()))
     }
@@ -134,7 +134,7 @@ impl Builder {
 
     /// Lets the compiler read some files as if they said something else: constants as the manifest sets them, and in CUDA launch brackets
     /// joined and texture references declared in constant memory. Lines stay; the files themselves too.
-    pub(super) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Args, BuildError> {
+    pub(crate) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Args, BuildError> {
         let mut texts = constants::set(unit.program)?;
         if unit.unit.language == Language::Cuda {
             for source in own_texts(unit.program, unit.unit) {

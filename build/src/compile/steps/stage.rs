@@ -7,20 +7,21 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::cache::{HeaderList, StepCache};
-use super::error::BuildError;
-use super::hash::{self, KeyHasher};
-use super::{BuildEvent, depfile};
+use crate::compile::BuildEvent;
+use crate::compile::error::BuildError;
+use crate::compile::steps::cache::{HeaderList, StepCache};
+use crate::compile::steps::depfile;
+use crate::compile::steps::hash::{self, KeyHasher};
 use crate::interrupt;
 use crate::run::die_with_this_process;
 
 /// Files that stages write, by their names in a step's folder.
-pub(super) const BITCODE: &str = "out.bc";
-pub(super) const OBJECT: &str = "out.o";
-pub(super) const LIBRARY: &str = "out.so";
-pub(super) const DEPENDENCIES: &str = "out.d";
+pub(crate) const BITCODE: &str = "out.bc";
+pub(crate) const OBJECT: &str = "out.o";
+pub(crate) const LIBRARY: &str = "out.so";
+pub(crate) const DEPENDENCIES: &str = "out.d";
 /// What a compiler said although it succeeded.
-pub(super) const MESSAGES: &str = "messages.txt";
+pub(crate) const MESSAGES: &str = "messages.txt";
 
 /// A program of the pipeline together with what identifies its version.
 #[derive(Debug, Clone)]
@@ -361,7 +362,7 @@ impl Stage<'_> {
 }
 
 /// A command as a POSIX shell takes it.
-pub(super) fn command_line(program: &Path, arguments: &[impl AsRef<std::ffi::OsStr>]) -> String {
+pub(crate) fn command_line(program: &Path, arguments: &[impl AsRef<std::ffi::OsStr>]) -> String {
     let arguments = arguments.iter().map(AsRef::as_ref);
     let words = std::iter::once(program.as_os_str()).chain(arguments);
     let words: Vec<String> = words.map(|word| quote(&word.to_string_lossy())).collect();

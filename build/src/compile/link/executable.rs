@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use object::{Object, ObjectSymbol};
 use superstep_trace::Backend;
 
-use super::Program;
-use super::builder::Builder;
-use super::error::BuildError;
-use super::libraries::{libraries_of_flags, refuse_proprietary_libraries};
-use super::stage::{Args, OBJECT, Subject};
+use crate::compile::Program;
+use crate::compile::builder::Builder;
+use crate::compile::error::BuildError;
+use crate::compile::link::libraries::{libraries_of_flags, refuse_proprietary_libraries};
+use crate::compile::steps::stage::{Args, OBJECT, Subject};
 
 /// How the names begin of the runtime's functions that the stub of libcudart has, those for programs with probes of their own included.
 const EXPORTED: [&str; 4] = ["cuda", "__cuda", "__superstep", "superstep_"];
 
 impl Builder {
     /// Links the objects of a program with the stub of libcudart.
-    pub(super) fn link(
+    pub(crate) fn link(
         &self,
         program: &Program,
         objects: impl FnOnce() -> Result<Vec<PathBuf>, BuildError>,
@@ -31,7 +31,7 @@ impl Builder {
     }
 
     /// Links `objects` with a runtime.
-    pub(super) fn link_with(
+    pub(crate) fn link_with(
         &self,
         program: &Program,
         objects: Vec<PathBuf>,

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolIndex};
 
-use super::error::BuildError;
+use crate::compile::error::BuildError;
 
 /// Registers of a thread in each kernel, by its mangled name.
-pub(super) type Registers = BTreeMap<String, u32>;
+pub(crate) type Registers = BTreeMap<String, u32>;
 
 /// Registers that each of the four parts of an SM has for a lane (65,536 in all), on every architecture from 7.0 on.
 const PART: u32 = 65_536 / 4 / 32;
@@ -30,7 +30,7 @@ const REGISTER_COUNT: [u8; 4] = [4, 0x2f, 8, 0];
 /// `ptx` with limits for the kernels that take too many registers in one of the binaries `probed`, compared with `native`, the binary
 /// of the same architecture without the probe. `as_resident`: of no kernel may fewer CTAs be resident. `None` when there are no such
 /// kernels.
-pub(super) fn limited(
+pub(crate) fn limited(
     ptx: &str,
     native: &[Registers],
     probed: &[Registers],
@@ -126,12 +126,12 @@ fn kernels(ptx: &str) -> Vec<Kernel<'_>> {
 }
 
 /// The registers of the kernels in each of some binaries.
-pub(super) fn of_each(binaries: &[PathBuf]) -> Result<Vec<Registers>, BuildError> {
+pub(crate) fn of_each(binaries: &[PathBuf]) -> Result<Vec<Registers>, BuildError> {
     binaries.iter().map(|path| of(path)).collect()
 }
 
 /// The registers of the kernels in a binary.
-pub(super) fn of(binary: &Path) -> Result<Registers, BuildError> {
+pub(crate) fn of(binary: &Path) -> Result<Registers, BuildError> {
     let bytes = std::fs::read(binary).map_err(BuildError::io("read", binary))?;
     read(&bytes).map_err(|reason| BuildError::Installation {
         what: format!("the registers of the kernels in {}", binary.display()),

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use regex::Regex;
 
-use super::Program;
-use super::error::BuildError;
+use crate::compile::Program;
+use crate::compile::error::BuildError;
 use crate::manifest::Constant;
 
 /// The files with constants of `program` as the compiler is to read them, by their path relative to the program's folder.
-pub(super) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>, BuildError> {
+pub(crate) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>, BuildError> {
     let mut texts = BTreeMap::new();
     for constant in &program.constants {
         let path = program.folder.join(&constant.file);

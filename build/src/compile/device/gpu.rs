@@ -4,24 +4,24 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::builder::Builder;
-use super::error::BuildError;
-use super::ptxas;
-use super::registers;
-use super::stage::{Args, Stage};
-use super::unit::{Instrumented, Module};
+use crate::compile::builder::Builder;
+use crate::compile::device::ptxas;
+use crate::compile::device::registers;
+use crate::compile::error::BuildError;
+use crate::compile::steps::stage::{Args, Stage};
+use crate::compile::unit::{Instrumented, Module};
 
 const PTX: &str = "out.ptx";
 const FATBIN: &str = "out.fatbin";
 
 impl Builder {
     /// Stage 3: the assembly of a module's device code.
-    pub(super) fn ptx(&self, module: &Module, bitcode: &Path) -> Result<PathBuf, BuildError> {
+    pub(crate) fn ptx(&self, module: &Module, bitcode: &Path) -> Result<PathBuf, BuildError> {
         self.ptx_with(module, bitcode, None)
     }
 
     /// The same with a further flag of LLVM's.
-    pub(super) fn ptx_with(
+    pub(crate) fn ptx_with(
         &self,
         module: &Module,
         bitcode: &Path,
@@ -36,7 +36,7 @@ impl Builder {
     }
 
     /// The binaries of an assembly, one for each architecture.
-    pub(super) fn cubins(&self, module: &Module, ptx: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    pub(crate) fn cubins(&self, module: &Module, ptx: &Path) -> Result<Vec<PathBuf>, BuildError> {
         self.cubins_where(module, ptx, Waits::Perhaps)
     }
 
@@ -57,7 +57,7 @@ impl Builder {
     }
 
     /// Stage 4: the binaries for all architectures asked for in one file, and the assembly for others.
-    pub(super) fn fatbin(
+    pub(crate) fn fatbin(
         &self,
         module: &Module,
         code: &Instrumented,
@@ -79,7 +79,7 @@ impl Builder {
     }
 
     /// Binaries and their assembly in one file.
-    pub(super) fn packed(
+    pub(crate) fn packed(
         &self,
         module: &Module,
         cubins: Vec<PathBuf>,
@@ -159,7 +159,7 @@ impl Builder {
 /// Whether lanes of a warp may wait for each other in loops. ptxas has a lane that might do so let others go on, which lets lanes go on
 /// that wait behind a branch to meet again. They stay apart then, and the warp takes twice the instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waits {
+pub(crate) enum Waits {
     Never,
     Perhaps,
 }

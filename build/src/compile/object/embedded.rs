@@ -8,16 +8,17 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::arithmetic;
-use super::builder::Builder;
-use super::error::BuildError;
-use super::hash::KeyHasher;
-use super::linked;
-use super::record::{self, Head, Record, SECTION};
-use super::registration;
-use super::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, Subject};
-use super::unit::{DeviceIr, Module, Unit, own_flags, unit_name};
-use super::{Program, depfile};
+use crate::compile::Program;
+use crate::compile::builder::Builder;
+use crate::compile::error::BuildError;
+use crate::compile::object::linked;
+use crate::compile::object::record::{self, Head, Record, SECTION};
+use crate::compile::object::registration;
+use crate::compile::source::arithmetic;
+use crate::compile::steps::depfile;
+use crate::compile::steps::hash::KeyHasher;
+use crate::compile::steps::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, Subject};
+use crate::compile::unit::{DeviceIr, Module, Unit, own_flags, unit_name};
 use crate::manifest::Language;
 
 const PREPROCESSED: &str = "out.ii";
@@ -32,15 +33,15 @@ pub struct HostObject {
 }
 
 /// A CUDA file and its device code.
-pub(super) struct EmbeddedDeviceCode<'a> {
-    pub(super) unit: Unit<'a>,
-    pub(super) ir: DeviceIr,
-    pub(super) record: Record,
+pub(crate) struct EmbeddedDeviceCode<'a> {
+    pub(crate) unit: Unit<'a>,
+    pub(crate) ir: DeviceIr,
+    pub(crate) record: Record,
 }
 
 impl Builder {
     /// Compiles the device half of `unit`; two modules with one content are told apart by `folder`.
-    pub(super) fn device_code<'a>(
+    pub(crate) fn device_code<'a>(
         &self,
         unit: Unit<'a>,
         folder: String,
@@ -67,7 +68,7 @@ impl Builder {
     }
 
     /// The host half of a CUDA file, which carries the other.
-    pub(super) fn embed(&self, embedded: &EmbeddedDeviceCode<'_>) -> Result<PathBuf, BuildError> {
+    pub(crate) fn embed(&self, embedded: &EmbeddedDeviceCode<'_>) -> Result<PathBuf, BuildError> {
         let mut args = self.section(&embedded.record)?;
         // Units that are linked know nothing of the module: it is registered once, for all of them.
         if embedded.unit.linked {
@@ -92,7 +93,7 @@ impl Builder {
     }
 
     /// The objects of a program's own files, which carry its device code, for the link.
-    pub(super) fn objects(
+    pub(crate) fn objects(
         &self,
         program: &Program,
         embedded: &[EmbeddedDeviceCode<'_>],
@@ -109,7 +110,7 @@ impl Builder {
     }
 
     /// The objects of a program's files that are not CUDA.
-    pub(super) fn helpers(&self, program: &Program) -> Result<Vec<PathBuf>, BuildError> {
+    pub(crate) fn helpers(&self, program: &Program) -> Result<Vec<PathBuf>, BuildError> {
         let helpers = (program.units.par_iter())
             .filter(|unit| unit.language != Language::Cuda)
             .map(|unit| self.helper_object(program, unit));

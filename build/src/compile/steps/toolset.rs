@@ -4,27 +4,27 @@ use std::path::PathBuf;
 
 use superstep_toolchain::{LLVM_MAJOR, Toolchain};
 
-use super::error::BuildError;
-use super::hash;
-use super::stage::Tool;
+use crate::compile::error::BuildError;
+use crate::compile::steps::hash;
+use crate::compile::steps::stage::Tool;
 use crate::installation::Installation;
 
 #[derive(Debug, Clone)]
 pub struct Toolset {
-    pub(super) clangxx: Tool,
-    pub(super) llc: Tool,
-    pub(super) llvm_link: Tool,
-    pub(super) ptxas: Tool,
-    pub(super) fatbinary: Tool,
-    pub(super) instrumenter: Tool,
+    pub(crate) clangxx: Tool,
+    pub(crate) llc: Tool,
+    pub(crate) llvm_link: Tool,
+    pub(crate) ptxas: Tool,
+    pub(crate) fatbinary: Tool,
+    pub(crate) instrumenter: Tool,
     /// Clang's own headers.
-    pub(super) clang_include: PathBuf,
-    pub(super) cuda_root: PathBuf,
-    pub(super) cuda_include: PathBuf,
+    pub(crate) clang_include: PathBuf,
+    pub(crate) cuda_root: PathBuf,
+    pub(crate) cuda_include: PathBuf,
     /// 12.9.86
-    pub(super) cuda_version: String,
-    pub(super) cudart: PathBuf,
-    pub(super) ptx_feature: &'static str,
+    pub(crate) cuda_version: String,
+    pub(crate) cudart: PathBuf,
+    pub(crate) ptx_feature: &'static str,
 }
 
 impl Toolset {

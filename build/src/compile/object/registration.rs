@@ -8,14 +8,14 @@ use object::read::elf::{FileHeader, Rela, SectionHeader, Sym};
 use object::{Endianness, SymbolIndex, read};
 
 /// For the start of a unit: an entry that does nothing.
-pub(super) const FIRST_ENTRY: &str = "__asm__(\".pushsection .text\\nsuperstep_first: ret\\n.popsection\\n\
+pub(crate) const FIRST_ENTRY: &str = "__asm__(\".pushsection .text\\nsuperstep_first: ret\\n.popsection\\n\
      .pushsection .init_array,\\\"aw\\\",@init_array\\n.p2align 3\\n.quad superstep_first\\n.popsection\");\n";
 
 /// Where Clang registers a unit's kernels and variables.
 const CLANGS: &[u8] = b"__cuda_module_ctor";
 
 /// Has the first entry of an object and Clang's change places; not in a file that is no such object, nor in one that registers nothing.
-pub(super) fn register_first(object: &mut [u8]) {
+pub(crate) fn register_first(object: &mut [u8]) {
     if let Ok(Some([one, other])) = places(object) {
         for byte in 0..WHAT_BYTES {
             object.swap(one + byte, other + byte);

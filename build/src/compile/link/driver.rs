@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use superstep_trace::Backend;
 
-use super::builder::Builder;
-use super::error::BuildError;
-use super::libraries::{Library, libraries};
-use super::stage::{Args, Subject, quote};
+use crate::compile::builder::Builder;
+use crate::compile::error::BuildError;
+use crate::compile::link::libraries::{Library, libraries};
+use crate::compile::steps::stage::{Args, Subject, quote};
 
 /// A library that comes with a GPU's driver.
 pub struct Driver {
@@ -84,7 +84,7 @@ impl Builder {
     }
 
     /// A linker's flags, with what stands in for the libraries of the driver: no driver need be where a program is built.
-    pub(super) fn with_drivers(&self, flags: &[String]) -> Result<Args, BuildError> {
+    pub(crate) fn with_drivers(&self, flags: &[String]) -> Result<Args, BuildError> {
         flags.iter().try_fold(Args::default(), |args, flag| {
             let named = |driver: &&Driver| *flag == format!("-l{}", driver.link);
             let library = match DRIVERS.iter().find(named) {
@@ -109,7 +109,7 @@ impl Builder {
     }
 
     /// First lines of a start script, by which `executable` finds these libraries.
-    pub(super) fn find_drivers(&self, executable: &Path) -> Result<String, BuildError> {
+    pub(crate) fn find_drivers(&self, executable: &Path) -> Result<String, BuildError> {
         if self.runner.dry_run.is_some() || self.options.backend != Backend::Cpu {
             return Ok(String::new());
         }

@@ -13,7 +13,7 @@ static SET: LazyLock<Regex> = LazyLock::new(|| {
 
 /// `ptx` without `set` to single precision. ptxas 12.9.86 takes 1.0 for the integer 1 where the result is used as bits, in a kernel with
 /// calls.
-pub(super) fn mended(ptx: &str) -> Cow<'_, str> {
+pub(crate) fn mended(ptx: &str) -> Cow<'_, str> {
     SET.replace_all(ptx, |set: &Captures| {
         let guard = set.name("guard").map_or("", |guard| guard.as_str());
         let (how, of, result) = (&set["how"], &set["of"], set["result"].trim());

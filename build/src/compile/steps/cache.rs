@@ -18,7 +18,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use superstep_toolchain::replace_file;
 
-use super::error::BuildError;
+use crate::compile::error::BuildError;
 
 #[derive(Debug, Clone)]
 pub struct StepCache {
@@ -42,7 +42,7 @@ impl StepCache {
         }
     }
 
-    pub(super) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 

@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::cache::StepCache;
-use super::error::BuildError;
+use crate::compile::error::BuildError;
+use crate::compile::steps::cache::StepCache;
 
 /// What is allowed to stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

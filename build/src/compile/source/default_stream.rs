@@ -8,13 +8,13 @@ use crate::manifest::Flags;
 const MACRO: &str = "CUDA_API_PER_THREAD_DEFAULT_STREAM";
 
 /// Clang's flag. Its driver takes it for HIP only.
-pub(super) const CLANG: [&str; 2] = ["-Xclang", "-fgpu-default-stream=per-thread"];
+pub(crate) const CLANG: [&str; 2] = ["-Xclang", "-fgpu-default-stream=per-thread"];
 
 /// What defines the macro.
 pub(crate) const DEFINITION: &str = "-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1";
 
 /// The flag `word`, or for nvcc's or Clang's name of the choice the definition of the macro; `None` for the default choice.
-pub(super) fn translated(word: &str) -> Option<&str> {
+pub(crate) fn translated(word: &str) -> Option<&str> {
     let value = [
         "--default-stream=",
         "-default-stream=",
@@ -30,7 +30,7 @@ pub(super) fn translated(word: &str) -> Option<&str> {
 }
 
 /// Whether flags ask for it: the last one about the macro decides.
-pub(super) fn is_per_thread(flags: &Flags) -> bool {
+pub(crate) fn is_per_thread(flags: &Flags) -> bool {
     let flags = [&flags.all, &flags.device, &flags.host];
     let words = flags.into_iter().flatten();
     let mut is_defined = false;

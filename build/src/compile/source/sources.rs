@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Program;
+use crate::compile::Program;
 use crate::manifest::{Language, TranslationUnit};
 
 static INCLUDE: LazyLock<Option<Regex>> =
@@ -22,21 +22,21 @@ static TEXTURE_OBJECT: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// A file of a program that compilers read, relative to the program's folder, and its text.
-pub(super) struct SourceText {
-    pub(super) file: PathBuf,
-    pub(super) text: String,
+pub(crate) struct SourceText {
+    pub(crate) file: PathBuf,
+    pub(crate) text: String,
 }
 
 /// Whether a CUDA file of `program` declares a texture reference. The preprocessor is not asked: a declaration that it leaves out
 /// counts, which does no harm.
-pub(super) fn have_texture_references(program: &Program) -> bool {
+pub(crate) fn have_texture_references(program: &Program) -> bool {
     any_text(program, |text| {
         matches!(in_constant_memory(text), Cow::Owned(_))
     })
 }
 
 /// Whether a CUDA file of `program` names texture objects.
-pub(super) fn have_texture_objects(program: &Program) -> bool {
+pub(crate) fn have_texture_objects(program: &Program) -> bool {
     let name = TEXTURE_OBJECT.as_ref();
     any_text(program, |text| name.is_some_and(|name| name.is_match(text)))
 }
@@ -49,7 +49,7 @@ fn any_text(program: &Program, holds: impl Fn(&str) -> bool) -> bool {
 }
 
 /// `text` with `__constant__` in front of each declaration of a texture reference; borrowed when there is none. Lines stay.
-pub(super) fn in_constant_memory(text: &str) -> Cow<'_, str> {
+pub(crate) fn in_constant_memory(text: &str) -> Cow<'_, str> {
     match TEXTURE_REFERENCE.as_ref() {
         Some(declaration) => declaration.replace_all(text, "${1}__constant__ ${2}"),
         None => Cow::Borrowed(text),
@@ -58,7 +58,7 @@ pub(super) fn in_constant_memory(text: &str) -> Cow<'_, str> {
 
 /// The text of a unit and of every file that it includes from the program's folders, each once. What cannot be read, or is no text, is
 /// the compiler's business.
-pub(super) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<SourceText> {
+pub(crate) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<SourceText> {
     let mut texts = Vec::new();
     let mut seen = BTreeSet::from([unit.file.clone()]);
     let mut waiting = vec![unit.file.clone()];
@@ -86,7 +86,7 @@ pub(super) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<Source
 }
 
 /// `path` without `.` and without a folder that `..` leaves again, so that each file has one name.
-pub(super) fn normalised(path: &Path) -> PathBuf {
+pub(crate) fn normalised(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();
     for part in path.components() {
         match part {

@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use superstep_trace::{Backend, Probe};
 
-use super::builder::Builder;
-use super::error::BuildError;
-use super::stage::{Args, BITCODE, Subject};
+use crate::compile::builder::Builder;
+use crate::compile::error::BuildError;
+use crate::compile::steps::stage::{Args, BITCODE, Subject};
 
 /// What Clang's optimiser runs with [`Builder::device_flags`].
-pub(super) const DEVICE_PASSES: &str = "thinlto-pre-link<O2>";
+pub(crate) const DEVICE_PASSES: &str = "thinlto-pre-link<O2>";
 
 impl Builder {
     /// The handler of `probe`, `None` for a build without probes.
-    pub(super) fn handler(&self, probe: Probe) -> Result<Option<PathBuf>, BuildError> {
+    pub(crate) fn handler(&self, probe: Probe) -> Result<Option<PathBuf>, BuildError> {
         let name = match probe {
             // The handler of a defined probe is its user's: see `probed.rs`.
             Probe::None | Probe::Defined => return Ok(None),
@@ -47,7 +47,7 @@ impl Builder {
     }
 
     /// The backend's support, linked into one file.
-    pub(super) fn support(&self) -> Result<PathBuf, BuildError> {
+    pub(crate) fn support(&self) -> Result<PathBuf, BuildError> {
         let folder = self.device_folder()?;
         let entries = fs::read_dir(&folder).map_err(BuildError::io("read the folder", &folder))?;
         let mut files: Vec<String> = entries
@@ -101,7 +101,7 @@ impl Builder {
 
     /// Flags for device code that is optimised further elsewhere: `__builtin_constant_p` is not answered here, where no site is a
     /// constant yet, but by the instrumenter, once the handler is inlined.
-    pub(super) fn device_flags(&self) -> Args {
+    pub(crate) fn device_flags(&self) -> Args {
         Args::of(["-x", "cuda", "--cuda-device-only"])
             .text(self.gpu_arch_flag())
             .place("--cuda-path=", &self.tools.cuda_root)

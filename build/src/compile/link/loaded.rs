@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use superstep_trace::Backend;
 
-use super::Program;
-use super::builder::Builder;
-use super::error::BuildError;
-use super::hash::{self, KeyHasher};
-use super::record::{self, Record};
-use super::stage::quote;
-use super::unit::{Inserted, Module, unit_name};
+use crate::compile::Program;
+use crate::compile::builder::Builder;
+use crate::compile::error::BuildError;
+use crate::compile::object::record::{self, Record};
+use crate::compile::steps::hash::{self, KeyHasher};
+use crate::compile::steps::stage::quote;
+use crate::compile::unit::{Inserted, Module, unit_name};
 use crate::manifest::Language;
 
 /// The list of what is loaded for each module.
@@ -31,7 +31,7 @@ const EXECUTABLE: &str = "executable";
 
 impl Program {
     /// Whether its own build system built it.
-    pub(super) fn is_built(&self) -> bool {
+    pub(crate) fn is_built(&self) -> bool {
         let mut units = self.units.iter();
         units.any(|unit| unit.language == Language::Built)
     }
@@ -66,7 +66,7 @@ pub fn identity(start: &Path) -> std::io::Result<String> {
 
 impl Builder {
     /// What the executable and the libraries of a program carry that its own build system built.
-    pub(super) fn built_modules(&self, program: &Program) -> Result<Vec<Module>, BuildError> {
+    pub(crate) fn built_modules(&self, program: &Program) -> Result<Vec<Module>, BuildError> {
         let mut records: Vec<Record> = Vec::new();
         for unit in &program.units {
             if unit.language != Language::Built {
@@ -103,7 +103,7 @@ impl Builder {
     }
 
     /// The list of `modules` with what is inserted. Each loads `host` too, a probe's host code; only the first one does something.
-    pub(super) fn loaded_list(
+    pub(crate) fn loaded_list(
         &self,
         modules: &[Module],
         inserted: &Inserted,
@@ -145,7 +145,7 @@ impl Builder {
     }
 
     /// What starts `executable` with the modules of `list`; `search` comes first.
-    pub(super) fn start(
+    pub(crate) fn start(
         &self,
         executable: &Path,
         search: &str,
@@ -171,7 +171,7 @@ impl Builder {
     }
 
     /// What [`Builder::start`] puts first for `executable`: how it finds proprietary libraries.
-    pub(super) fn library_search(&self, executable: &Path) -> Result<String, BuildError> {
+    pub(crate) fn library_search(&self, executable: &Path) -> Result<String, BuildError> {
         let word = |path: &Path| quote(&path.to_string_lossy());
         let superstep = word(&self.installation.binaries.join("superstep"));
         let runtime = word(&self.installation.cpu_runtime()?);

@@ -1,0 +1,8 @@
+//! Dialects and versions of CUDA source, and what is changed in it before it is compiled.
+
+pub(crate) mod arithmetic;
+pub(crate) mod compatibility;
+pub(crate) mod constants;
+pub(crate) mod default_stream;
+pub(crate) mod macros;
+pub(crate) mod sources;

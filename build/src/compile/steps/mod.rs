@@ -1,0 +1,8 @@
+//! Commands whose results are cached by content: one step, its key, and the cache.
+
+pub(crate) mod cache;
+pub(crate) mod depfile;
+pub mod hash;
+pub(crate) mod prune;
+pub(crate) mod stage;
+pub(crate) mod toolset;
