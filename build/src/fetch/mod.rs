@@ -18,7 +18,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod tests_network;
+mod network_tests;
 
 use std::path::PathBuf;
 
