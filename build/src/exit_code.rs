@@ -1,4 +1,4 @@
-//! The exit codes of `superstep`, all in one place; `docs/exit-codes.md` says the same in prose and a test compares the two.
+//! The exit codes of `superstep`; a test compares them with `docs/exit-codes.md`.
 
 use superstep_trace::FailureKind;
 
@@ -28,7 +28,7 @@ codes! {
     CAPTURE_INCOMPLETE = 9, "a capture is incomplete";
     /// It failed, crashed, or ran out of time or memory.
     RUN = 10, "the program failed, crashed or timed out (`superstep run`)";
-    /// What it had finished is kept.
+    /// Finished steps are kept.
     CLUSTER = 11, "a cluster did not finish an analysis (`superstep analyse --spark`)";
     /// Superstep itself is at fault.
     INTERNAL = 70, "an internal error";

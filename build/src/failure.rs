@@ -1,4 +1,4 @@
-//! What can go wrong with one program, and errors on one line.
+//! Failures of one program, and errors on one line.
 
 pub use superstep_trace::{Failure, FailureKind};
 

@@ -7,7 +7,7 @@ use crate::compile::BuildError;
 /// Environment variable that names the repository root (the folder with `runtime/` and `suites/`).
 pub const ROOT_VARIABLE: &str = "SUPERSTEP_ROOT";
 
-/// Superstep's own pieces. Nothing is checked before it is asked for, so that commands that only read captures work anywhere.
+/// Superstep's own pieces. Each is checked when it is first used, so that commands that only read captures work anywhere.
 #[derive(Debug, Clone)]
 pub struct Installation {
     /// Folder of the running executable; the built binaries and libraries are next to it.

@@ -33,7 +33,7 @@ pub fn requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
 }
 
-/// The same after a command failed: Ctrl-C goes to all processes of the terminal, and a command may end before the handler of this
+/// [`requested`] for use after a command failed: Ctrl-C goes to all processes of the terminal, and a command may end before the handler of this
 /// process has run.
 pub fn requested_meanwhile() -> bool {
     let failed = Instant::now();

@@ -21,7 +21,7 @@ pub const ALL: &[&str] = &[
     "superstep-bench",
 ];
 
-/// What `superstep` needs to run suites: its own binary, and what it looks for next to itself: the instrumenter (which only
+/// Packages for running suites: `superstep`, and its neighbours: the instrumenter (which only
 /// this list builds, with LLVM's place in the environment) and the two runtimes.
 pub const TO_RUN: &[&str] = ALL.split_at(4).0;
 

@@ -169,7 +169,7 @@ pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result
     }
     drop(nightly(context, &[])?);
     context.need_cargo("fuzz", "0.13.2")?;
-    // What targets write while they run, and the inputs that they find in addition to those that are committed.
+    // Output of targets, and the inputs that they find in addition to those that are committed.
     let scratch = context.target_dir()?.join("fuzz");
     let temporary = scratch.join("tmp");
     targets.retain(|target| {

@@ -1,4 +1,4 @@
-//! What every command needs: the repository's root, the target folder, a shell, and exit codes.
+//! Context of all commands: the repository's root, the target folder, a shell, and exit codes.
 
 use std::path::{Path, PathBuf};
 

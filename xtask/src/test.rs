@@ -91,7 +91,7 @@ fn all_tests(
     cargo(&["test", "--workspace", "--doc", "--quiet", "--profile"])
         .run()
         .context("failed: a documentation test did not pass, see above")?;
-    // Where the packages could not be had, a warning has said that their tests are skipped.
+    // Where the packages could not be installed, a warning has said that their tests are skipped.
     if tools.contains_key(test_tools::PYTHONPATH) {
         let packages = [
             test_tools::PYTHONPATH,

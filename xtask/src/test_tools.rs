@@ -1,4 +1,4 @@
-//! What only the tests need: DuckDB, Polars, pandas and pyarrow for the documented queries, what runs a notebook, Spark, two
+//! Tools of the tests: DuckDB, Polars, pandas and pyarrow for the documented queries, notebooks, Spark, two
 //! versions of CMake, and a browser for the report.
 
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ const VARIABLES: [(&str, &[(Tool, &str)]); 6] = [
 
 /// Lists what is missing, installs it where this process may, and returns the variables by which the tests find it.
 ///
-/// Where it cannot be had, a warning says so and the tests that need it say that they were skipped. With `CI` set, which no one
+/// If that fails, a warning says so and the tests that need it are skipped. With `CI` set, which no one
 /// watches, that is an error.
 pub fn variables(context: &Context) -> Result<BTreeMap<&'static str, String>> {
     let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");

@@ -12,7 +12,6 @@ use crate::test_tools::python_packages;
 /// maturin, pinned by version and hash.
 const REQUIREMENTS: &str = include_str!("../wheel-requirements.txt");
 
-/// The command.
 pub fn run(context: &Context) -> Result<()> {
     println!("{}", build(context)?.display());
     Ok(())

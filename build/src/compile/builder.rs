@@ -38,7 +38,7 @@ impl Position {
     }
 }
 
-/// What is built, apart from the program.
+/// Options of a build; the program comes with each call.
 #[derive(Debug, Clone)]
 pub struct BuildOptions {
     pub backend: Backend,
@@ -56,7 +56,7 @@ pub struct BuildOptions {
     pub first_module: usize,
 }
 
-/// The architecture that device code is compiled for when none is asked for.
+/// Architecture of device code unless one is given.
 pub const DEFAULT_ARCH: u32 = 90;
 
 impl BuildOptions {
@@ -99,14 +99,13 @@ impl BuildOptions {
     }
 }
 
-/// What starts the variants of a program: its only executable, each time with other modules. All three do the same work.
+/// Start scripts of a program's variants. All start one executable, each with other modules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executables {
     pub native: PathBuf,
     pub traced: PathBuf,
-    /// Records accesses where `traced` adds them up, if that was asked for.
+    /// Records accesses where `traced` aggregates them, if requested.
     pub recording: Option<PathBuf>,
-    /// Counts the accesses of each site.
     pub counted: PathBuf,
     pub reference: Reference,
     /// Folder of the sources, where they are on this machine.
@@ -149,7 +148,7 @@ impl Builder {
         }
     }
 
-    /// The same builder, listing its commands instead of running them.
+    /// Lists commands instead of running them.
     #[must_use]
     pub fn dry(mut self) -> Self {
         self.runner.dry_run = Some(Mutex::default());
@@ -230,7 +229,6 @@ impl Builder {
         self.start(&executable, &search, &list?)
     }
 
-    /// What is inserted into the native variant.
     pub(crate) fn nothing(&self) -> Result<Inserted, BuildError> {
         Ok(Inserted {
             probe: Probe::None,
@@ -241,7 +239,7 @@ impl Builder {
         })
     }
 
-    /// Everything that comes before the probes.
+    /// Compiles device code, without probes.
     pub(crate) fn parts<'a>(
         &self,
         program: &'a Program,
@@ -273,7 +271,7 @@ impl Builder {
         Ok(CompiledModules { modules, embedded })
     }
 
-    /// The executable, and what `make` makes when it is told whether as many CTAs must be resident as without a probe.
+    /// Builds the executable, and calls `make` with whether as many CTAs must be resident as without a probe.
     pub(crate) fn with_executable<T: Send>(
         &self,
         program: &Program,

@@ -6,13 +6,12 @@ use crate::failure::{Failure, FailureKind};
 
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// A command of the pipeline failed: the compiler's own words say why.
     #[error(
         "failed to build {subject}: {stage} {status}\n  command: {command}\n{}",
         indent(output)
     )]
     Command {
-        /// What was built: benchmark and file.
+        /// Benchmark and file.
         subject: String,
         stage: &'static str,
         status: String,
@@ -24,34 +23,29 @@ pub enum BuildError {
         tool: PathBuf,
         source: std::io::Error,
     },
-    /// Something of Superstep's own is not where it should be.
     #[error("failed to find {what}: {reason}")]
     Installation {
         what: String,
-        /// Where, and how to mend it.
+        /// With a hint.
         reason: String,
     },
-    /// A source file of the program is missing.
     #[error("failed to read {}: {source}; check the path in the manifest", path.display())]
     Source {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// The cache or another folder refused.
     #[error("failed to {action} {}: {source}", path.display())]
     Io {
         action: &'static str,
         path: PathBuf,
         source: std::io::Error,
     },
-    /// The program asks for something the pipeline does not do.
     #[error("failed to build {subject}: {reason}")]
     Unsupported {
         subject: String,
-        /// What is not supported, and how to mend it.
+        /// With a hint.
         reason: String,
     },
-    /// The program needs precompiled GPU code, and is to run on the CPU.
     #[error(
         "failed to build {subject} for the CPU backend: it needs {library}, whose code is precompiled and runs on a GPU only; run it with --backend cuda on a machine with a GPU, or build it without {library}"
     )]

@@ -47,7 +47,7 @@ pub struct Program {
     pub name: String,
     /// Folder in which the compilers run; every path below is relative to it.
     pub folder: PathBuf,
-    /// What is compiled and linked together, in order; CUDA units are numbered in this order.
+    /// In link order, by which CUDA units are numbered.
     pub units: Vec<TranslationUnit>,
     pub include: Vec<PathBuf>,
     pub flags: Flags,
@@ -74,7 +74,7 @@ impl Program {
 pub struct BuildEvent<'a> {
     /// The stage: "device IR".
     pub stage: &'static str,
-    /// What it worked on: benchmark and file.
+    /// Benchmark and file.
     pub subject: &'a str,
     pub cached: bool,
     /// How long the command ran; zero when it did not have to.

@@ -13,7 +13,7 @@ use crate::compile::steps::stage::{Args, BITCODE, LIBRARY, Subject};
 use crate::compile::unit::{FRONT_END_ONLY, Inserted};
 use crate::probe::{self, Probe as Definition};
 
-/// What starts a program without and with a probe. Both do the same work.
+/// Start scripts of a program without and with a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbedExecutables {
     pub native: PathBuf,
@@ -93,7 +93,7 @@ impl Builder {
         self.beside("probe host code", probe, file, args, source, LIBRARY)
     }
 
-    /// Compiles `source`, which stands for `file` of a probe, in that file's folder.
+    /// Compiles `source` in place of a probe's `file`, in that file's folder.
     fn beside(
         &self,
         name: &'static str,

@@ -19,7 +19,7 @@ use crate::run::die_with_this_process;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Reference {
-    /// It was not asked for.
+    /// Not requested.
     #[default]
     NotBuilt,
     /// There is none, and why.
@@ -206,7 +206,7 @@ fn commands(program: &Program, arch: u32) -> Vec<Vec<String>> {
     all
 }
 
-/// Clang's flags as nvcc takes them. What is for the host's compiler only goes there.
+/// Clang's flags as nvcc takes them, those of the host's compiler behind `-Xcompiler`.
 fn of_compiler<'a>(flags: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut result = Vec::new();
     let mut takes_value = false;

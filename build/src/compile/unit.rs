@@ -31,7 +31,7 @@ const EXPLANATION: &str = "explanation.json";
 pub(crate) struct Unit<'a> {
     pub(crate) program: &'a Program,
     pub(crate) unit: &'a TranslationUnit,
-    /// What its static kernels and variables are told by from those of other units.
+    /// Distinguishes its static kernels and variables from those of other units.
     pub(crate) id: usize,
     pub(crate) name: String,
     /// Whether its device code may use that of other units.
@@ -48,12 +48,12 @@ pub(crate) struct DeviceIr {
 /// One piece of device code: that of a CUDA file, or of several that are linked.
 pub(crate) struct Module {
     pub(crate) index: usize,
-    /// What messages call it: program and files.
+    /// Program and files, for messages.
     pub(crate) name: String,
     /// Its name in tables: its files.
     files: String,
     folder: PathBuf,
-    /// What the program's registration code calls it.
+    /// Its name in the program's registration code.
     pub(crate) hash: String,
     /// The IR of each unit.
     pub(crate) ir: Vec<PathBuf>,
@@ -79,7 +79,7 @@ impl Module {
     }
 }
 
-/// What stage 2 inserts into the modules of a program.
+/// Probe that stage 2 inserts into the modules of a program.
 #[derive(Clone)]
 pub(crate) struct Inserted {
     pub(crate) probe: Probe,
@@ -93,7 +93,6 @@ pub(crate) struct Inserted {
 
 /// A traced (or untraced, or counting) module: its device code and its table.
 pub(crate) struct Instrumented {
-    /// What lanes do in the probe, if it has one.
     pub(crate) probe: Option<Waits>,
     pub(crate) as_resident: bool,
     pub(crate) bitcode: PathBuf,
@@ -109,7 +108,7 @@ impl Builder {
             .texts(FRONT_END_ONLY)
             // nvcc makes no tables, which would count as accesses, of the numbers that a `switch` chooses from.
             .text("-fno-jump-tables")
-            // nvcc lets a lane hand a shuffle a value that nobody set; Clang would conclude that no such lane comes there.
+            // nvcc lets a lane pass an undefined value to a shuffle; Clang would conclude that no such lane gets there.
             .texts(["-Xclang", "-no-enable-noundef-analysis"])
             .and(own_flags(unit.program, &unit.program.flags.device));
         let front_end = self.compile(DEVICE_IR, unit, args, BITCODE)?;
@@ -324,7 +323,7 @@ impl Builder {
         if self.runner.dry_run.is_none() {
             fs::metadata(&source).map_err(BuildError::source(&source))?;
         }
-        // The result must not depend on where the sources lie.
+        // The result must not depend on the folder of the sources.
         let args = args
             .text("-fdebug-compilation-dir=.")
             .reading_headers()
@@ -395,7 +394,7 @@ fn optimisation(flags: &Flags) -> &str {
     }
 }
 
-/// What messages call a unit: program and file.
+/// Program and file, for messages.
 pub(crate) fn unit_name(program: &Program, unit: &TranslationUnit) -> String {
     format!("{}/{}", program.name, unit.file.display())
 }

@@ -1,7 +1,7 @@
 //! Single files out of a suite's data archive, a gzip-compressed tar file whose one top folder is the data folder.
 //!
 //! Nothing is unpacked but the content of one regular file, and that goes into the cache under its hash: names inside the archive
-//! never become paths of this machine. An archive with names that leave its folder is refused all the same, whatever its hash.
+//! never become paths of this machine. An archive with names that leave its folder is refused even if its hash is right.
 
 use std::fs::File;
 use std::io::{BufReader, Read};

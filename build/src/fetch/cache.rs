@@ -21,7 +21,6 @@ pub fn default_cache_dir() -> Result<PathBuf, FetchError> {
     std::path::absolute(&folder).map_err(io("find the cache folder", &folder))
 }
 
-/// SHA-256 and length in bytes of a file.
 pub fn hash_file(path: &Path) -> Result<(Sha256, u64), FetchError> {
     superstep_toolchain::hash_file(path).map_err(io("read", path))
 }
@@ -33,7 +32,6 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The cache in `root`, which need not exist yet.
     pub fn new(root: &Path) -> Cache {
         Cache {
             root: root.to_owned(),

@@ -15,7 +15,7 @@ pub struct DataFile<'a> {
     pub data: Option<&'a Path>,
     /// `https` URL of the file itself.
     pub url: Option<&'a str>,
-    /// The archive that holds `data`. A data mirror stands in for it: with one, it is not downloaded.
+    /// The archive that holds `data`. It is not downloaded if there is a data mirror.
     pub archive: Option<&'a DataArchive>,
     pub sha256: &'a Sha256,
 }
@@ -28,7 +28,7 @@ pub enum Found {
     Downloaded(PathBuf),
 }
 
-/// Finds a data file; `None` when nobody has it. Whatever is returned has the right hash.
+/// Returns a data file with the right hash; `None` if no source has it.
 pub fn data_file(
     wanted: DataFile<'_>,
     options: &FetchOptions,

@@ -1,7 +1,7 @@
 //! Downloads by the command `curl` into the cache: resumed where an earlier one stopped, tried again after a pause, never longer than
 //! allowed, and nothing of it used before its hash is right.
 //!
-//! What has arrived lies in `<cache>/partial/<sha256>`, also after the process was killed or the network went away. The name is
+//! Received bytes are in `<cache>/partial/<sha256>`, also after the process was killed or the network went away. The name is
 //! that of the wanted content, so that a partial file of something else is never continued; a server that cannot continue sends
 //! all of it again.
 
@@ -52,7 +52,7 @@ enum Attempt {
     Whole,
     /// Something went wrong, for this reason, that may go right the next time. Bytes that arrived are kept.
     Broken(String),
-    /// What is here does not fit what the server has; it was removed.
+    /// The partial file did not match the server's and was removed.
     StartOver,
 }
 
@@ -135,7 +135,7 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
     let output = child
         .wait_with_output()
         .map_err(io("wait for curl to write", partial))?;
-    // What curl complains about, then the status on a line of its own.
+    // curl's message, then the status on a line of its own.
     let text = String::from_utf8_lossy(&output.stderr);
     let (complaint, status) = text.trim_end().rsplit_once('\n').unwrap_or_default();
     let status: u16 = status.parse().unwrap_or(0);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::failure::{Failure, FailureKind};
 use crate::manifest::Sha256;
 
-/// A source or an input that could not be had. Nothing of it was used.
+/// A source or an input that could not be fetched. Nothing of it was used.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error("failed to {action} {}: {source}; check that the path exists, its permissions and the free space", path.display())]
@@ -14,7 +14,6 @@ pub enum FetchError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// No cache folder can be derived from the environment.
     #[error(
         "failed to find the user's cache folder: HOME is not set; set SUPERSTEP_CACHE to a folder"
     )]
@@ -38,7 +37,6 @@ pub enum FetchError {
     )]
     NoCommit {
         commit: String,
-        /// URL or folder.
         repository: String,
         detail: String,
     },
@@ -67,12 +65,10 @@ pub enum FetchError {
         repository: String,
         detail: String,
     },
-    /// The content is not what the manifest says.
     #[error(
         "failed to accept {origin}: its SHA-256 is {found}, expected {expected}; replace the file or correct `sha256` in the manifest (nothing was used)"
     )]
     WrongHash {
-        /// File or URL.
         origin: String,
         found: Sha256,
         expected: Sha256,

@@ -26,7 +26,7 @@ pub(super) struct Repository {
 }
 
 impl Repository {
-    /// A local repository, bare or not, that stands in for a URL. It is only read.
+    /// A local repository, bare or not, in place of a URL. It is only read.
     pub(super) fn mirror(folder: &Path, commit: &str) -> Result<Repository, FetchError> {
         let path = std::path::absolute(folder).map_err(io("find folder", folder))?;
         let repository = Repository {
@@ -71,7 +71,7 @@ impl Repository {
             detail: complaint(output),
             option: "--source-mirror",
         };
-        // Contents come one by one, as files are asked for: suites are large, and a benchmark needs few files.
+        // Contents come one by one, as files are read: suites are large, and a benchmark needs few files.
         for arguments in [
             &["init", "--quiet", "--bare"][..],
             &["config", "remote.origin.url", url],

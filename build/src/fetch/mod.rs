@@ -5,8 +5,8 @@
 //! suite's archive. Nothing is used before its hash was checked, and what the cache gives back is checked again.
 //!
 //! Layout of the cache: `blobs/<2 digits>/<sha256>` (file contents), `sources/<key>/` (folders assembled from blobs),
-//! `git/<key>/` (bare repositories fetched from URLs), `generated-<version>/<key>` (hashes of generated inputs),
-//! `partial/<sha256>` (downloads that go on the next time), `locks/` (files that processes lock and nobody reads).
+//! `git/<key>/` (bare repositories fetched from URLs), `generated/<key>` (hashes of generated inputs),
+//! `partial/<sha256>` (interrupted downloads), `locks/` (empty files that processes lock).
 
 mod archive;
 mod cache;
@@ -14,11 +14,11 @@ mod data;
 mod download;
 mod error;
 mod git;
+#[cfg(test)]
+mod network_tests;
 mod source;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod network_tests;
 
 use std::path::PathBuf;
 
@@ -33,9 +33,9 @@ pub use superstep_toolchain::hash_bytes;
 /// Where to look, and where to keep what was found.
 #[derive(Debug, Clone)]
 pub struct FetchOptions {
-    /// A local git repository, bare or not, that stands in for the suite's URL.
+    /// A local git repository, bare or not, in place of the suite's URL.
     pub source_mirror: Option<PathBuf>,
-    /// A local folder that stands in for the suite's data folder.
+    /// A local folder in place of the suite's data folder.
     pub data_mirror: Option<PathBuf>,
     /// The cache; [`default_cache_dir`] gives the user's own.
     pub cache_dir: PathBuf,

@@ -14,7 +14,7 @@ use crate::manifest::DataArchive;
 
 const CONTENT: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// Answers one request after the other with what the script says for it, and notes the requests.
+/// Serves one scripted response after the other, and notes the requests.
 struct Server {
     url: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -112,7 +112,7 @@ impl Client {
         }
     }
 
-    /// Where what has arrived of `CONTENT` lies; the folder is there.
+    /// The partial file of `CONTENT`, in a folder that exists.
     fn partial(&self) -> PathBuf {
         let folder = self.options.cache_dir.join("partial");
         fs::create_dir_all(&folder).unwrap();
@@ -338,7 +338,7 @@ fn packed(entries: &[(&str, tar::EntryType, &str)]) -> Vec<u8> {
     tar.into_inner().unwrap().finish().unwrap()
 }
 
-/// What comes of asking for `one/a` in an archive of these bytes.
+/// The result of a request for `one/a` in an archive of these bytes.
 fn from_archive(
     bytes: Vec<u8>,
     change: impl Fn(&mut FetchOptions),
@@ -385,7 +385,7 @@ fn links_in_an_archive_are_not_followed() {
         let text = result.unwrap_err().to_string();
         assert!(text.contains("data/one/a is a link"), "{kind:?}: {text}");
     }
-    // A link elsewhere harms nobody, since nothing is unpacked.
+    // A link elsewhere does no harm, since nothing is unpacked.
     let entries = [
         ("data/one", tar::EntryType::Symlink, "/tmp"),
         ("data/one/a", tar::EntryType::Regular, ""),

@@ -129,7 +129,7 @@ fn only_the_named_files_come_from_a_mirror_unchanged() {
     assert_eq!(tree.files[1].path, Path::new("common/one.h"));
     assert!(tree.origin.ends_with(&world.commit));
 
-    // The same again is the same folder; a damaged one is made anew.
+    // A second call gives the same folder; a damaged one is made anew.
     fs::write(tree.directory.join("one.cu"), "changed").unwrap();
     assert_eq!(
         world.fetch("../../common/one.h", &world.options()).unwrap(),
@@ -284,7 +284,7 @@ fn a_url_is_fetched_once_and_then_served_offline() {
     assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
 }
 
-/// What a manifest refuses, and what it cannot see: an address that git's configuration turns into another.
+/// URLs that manifests refuse, and one that git's configuration rewrites.
 #[test]
 fn a_url_starts_no_program_of_the_users() {
     let world = World::new();
@@ -321,7 +321,7 @@ fn a_commit_that_the_url_lacks_is_told_from_an_unreachable_url() {
     );
     let error = sources(&suite, only(&suite), &options).unwrap_err();
     assert!(matches!(error, FetchError::NoCommit { .. }), "{error}");
-    // Nobody listens on this port of this machine.
+    // No process listens on this port.
     let error = world.fetch("unneeded.cu", &options).unwrap_err();
     assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains("--source-mirror"), "{error}");

@@ -13,7 +13,7 @@ pub enum InputPlace<'a> {
     Shipped(PathBuf),
     /// A file with the right hash, outside the suite.
     File(PathBuf, Origin),
-    /// A generator makes a stand-in.
+    /// Generated.
     Generator(&'a Generator),
 }
 
@@ -41,7 +41,7 @@ pub fn find_input<'a>(
                 return Ok(InputPlace::File(path, Origin::Downloaded));
             }
             Ok(None) => {}
-            // A stand-in is better than no run when only the network is missing.
+            // A generated file is better than no run when only the network is missing.
             Err(FetchError::Unreachable { .. }) if sources.generate.is_some() => {}
             Err(source) => return Err(InputError::fetch(input)(source)),
         }

@@ -1,4 +1,4 @@
-//! Stand-ins for inputs that cannot be had, from the script `suites/inputs.py`.
+//! Generated inputs, from the script `suites/inputs.py`.
 
 use std::io::{self, Read, Write};
 use std::path::Path;

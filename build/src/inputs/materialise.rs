@@ -38,7 +38,6 @@ pub enum InputError {
         #[source]
         source: Box<FetchError>,
     },
-    /// Nobody has it, and there is no generator.
     #[error(
         "failed to provide input {}: {} is neither in a data mirror nor in the cache, and the manifest names no generator; \
          give the folder that holds it with --data-mirror", name.display(), wanted
@@ -108,7 +107,7 @@ fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), 
         return Ok((hash, path));
     }
     let made = cache.put_with(None, &generator.name, |writer| generator.write(writer))?;
-    // Whoever reads a half-written note makes the file again.
+    // A process that reads a half-written note makes the file again.
     fs::write(&note, made.0.to_string()).map_err(fetch::io("write", &note))?;
     Ok(made)
 }

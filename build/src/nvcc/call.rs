@@ -100,7 +100,7 @@ impl Call<'_> {
         })
     }
 
-    /// What one file becomes when nothing is linked.
+    /// Compiles one file, without a link.
     fn translate(&self, file: &Path) -> Done {
         let extension = match self.invocation.mode {
             Mode::Ptx => "ptx",
@@ -209,7 +209,7 @@ impl Call<'_> {
         if let Some(proprietary) = self.proprietary_headers() {
             all.extend(["-isystem".into(), proprietary.display().to_string()]);
         }
-        // CMake learns from such a file who compiles it. Elsewhere the macro selects what only nvcc takes.
+        // CMake identifies the compiler by such a file. Elsewhere the macro selects code that only nvcc takes.
         if file
             .file_name()
             .is_some_and(|name| name == "CMakeCUDACompilerId.cu")
@@ -226,13 +226,13 @@ impl Call<'_> {
             include: invocation.include.clone(),
             flags: Flags {
                 all,
-                // All of them are ours: one that Clang does not use would be asked for in vain.
+                // Superstep added all of them, also those that Clang does not use here.
                 device: [
                     &["-Werror=unused-command-line-argument".into()],
                     invocation.device.as_slice(),
                 ]
                 .concat(),
-                // What g++ takes and Clang warns of is nobody's concern here.
+                // g++ does not warn of these.
                 host: [
                     &[
                         "-Qunused-arguments".into(),
@@ -247,12 +247,12 @@ impl Call<'_> {
         }
     }
 
-    /// The headers of proprietary libraries, by their own place, which stays the same when the toolkit folder is made anew.
+    /// Folder of the headers of proprietary libraries; unlike the toolkit folder, it is never made anew.
     fn proprietary_headers(&self) -> Option<PathBuf> {
         fs::read_link(self.nvcc.toolkit.join("proprietary")).ok()
     }
 
-    /// What nvcc defines for each file, whatever its language.
+    /// Macros that nvcc defines for each file, whatever its language.
     fn macros(&self) -> Vec<String> {
         of_nvcc(&self.nvcc.version, &self.invocation.architectures)
     }
@@ -430,10 +430,10 @@ impl Call<'_> {
         execute(command.args(runtime_libraries(&self.invocation)))
     }
 
-    /// Copies what was made in the cache to where it was asked for.
+    /// Copies a file of the cache to its destination.
     fn put(&self, made: &Path, to: &Path) -> Done {
         let to = self.folder.join(to);
-        // A file that is written over in place would change under whoever reads it.
+        // Removed first: a file that is overwritten in place would change under its readers.
         let _ = fs::remove_file(&to);
         fs::copy(made, &to)
             .map(drop)

@@ -1,6 +1,6 @@
 //! nvcc's flags, as a table: those of CUDA 12.9 and 13, and some that no manual lists.
 
-/// What follows a flag: in the next word, behind `=`, or for flags of one letter directly.
+/// Value of a flag: in the next word, after `=`, or directly after flags of one letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     Nothing,
@@ -10,7 +10,6 @@ pub(super) enum Takes {
 }
 use Takes::{List, Nothing, Value};
 
-/// What a flag means here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// Nothing has to be done for it.
@@ -67,7 +66,7 @@ pub(super) enum Meaning {
 }
 use Meaning::*;
 
-/// What can be chosen about numbers on the device.
+/// Choices about arithmetic on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Arithmetic {
     /// Multiplications and additions become one operation.
@@ -78,7 +77,6 @@ pub(super) enum Arithmetic {
     ExactRoot,
 }
 
-/// What nvcc makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Mode {
     /// An executable, or a shared library.
@@ -96,7 +94,7 @@ pub(super) enum Mode {
     Preprocessed,
     /// The list of files read.
     Dependencies,
-    /// The same without those in folders of the system.
+    /// `Dependencies` without those in folders of the system.
     OwnDependencies,
     Ptx,
     Cubin,
@@ -368,7 +366,7 @@ fn flags() -> impl Iterator<Item = (&'static str, Takes, Meaning)> {
     })
 }
 
-/// The meaning of a flag without its hyphens, and the value in the same word.
+/// The meaning of a flag without its hyphens, and the value in its word.
 pub(super) fn look_up(flag: &str) -> Option<(Meaning, Takes, Option<String>)> {
     let find = |name: &str| flags().find(|(names, ..)| names.split('/').any(|one| one == name));
     let (name, value) = match flag.split_once('=') {
@@ -392,7 +390,7 @@ pub(super) fn look_up(flag: &str) -> Option<(Meaning, Takes, Option<String>)> {
     follows.then(|| (meaning, takes, Some(rest.to_owned())))
 }
 
-/// What `--help` prints.
+/// Text of `--help`.
 pub(super) fn help() -> String {
     let mut text = String::from(
         "Usage  : nvcc [options] <inputfile>\n\nSuperstep stands in for nvcc, with Clang. Options:\n",

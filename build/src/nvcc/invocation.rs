@@ -11,7 +11,7 @@ use crate::compile::source::arithmetic::{
 use crate::compile::source::default_stream::DEFINITION;
 use Meaning::*;
 
-/// Errors in a command line, in nvcc's words where it has the same ones.
+/// Errors in a command line, in nvcc's words where it has them too.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UsageError {
     #[error("Missing argument for option '{0}'")]
@@ -42,7 +42,7 @@ pub(super) struct NvccInvocation {
     pub words: Vec<Word>,
     pub output: Option<PathBuf>,
     pub output_folder: Option<PathBuf>,
-    /// What `-x` says of all files.
+    /// Value of `-x`.
     pub language: Option<String>,
     pub host_compiler: Option<PathBuf>,
     pub archiver: Option<PathBuf>,
@@ -72,7 +72,7 @@ pub(super) struct NvccInvocation {
     pub dependency_targets: bool,
     pub verbose: bool,
     pub dry_run: bool,
-    /// What is not obeyed: the flag, and why.
+    /// Ignored flags, and the reasons.
     pub ignored: Vec<(String, &'static str)>,
     fast_math: bool,
     arithmetic: BTreeMap<Arithmetic, bool>,
@@ -137,7 +137,7 @@ impl NvccInvocation {
         fitting.or(named().min()).unwrap_or(arch)
     }
 
-    /// Clang's flags for how the device computes. What is said of a single kind of operation wins over `-use_fast_math`.
+    /// Clang's flags for device arithmetic. Flags for a single kind of operation win over `-use_fast_math`.
     fn of_arithmetic(&self) -> Vec<String> {
         let is = |what, otherwise| *self.arithmetic.get(&what).unwrap_or(&otherwise);
         let fast = self.fast_math;

@@ -20,7 +20,7 @@ use flags::Mode;
 use invocation::NvccInvocation;
 use words::words;
 
-/// What the stand-in works with.
+/// Environment of a call of nvcc.
 pub struct Nvcc {
     /// The toolkit folder that it was started from.
     pub toolkit: PathBuf,
@@ -114,7 +114,7 @@ fn failed(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Failur
 }
 
 impl Nvcc {
-    /// What is asked for without anything to compile.
+    /// Text for modes that compile nothing.
     fn answer(&self, mode: Mode) -> Option<String> {
         let major = self.version.split('.').next().unwrap_or_default();
         let list = |form: fn(u32) -> String| {
@@ -131,7 +131,7 @@ impl Nvcc {
         })
     }
 
-    /// What `nvcc --version` prints. CMake takes vendor and version from it.
+    /// Text of `nvcc --version`. CMake takes vendor and version from it.
     fn banner(&self) -> String {
         let release = self
             .version
@@ -143,7 +143,7 @@ impl Nvcc {
         )
     }
 
-    /// What `nvcc -v` tells of itself, in the form that CMake looks for.
+    /// Prints the lines of `nvcc -v` that CMake looks for.
     fn describe(&self, invocation: &NvccInvocation, arch: u32) {
         let root = self.toolkit.display();
         eprintln!("#$ TOP={root}");

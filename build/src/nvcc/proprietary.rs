@@ -208,13 +208,13 @@ fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String), BuildE
     }
 }
 
-/// What `-l` leads to: the library, for programs that call it.
+/// A linker script, found by `-l`, that names the library.
 pub(super) fn linker_script(library: &Path) -> String {
     format!("INPUT(AS_NEEDED(\"{}\"))\n", library.display())
 }
 
 /// Makes the shared library `name` in `folder`, to link with: `functions` without code. Names have no versions, so that programs start
-/// with the library of another CUDA, too. What is not there when a program starts is an error of the loader, which names it.
+/// with the library of another CUDA, too. The loader reports functions that are missing when a program starts.
 pub(super) fn make_stub<'a>(
     toolchain: &Toolchain,
     folder: &Path,

@@ -10,7 +10,7 @@
 //!   lib64/libcudart.so        leads the linker to it; there is no shared one
 //!   lib64/libcudadevrt.a      empty, and so is libculibos.a
 //!   lib64/libcublas.so        and other proprietary libraries (`proprietary.rs`)
-//!   lib64/stubs               what stands in for the driver's libraries (`compile/link/driver.rs`)
+//!   lib64/stubs               stubs of the driver's libraries (`compile/link/driver.rs`)
 //!   version.json
 //! ```
 
@@ -34,7 +34,7 @@ const LAYOUT: &str = "6";
 /// that such a GPU would run.
 const ARCH_VARIABLE: &str = "SUPERSTEP_ARCH";
 
-/// What [`ARCH_VARIABLE`] says, which `bin/nvcc` sets.
+/// Value of [`ARCH_VARIABLE`], which `bin/nvcc` sets.
 pub fn arch_wanted() -> u32 {
     let value = std::env::var(ARCH_VARIABLE).unwrap_or_default();
     value.parse().unwrap_or(DEFAULT_ARCH)
@@ -43,7 +43,6 @@ pub fn arch_wanted() -> u32 {
 /// A header that CUDA's small packages lack.
 const PROFILER: &str = include_str!("../../../harness/compatibility/include/cuda_profiler_api.h");
 
-/// A toolkit folder.
 pub struct Toolkit {
     pub root: PathBuf,
     /// The CUDA pieces behind it.
@@ -88,11 +87,11 @@ impl Toolkit {
                 .arg("rcs")
                 .arg(staging.path().join(archive))
                 .arg(&stub))?;
-            // Clang compiles the host code of CUDA files, so that LLVM's OpenMP belongs to it, whoever links.
+            // Clang compiles the host code of CUDA files, which needs LLVM's OpenMP whichever linker is used.
             let openmp = openmp.map_or(String::new(), |path| {
                 format!(" AS_NEEDED(\"{}\")", path.display())
             });
-            // As with a shared library, it may stand in front of the objects that need it.
+            // As with a shared library, it may come before the objects that need it.
             let script = format!(
                 "EXTERN(cudaMalloc)\nINPUT(\"{}\"{openmp})\n",
                 root.join(archive).display()

@@ -16,7 +16,7 @@ pub(super) fn list(text: &str) -> Vec<String> {
     parts
 }
 
-/// The macros in the value of `-D` or `-U`. Where what follows a comma is no name, it belongs to what stands before.
+/// The macros in the value of `-D` or `-U`. A comma that no name follows is part of a value.
 pub(super) fn macros(text: &str) -> impl Iterator<Item = String> {
     let parts = list(text);
     let is_name = |part: &String| {
@@ -27,7 +27,7 @@ pub(super) fn macros(text: &str) -> impl Iterator<Item = String> {
     whole.into_iter().chain(parts)
 }
 
-/// What a value says to another program: a shell takes it apart there, at blanks and, before, at commas.
+/// Arguments for another program in a value: divided at commas, then as a shell does at blanks.
 pub(super) fn parts(text: &str) -> impl Iterator<Item = String> {
     let parts = split(text, |letter| letter == ',' || letter.is_whitespace());
     parts.into_iter().filter(|part| !part.is_empty())
@@ -35,7 +35,7 @@ pub(super) fn parts(text: &str) -> impl Iterator<Item = String> {
 
 /// Those of the host compiler's words that the preprocessor takes, which nvcc has it do for device code, too.
 pub(super) fn preprocessing(host: &[String]) -> Vec<String> {
-    /// Followed by a value, in the same word or the next.
+    /// Followed by a value, in its word or the next.
     const TAKING: [&str; 8] = [
         "-D",
         "-U",
@@ -55,7 +55,7 @@ pub(super) fn preprocessing(host: &[String]) -> Vec<String> {
         } else if TAKING.iter().any(|flag| word.starts_with(flag)) {
             found.push(word.clone());
         } else if word == "-fopenmp" {
-            // Classes are to be the same on both sides.
+            // Classes must have one layout on both sides.
             found.push(OPENMP.into());
         }
     }

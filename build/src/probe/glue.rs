@@ -71,7 +71,7 @@ fn word(field: &Field) -> &'static str {
     }
 }
 
-/// What a handler of a warp takes, and how it comes of the lanes'.
+/// Arguments of a handler of a warp, and how they are made of the lanes'.
 const OF_A_WARP: [(Pass, &str); 4] = [
     (
         Pass::TakenMask,
@@ -91,7 +91,7 @@ const OF_A_WARP: [(Pass, &str); 4] = [
     ),
 ];
 
-/// What the instrumenter calls at each site of a point.
+/// The function that the instrumenter calls at each site of a point.
 fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) {
     let result = if point.replaces {
         "unsigned long long"
@@ -130,7 +130,7 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
             if in_memory {
                 text.push_str("  Fields own;\n  fields = &own;\n  superstep_begin(fields);\n");
             }
-            // Where fields are in memory, all lanes do the same, so that they need not part: only what is added up is the leader's
+            // Where fields are in memory, all lanes take one path, so that they need not diverge: only aggregation is the leader's
             // alone.
             let leader = if in_memory && !shares_tables {
                 ""
@@ -224,7 +224,7 @@ fn at(text: &mut String, spec: &ProbeSpec) {
     if fields == 0 {
         return;
     }
-    // A word of a thread lies beside that of the next thread; all words of a CTA or a launch lie together.
+    // Words of neighbouring threads are adjacent; the words of a CTA or a launch are contiguous.
     let word = match spec.per {
         Per::Thread if spec.fields.iter().all(|field| field.word == Word::U32) => 4,
         _ => 8,
@@ -244,7 +244,7 @@ fn at(text: &mut String, spec: &ProbeSpec) {
     );
 }
 
-/// Brings the fields of one site into memory. `once`: nobody else does so for this thread and site.
+/// Writes the fields of one site to memory. `once`: this is the only write for this thread and site.
 fn flush(text: &mut String, spec: &ProbeSpec) {
     text.push_str(
         "extern \"C\" __device__ void superstep_flush(void *context, unsigned site, const void *fields, bool once) {\n  \

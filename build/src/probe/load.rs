@@ -16,7 +16,7 @@ pub struct Probe {
     pub spec: ProbeSpec,
     pub file: PathBuf,
     pub handler: PathBuf,
-    /// What runs on the host before and after the program, if anything.
+    /// Host code to run before and after the program.
     pub host: Option<PathBuf>,
 }
 

@@ -14,7 +14,7 @@ use crate::interrupt;
 /// Longest pause between two looks at a running program's memory and time.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The same where the program is to be killed at a moment.
+/// [`PAUSE`] where the program is to be killed at a certain time.
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
 
 /// Runs a program to its end, or to its limits.
@@ -29,7 +29,7 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
         .arg0(&spec.name)
         .args(&spec.args)
         .current_dir(&spec.folder);
-    // What the caller set for itself must not reach the program: it would write someone else's capture.
+    // Variables of the caller must not reach the program, which would write into another capture.
     command
         .env_remove("SUPERSTEP_CAPTURE")
         .env_remove("SUPERSTEP_SOURCES")
@@ -68,7 +68,7 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
     })
 }
 
-/// Has the kernel end the program when this process is killed, so that a later one does not meet it in the same folder.
+/// Has the kernel end the program when this process is killed, so that a later one does not find it in its folder.
 /// The thread that starts the program must outlive it, as that of [`run`] does.
 pub(crate) fn die_with_this_process(command: &mut Command) {
     let parent = std::process::id();
@@ -193,7 +193,7 @@ impl Bell {
         let descriptor = i32::try_from(descriptor)
             .ok()
             .filter(|descriptor| *descriptor >= 0);
-        // SAFETY: the kernel just returned this descriptor, and nobody else owns it.
+        // SAFETY: the kernel just returned this descriptor, and nothing else owns it.
         Self(descriptor.map(|descriptor| unsafe { std::os::fd::OwnedFd::from_raw_fd(descriptor) }))
     }
 

@@ -13,20 +13,19 @@ pub use child::run;
 pub use proprietary::library_path;
 pub use superstep_trace::{LaunchCounts, Summary};
 
-/// What to run, and how far it may go.
+/// A program, its arguments and its limits.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
     pub program: PathBuf,
-    /// What the program sees as its own name.
+    /// `argv[0]`.
     pub name: String,
     pub args: Vec<String>,
-    /// Its working folder, which must exist.
+    /// Working folder; must exist.
     pub folder: PathBuf,
     /// Environment variables set besides those of this process.
     pub environment: Vec<(String, OsString)>,
     pub stdout: PathBuf,
     pub stderr: PathBuf,
-    /// Wall time after which it is ended.
     pub timeout: Duration,
     /// Resident memory of its process above which it is ended; `None` for no limit.
     pub memory_limit_bytes: Option<u64>,
@@ -48,14 +47,11 @@ pub const OUTPUT_LIMIT_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// By itself, with this exit code.
     Exited(i32),
     Signalled(i32),
-    /// It was ended because its time was over.
     TimedOut,
-    /// It was ended because it used too much memory.
     OutOfMemory,
-    /// It was ended because the user asked to stop.
+    /// Ended because of Ctrl-C.
     Interrupted,
 }
 
@@ -76,7 +72,6 @@ impl std::fmt::Display for End {
 #[derive(Debug, Clone)]
 pub struct RunOutcome {
     pub end: End,
-    /// From the start to the end of the process.
     pub wall: Duration,
     pub peak_memory_bytes: u64,
     /// Whether standard output was longer than what was kept.
@@ -85,7 +80,6 @@ pub struct RunOutcome {
     pub stderr_truncated: bool,
 }
 
-/// Why a program could not be run at all.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to {action} {}: {source}", path.display())]
 pub struct RunError {

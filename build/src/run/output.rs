@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Copies `from` into `to` until `from` ends, keeping the first `limit_bytes`. What comes after them is read and dropped, so that
+/// Copies `from` into `to` until `from` ends, keeping the first `limit_bytes`. The rest is read and dropped, so that
 /// the program never waits for a full pipe. Returns whether anything was dropped.
 ///
 /// # Errors

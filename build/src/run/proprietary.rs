@@ -1,4 +1,4 @@
-//! Proprietary libraries on the machine that runs a program: where they are, and which may stand in for one that is not there.
+//! Proprietary libraries on the machine that runs a program: where they are, and replacements for missing ones.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,9 +14,9 @@ use crate::compile::{BuildError, Library, Supplier, libraries};
 
 const PATH: &str = "LD_LIBRARY_PATH";
 
-/// Where the loader has to look, in the words of `LD_LIBRARY_PATH`, so that `program` starts. A library of a newer CUDA stands in for
-/// one that is nowhere, if it has all that the program calls; `cache` then gets a link to it, and `say` a line. `blas` stands in for
-/// cuBLAS, the only one then.
+/// The value of `LD_LIBRARY_PATH` with which `program` starts. A library of a newer CUDA replaces
+/// a missing one, if it has all functions that the program calls; `cache` then gets a link to it, and `say` a line. `blas` replaces
+/// cuBLAS, and nothing else is then replaced.
 pub fn library_path(
     program: &Path,
     cache: &Path,

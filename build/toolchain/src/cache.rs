@@ -41,7 +41,7 @@ pub struct OpenCache {
 /// Root may use another user's folder, as in containers.
 ///
 /// # Errors
-/// The folder belongs to somebody else, or its mode lets others write.
+/// The folder belongs to another user, or its mode lets others write.
 pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
     let Ok(metadata) = folder.metadata() else {
         return Ok(());
@@ -65,7 +65,7 @@ pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
     Ok(())
 }
 
-/// Writes a file in one step: whoever reads it sees the old content or the new one. Its folder is created.
+/// Replaces a file atomically: readers see the old content or the new one. Its folder is created.
 ///
 /// # Errors
 /// The file cannot be written; it is then as before.

@@ -38,7 +38,6 @@ pub enum CheckFailure {
     Step {
         step: &'static str,
         command: String,
-        /// The first lines that it printed.
         output: String,
     },
     #[error("{step} failed: {source}")]
@@ -46,7 +45,7 @@ pub enum CheckFailure {
         step: &'static str,
         source: std::io::Error,
     },
-    /// A tool was ended by somebody else, which says nothing about it.
+    /// A signal ended a tool, which says nothing about the tool.
     #[error("{step} failed: the command was ended by signal {signal}; try again")]
     Ended { step: &'static str, signal: i32 },
     #[error("{0}")]
@@ -148,7 +147,7 @@ fn run(
     })
 }
 
-/// [`compile`], asked once for each pair of compiler and toolkit and then remembered in the cache folder.
+/// [`compile`], whose result is cached for each pair of compiler and toolkit.
 pub(crate) fn accepted(cache: Option<&Path>, llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
     let Some(memory) = cache.map(|cache| cache.join("toolkits").join(key(llvm, cuda))) else {
         return compile(llvm, cuda);

@@ -10,10 +10,8 @@ use crate::toolkit::{self, ToolkitError};
 use crate::version::Version;
 use crate::wheels;
 
-/// Where the CUDA pieces come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CudaOrigin {
-    /// A toolkit that somebody installed.
     Toolkit,
     /// Pinned wheels, merged in the per-user cache.
     Wheels,
@@ -24,7 +22,6 @@ pub enum CudaOrigin {
 pub struct Cuda {
     /// The folder for Clang's `--cuda-path`.
     pub root: PathBuf,
-    /// Whether it is an installed toolkit or our cache.
     pub origin: CudaOrigin,
     pub version: Version,
     pub ptxas: PathBuf,
@@ -68,15 +65,15 @@ pub(crate) fn locate(
     llvm: Option<&Llvm>,
     left_aside: &mut Vec<String>,
 ) -> Result<Cuda, Vec<MissingTool>> {
-    let missing = |name: &str, why, mend: &str| {
-        let (name, mend) = (name.to_owned(), mend.to_owned());
-        vec![MissingTool { name, why, mend }]
+    let missing = |name: &str, why, hint: &str| {
+        let (name, hint) = (name.to_owned(), hint.to_owned());
+        vec![MissingTool { name, why, hint }]
     };
     if let Some(root) = search.path("SUPERSTEP_CUDA") {
-        let mend =
+        let hint =
             "point SUPERSTEP_CUDA at a complete toolkit of version 12.0 or newer, or unset it";
         return usable(search, &root, llvm)
-            .map_err(|why| missing("CUDA toolkit", format!("SUPERSTEP_CUDA: {why}"), mend));
+            .map_err(|why| missing("CUDA toolkit", format!("SUPERSTEP_CUDA: {why}"), hint));
     }
     for root in installed(search) {
         match usable(search, &root, llvm) {
@@ -86,8 +83,8 @@ pub(crate) fn locate(
     }
     from_wheels(search).map_err(|why| {
         let why = [&left_aside[..], &[why.to_string()]].concat().join("; ");
-        let mend = "`superstep setup` fetches them (in the repository, `cargo xtask setup`)";
-        missing("CUDA compiler and runtime", why, mend)
+        let hint = "`superstep setup` fetches them (in the repository, `cargo xtask setup`)";
+        missing("CUDA compiler and runtime", why, hint)
     })
 }
 

@@ -1,4 +1,4 @@
-//! Which driver and GPUs are here, asked of the driver library loaded at run time.
+//! The driver and the GPUs of this machine, from the driver library loaded at run time.
 //!
 //! libcuda is never linked: a machine without a driver builds and starts everything, and gets [`Gpus::problem`].
 
@@ -152,7 +152,6 @@ impl Api {
         (0..count).map(|ordinal| self.device(ordinal)).collect()
     }
 
-    /// A device of the driver, which is initialised.
     fn device(&self, ordinal: c_int) -> Result<Device, DriverError> {
         let (mut device, mut memory_bytes): (c_int, usize) = (0, 0);
         let mut name: [c_char; 256] = [0; 256];

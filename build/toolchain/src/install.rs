@@ -10,7 +10,6 @@ use crate::search::Search;
 use crate::wheels::{self, WheelError};
 use crate::{Survey, Toolchain, check};
 
-/// Why the installation did not end with a working toolchain.
 #[derive(Debug, Error)]
 pub enum InstallError {
     #[error(transparent)]
@@ -39,7 +38,7 @@ pub(crate) fn install(
     with_cuda(search, llvm, progress)
 }
 
-/// Installs no packages, which takes somebody who may.
+/// [`install`] without packages, which need root.
 pub(crate) fn fetch(
     search: &Search,
     progress: &mut dyn FnMut(&str),

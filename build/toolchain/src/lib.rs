@@ -1,8 +1,8 @@
 //! Finds, checks and installs what Superstep compiles with: Clang and LLVM 22 from the distribution's packages, and the
 //! CUDA compiler pieces from an installed toolkit or from pinned wheels in a per-user cache.
 //!
-//! - [`Toolchain::locate`] looks and changes nothing; what is absent comes back as [`Missing`], each item with its mend.
-//! - [`Toolchain::locate_or_fetch`] also fetches the wheels, for which a user needs nobody else.
+//! - [`Toolchain::locate`] looks and changes nothing; [`Missing`] lists absent tools, each with a hint.
+//! - [`Toolchain::locate_or_fetch`] also fetches the wheels, which needs no root.
 //! - [`Toolchain::install`] fetches all that is absent (packages as root or with passwordless sudo, wheels with pip).
 //! - [`gpu::detect`] asks the driver, loaded at run time, so that nothing here needs a GPU to build or to start.
 //! - [`check::compile`] proves a found toolchain on a small CUDA program, device and host, up to the linked executable.
@@ -48,15 +48,15 @@ impl Toolchain {
     /// Looks where the process's environment and the usual folders point.
     ///
     /// # Errors
-    /// [`Missing`] lists everything that was not found, not only the first, each with a mend.
+    /// [`Missing`] lists everything that was not found, each with a hint.
     pub fn locate() -> Result<Toolchain, Missing> {
         Survey::here(Purpose::Run).toolchain()
     }
 
-    /// The same, but where only the CUDA pieces are missing and the user named none, their wheels are fetched into the cache.
+    /// [`Toolchain::locate`], but fetches the wheels into the cache if only the CUDA pieces are missing and the user named none.
     ///
     /// # Errors
-    /// [`InstallError`]: something else is missing, or the wheels cannot be had.
+    /// [`InstallError`]: something else is missing, or the wheels cannot be fetched.
     pub fn locate_or_fetch(progress: &mut dyn FnMut(&str)) -> Result<Toolchain, InstallError> {
         install::fetch(&Search::from_environment(Purpose::Run), progress)
     }
@@ -80,7 +80,7 @@ impl Toolchain {
     }
 }
 
-/// What a search found, part by part; for `doctor`.
+/// Results of a search, part by part; for `doctor`.
 #[derive(Debug)]
 pub struct Survey {
     /// Clang and LLVM, or what is missing of them.

@@ -46,14 +46,14 @@ impl Llvm {
 /// Looks at `SUPERSTEP_LLVM` alone when it is set, else at the usual prefixes, `LLVM_SYS_221_PREFIX`, and
 /// `llvm-config-22` or `llvm-config` in `PATH`.
 pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
-    let mended = |mut tools: Vec<MissingTool>, mend: &str| {
-        (tools.iter_mut()).for_each(|tool| tool.mend = mend.to_owned());
+    let with_hint = |mut tools: Vec<MissingTool>, hint: &str| {
+        (tools.iter_mut()).for_each(|tool| tool.hint = hint.to_owned());
         tools
     };
     if let Some(prefix) = search.path("SUPERSTEP_LLVM") {
-        let mend =
+        let hint =
             "point SUPERSTEP_LLVM at an LLVM 22 prefix (a folder with bin/clang++), or unset it";
-        return examine(&prefix, search.purpose).map_err(|tools| mended(tools, mend));
+        return examine(&prefix, search.purpose).map_err(|tools| with_hint(tools, hint));
     }
     let mut failures = Vec::new();
     for prefix in candidates(search) {
@@ -69,7 +69,7 @@ pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
             "no LLVM 22 in the usual places",
         )]
     };
-    Err(mended(
+    Err(with_hint(
         nearest.unwrap_or_else(none),
         &packages::install_line(search.purpose),
     ))
@@ -81,7 +81,7 @@ fn candidates(search: &Search) -> Vec<PathBuf> {
     for name in ["llvm-config-22", "llvm-config"] {
         prefixes.extend(search.in_path(name).and_then(|tool| prefix_of(&tool)));
     }
-    // What is missing from an LLVM of another version is of no interest to anyone.
+    // Missing tools of another version's LLVM are not worth a report.
     prefixes.retain(|prefix| {
         let config = prefix.join("bin/llvm-config");
         prefix.is_dir() && version_of(&config).is_none_or(|version| version.major == LLVM_MAJOR)
@@ -100,16 +100,16 @@ fn prefix_of(llvm_config: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(text.trim())).filter(|prefix| prefix.is_absolute())
 }
 
-/// What is missing; what to do about it depends on who asked.
+/// The caller adds the hint.
 fn missing(name: &str, why: impl Into<String>) -> MissingTool {
     MissingTool {
         name: name.to_owned(),
         why: why.into(),
-        mend: String::new(),
+        hint: String::new(),
     }
 }
 
-/// Checks one prefix. Only `clang++` and `llc` are asked for their version: they come from two packages, and asking
+/// Checks one prefix. Only `clang++` and `llc` run to tell their version: they come from two packages, and running
 /// all of them at every start would take longer than some compilations.
 fn examine(prefix: &Path, purpose: Purpose) -> Result<Llvm, Vec<MissingTool>> {
     let mut problems = Vec::new();

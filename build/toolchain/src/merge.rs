@@ -13,7 +13,7 @@ use crate::wheels::WheelError;
 /// Goes up with every change of [`RULES`] or [`finish`], so that folders merged by older rules are not used.
 pub(crate) const RULES_VERSION: u32 = 1;
 
-/// What is taken of the wheels that are always fetched. Left out because nothing here uses it: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the device runtime.
+/// Rules for the wheels that are always fetched. Nothing here uses the rest: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the device runtime.
 const RULES: [Rule; 6] = [
     Rule {
         package: "nvidia-cuda-nvcc-cu12",
@@ -47,7 +47,7 @@ const RULES: [Rule; 6] = [
     },
 ];
 
-/// What is taken of a wheel.
+/// The files of a wheel that are merged.
 pub(crate) struct Rule {
     pub(crate) package: &'static str,
     /// Folder in the wheel.

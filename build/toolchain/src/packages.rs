@@ -13,7 +13,7 @@ const TO_RUN: [&str; 4] = ["clang-22", "llvm-22", "lld-22", "libomp-22-dev"];
 /// `llvm-config --system-libs --link-shared` prints nothing.
 const TO_BUILD: [&str; 2] = ["llvm-22-dev", "libpolly-22-dev"];
 
-/// What compiling for the host and downloads take: packages, and the commands that are there where they are not needed.
+/// Packages for host compilers and downloads, each with a command that succeeds where it is not needed.
 const COMMANDS: [(&str, &[&str]); 3] = [
     ("g++", &["g++", "--version"]),
     ("curl", &["curl", "--version"]),
@@ -50,10 +50,7 @@ pub enum PackageError {
         "failed to install packages: that takes root, and sudo without a password is not available; \
          run this and then the same command again:\n  {line}"
     )]
-    NeedsRoot {
-        /// What exactly to run.
-        line: String,
-    },
+    NeedsRoot { line: String },
     #[error(
         "failed to install packages: there is no apt-get here; install {} by other means, and for another Clang and \
          LLVM 22 (with headers) set SUPERSTEP_LLVM to their prefix, the folder with bin/clang++", packages.join(", ")
@@ -66,20 +63,17 @@ pub enum PackageError {
     NoLlvm {
         /// The package that apt-get did not find.
         package: String,
-        /// What exactly to run.
         line: String,
     },
     #[error("failed to install packages: `{line}` ended with {status}:\n{output}")]
     Failed {
         line: String,
-        /// Its exit status in words.
         status: String,
-        /// The last lines it printed.
         output: String,
     },
 }
 
-/// What installs every package for `purpose`, for a person to run: a line, after others that add LLVM's own package source where
+/// Commands that install every package for `purpose`: a line, after others that add LLVM's own package source where
 /// it is known that the distribution's sources have no Clang 22.
 pub fn install_line(purpose: Purpose) -> String {
     line_for(&needed(purpose))

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use crate::cache::cache_dir_from;
 
-/// What the tools are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Compiling, tracing and running CUDA programs.
@@ -27,7 +26,7 @@ pub struct Search {
 impl Search {
     /// The process's environment, `/usr/lib/llvm-22` and `/usr/local/cuda`.
     pub fn from_environment(purpose: Purpose) -> Search {
-        // A variable whose name is no text is none that is asked for.
+        // No variable of interest has a name that is not UTF-8.
         let variables = std::env::vars_os();
         Search {
             purpose,
@@ -52,7 +51,7 @@ impl Search {
         }
     }
 
-    /// The same search with one environment variable set.
+    /// Sets one environment variable.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: impl Into<OsString>) -> Search {
         self.variables.insert(name.to_owned(), value.into());
@@ -87,7 +86,7 @@ pub(crate) mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
-    /// Writes an executable that prints `text` whatever it is asked.
+    /// Writes an executable that prints `text`, whatever its arguments.
     pub(crate) fn fake_tool(path: &Path, text: &str) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, format!("#!/bin/sh\ncat <<'TEXT'\n{text}\nTEXT\n")).unwrap();

@@ -16,7 +16,6 @@ pub(crate) const OLDEST: Version = Version {
     patch: 0,
 };
 
-/// Why a folder cannot be used as a CUDA toolkit.
 #[derive(Debug, Error)]
 pub enum ToolkitError {
     #[error("{} is not a folder", .0.display())]

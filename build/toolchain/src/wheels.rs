@@ -79,7 +79,6 @@ pub const PINS: [Wheel; 6] = [
 /// The file that marks a merged folder as whole and says what it was made of.
 const STAMP: &str = "superstep-wheels.txt";
 
-/// Why the wheels could not be fetched or merged.
 #[derive(Debug, Error)]
 pub enum WheelError {
     #[error(
@@ -114,9 +113,7 @@ pub enum WheelError {
     )]
     Pip {
         line: String,
-        /// The exit status in words.
         status: String,
-        /// The last lines that it printed.
         output: String,
     },
     #[error("failed to merge the CUDA wheels: {0}")]
@@ -213,7 +210,7 @@ pub(crate) fn install(
     Ok(root)
 }
 
-/// Downloads `wheels` into `dir` and returns their files in the same order, each checked against its pin.
+/// Downloads `wheels` into `dir` and returns their files in order, each checked against its pin.
 /// `settings` are further environment variables for pip.
 pub(crate) fn download(
     wheels: &[Wheel],

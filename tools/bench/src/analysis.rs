@@ -17,7 +17,7 @@ use superstep_trace::Capture;
 const WORDS: u64 = 1 << 20;
 /// Words of each array of the large capture: a launch of it has 67 million accesses.
 const LARGE_WORDS: u64 = 1 << 23;
-/// One launch of so many is scattered in the large capture.
+/// In the large capture, one launch in this many is scattered.
 const SCATTERED_EVERY: u32 = 16;
 
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,6 @@ use superstep_trace::{Capture, Protocol, Step};
 
 use crate::output::{Head, JsonArgs, say, scratch};
 
-/// Name of the program in `suites/bench`.
 const PROGRAM: &str = "patterns";
 
 #[derive(Debug, clap::Args)]

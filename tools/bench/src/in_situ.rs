@@ -16,7 +16,6 @@ use superstep_trace::{Capture, Protocol, Summary};
 
 use crate::output::{Head, JsonArgs, say, scratch};
 
-/// Name of the program in `suites/bench`.
 const PROGRAM: &str = "exchange";
 const WORD_BYTES: u64 = 4;
 
@@ -56,7 +55,7 @@ impl Size {
         self.launches * self.rounds * (4 << self.words)
     }
 
-    /// What `exchange.cu` makes launch number `launch` do.
+    /// Volume of launch number `launch` of `exchange.cu`.
     fn volume(self, launch: u64) -> Volume {
         let all = WORD_BYTES << self.words;
         let of_next = all / 8;
@@ -82,7 +81,7 @@ impl Size {
         volume
     }
 
-    /// What each CTA of launch number `launch` receives.
+    /// Transfers to each CTA of launch number `launch`.
     fn transfers(self, launch: u64) -> Vec<Transfer> {
         let (ctas, tile) = (self.ctas(), 1u64 << self.tile);
         let hop = 2 + launch % (ctas - 3);
@@ -207,7 +206,7 @@ fn print(results: &Results) {
     }
 }
 
-/// Runs the program, which must say that its results are right; answers the seconds that it took.
+/// Runs the program, which checks its own results, and returns the seconds that it took.
 fn start(program: &Path, size: Size, environment: &[(&str, String)]) -> Result<f64, Failure> {
     let begin = Instant::now();
     let output = Command::new(program)

@@ -27,7 +27,7 @@ use counters::{Counters, CountersError, Traffic};
 /// Name of the program in `suites/devices`.
 const PROGRAM: &str = "halo";
 const WAYS: [&str; 4] = ["peer", "copies", "managed", "processes"];
-/// What a GPU asks another one for, at least.
+/// Smallest transfer between GPUs.
 const SECTOR_BYTES: u64 = 32;
 
 #[derive(Debug, clap::Args)]
@@ -71,7 +71,7 @@ struct Row {
     nvlink: Option<Vec<Traffic>>,
 }
 
-/// The same, by the trace.
+/// [`Row`] by the trace.
 #[derive(Debug, Default, Serialize)]
 struct Traced {
     /// Copies of the host.
@@ -90,9 +90,8 @@ struct Results {
     head: Head,
     device: Value,
     size: Size,
-    /// What the model says for two GPUs and a cut in y, from the trace of the uncut program.
+    /// The model's prediction for two GPUs and a cut in y, from the trace of the uncut program.
     model_bytes: u64,
-    /// Why there are no counters.
     no_counters: Option<String>,
     rows: Vec<Row>,
 }
@@ -221,7 +220,7 @@ impl Links {
             .transpose()
     }
 
-    /// Runs the program, which must find its result right; answers the bytes that it counted.
+    /// Runs the program, which checks its own result, and returns the bytes that it counted.
     fn start(
         &self,
         program: &Path,
@@ -260,7 +259,7 @@ impl Links {
     }
 }
 
-/// What the model says of an uncut program.
+/// The model's prediction from an uncut program.
 fn predicted(captures: &[Capture]) -> Result<u64, Failure> {
     let Some(capture) = captures.first() else {
         return Ok(0);

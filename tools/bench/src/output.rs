@@ -1,4 +1,4 @@
-//! What several measurements need: a folder to work in, lines on the terminal, results as JSON.
+//! Helpers of the measurements: a folder to work in, lines on the terminal, results as JSON.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use superstep_build::failure::Failure;
 use superstep_harness::write_json;
 
-/// Who measured, how and when.
+/// Version, command and time of a measurement.
 #[derive(Debug, Serialize)]
 pub struct Head {
     schema_version: u32,
@@ -31,7 +31,6 @@ pub fn tool() -> String {
     format!("superstep {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// A folder that goes with the measurement.
 pub fn scratch() -> Result<tempfile::TempDir, Failure> {
     tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))
 }

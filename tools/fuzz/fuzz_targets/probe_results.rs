@@ -1,4 +1,4 @@
-//! What a probed run left, with changed numbers: every part is asked for, and all of it exported.
+//! Results of a probed run with changed numbers: all parts are read and exported.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,4 +1,4 @@
-//! What the fuzzers share: changes that keep JSON and text near to what is right, files sealed again, a folder to write to.
+//! Helpers of the fuzzers: changes that keep JSON and text nearly valid, files with new checksums, a folder to write to.
 
 pub mod sealed;
 
@@ -39,7 +39,7 @@ pub enum Change {
     Remove,
     /// An element of a list is there twice.
     Repeat,
-    /// Another part of the same document takes its place.
+    /// Another part of the document takes its place.
     Other(u16),
 }
 

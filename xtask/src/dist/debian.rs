@@ -42,7 +42,7 @@ pub fn package(context: &Context, tree: &Path, place: &Path) -> Result<()> {
     Ok(shell.remove_path(&root)?)
 }
 
-/// What apt reads. `size` is in KiB.
+/// The control file. `size` is in KiB.
 fn control(size: &str) -> String {
     format!(
         "Package: superstep\n\

@@ -1,4 +1,4 @@
-//! What an unpacked archive contains: the binaries in `bin`, and above them what `superstep` looks for in the repository
+//! Contents of an unpacked archive: the binaries in `bin`, and above them what `superstep` looks for in the repository
 //! (`build/src/installation.rs`), in the same places.
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use xshell::{Shell, cmd};
 
 use crate::context::Context;
 
-/// What is built. `superstep` finds the others beside itself.
+/// Built files. `superstep` finds the others beside itself.
 pub const BINARIES: [&str; 4] = [
     "superstep",
     "superstep-instrument",
@@ -16,7 +16,7 @@ pub const BINARIES: [&str; 4] = [
     "libsuperstep_cuda.so",
 ];
 
-/// What is taken as it is: device code, headers, probes, suites with their golden results, and the documents.
+/// Files that are copied: device code, headers, probes, suites with their golden results, and the documents.
 const SHIPPED: [&str; 11] = [
     "CHANGELOG.md",
     "LICENSE-APACHE",

@@ -59,7 +59,7 @@ fn listed(shell: &Shell, sboms: &Path) -> Result<BTreeSet<String>> {
     Ok(listed)
 }
 
-/// Copies the licences that lie in `from`, if there is such a folder.
+/// Copies the licences in `from`, if there is such a folder.
 fn licences(shell: &Shell, from: &Path, to: &Path) -> Result<()> {
     if !from.is_dir() {
         return Ok(());

@@ -24,7 +24,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The oldest glibc that releases run with: Zig links with its functions only.
 const GLIBC: &str = "2.28";
 
-/// The command: builds everything into a folder of its own, and prints the files with their sums.
+/// Builds everything into a folder of its own, and prints the files with their sums.
 pub fn run(context: &Context) -> Result<()> {
     let toolchain = build::toolchain()?;
     let packages = PathBuf::from(python_packages(context, REQUIREMENTS)?);
@@ -90,7 +90,7 @@ fn with_zig<'a>(context: &Context, zig: &Path, command: Cmd<'a>) -> Cmd<'a> {
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
 }
 
-/// Packs the folder `name` in `place`, so that the same commit gives the same bytes.
+/// Packs the folder `name` in `place` reproducibly.
 fn archive(context: &Context, place: &Path, name: &str) -> Result<()> {
     let shell = &context.shell;
     let time = format!("@{}", commit_time(context)?);

@@ -9,7 +9,7 @@ use super::commit_time;
 use crate::checks::TARGET;
 use crate::context::Context;
 
-/// What cargo-cyclonedx writes beside each member's manifest, for the members that are packed, and its name in the archive.
+/// Files that cargo-cyclonedx writes beside the manifests of packed members, and their names in the archive.
 const PACKED: [(&str, &str); 5] = [
     ("harness/superstep_bin", "superstep"),
     (

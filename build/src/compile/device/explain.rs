@@ -1,4 +1,4 @@
-//! What the instrumenter decides about each memory operation of a program, why, and what that costs.
+//! The instrumenter's decisions about each memory operation, their reasons, and the cost of tracing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub struct Explanation {
     pub schema_version: u32,
     /// Copies of device functions that specialisation made.
     pub clones: u64,
-    /// Pieces of inline PTX that were let through though nobody knows what they do to memory.
+    /// Inline PTX statements with unknown effects on memory, let through untraced.
     pub opaque_assembly: u64,
     /// The operations, by file, line and column.
     pub operations: Vec<MemoryOperation>,
@@ -37,10 +37,10 @@ pub struct MemoryOperation {
     /// Mangled name of the kernel or device function.
     #[serde(skip_serializing)]
     pub symbol: String,
-    /// The kernel or device function it stands in, as its author wrote it; of a function of which there are copies, with the
+    /// The enclosing kernel or device function, demangled; for a specialised copy, with the
     /// number of the copy and the spaces of the pointers that it is called with: `copy_0(global, shared)`.
     pub function: String,
-    /// Source file, relative to the program's folder where it lies below it; empty when unknown.
+    /// Source file, relative to the program's folder if inside it; empty when unknown.
     pub file: String,
     /// Line from 1; 0 when unknown.
     pub line: u32,
@@ -58,7 +58,7 @@ pub struct MemoryOperation {
     pub because: Vec<String>,
 }
 
-/// What an explanation adds up to.
+/// Totals of an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
     pub operations: u64,
@@ -75,7 +75,7 @@ pub struct Summary {
     pub opaque_assembly: u64,
 }
 
-/// What tracing a program costs before it runs. Sums over its CUDA translation units.
+/// Cost of tracing a program before it runs, summed over its CUDA translation units.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProgramCost {
     /// Clang's compilation from CUDA to device IR, best of several; none where the program's own build system built it.
@@ -92,9 +92,7 @@ pub struct ProgramCost {
 pub struct KernelRegisters {
     /// The kernel, as its author wrote it.
     pub kernel: String,
-    /// Without probes.
     pub registers_before: Option<u32>,
-    /// With the trace probe.
     pub registers_after: Option<u32>,
 }
 

@@ -20,7 +20,7 @@ impl Builder {
         self.ptx_with(module, bitcode, None)
     }
 
-    /// The same with a further flag of LLVM's.
+    /// [`Builder::ptx`] with a further LLVM flag.
     pub(crate) fn ptx_with(
         &self,
         module: &Module,
@@ -56,7 +56,7 @@ impl Builder {
         self.options.gpu_archs.iter().map(assemble).collect()
     }
 
-    /// Stage 4: the binaries for all architectures asked for in one file, and the assembly for others.
+    /// Stage 4: one file with the binaries for all requested architectures, and PTX for others.
     pub(crate) fn fatbin(
         &self,
         module: &Module,
@@ -65,7 +65,7 @@ impl Builder {
         let mut ptx = self.ptx(module, &code.bitcode)?;
         let mut cubins;
         if let Some(waits) = code.probe {
-            ptx = self.mended(ptx)?;
+            ptx = self.fixed(ptx)?;
             let native = self.native(module, waits)?;
             cubins = self.cubins_where(module, &ptx, native.waits)?;
             if let Some(limited) = self.limited(&ptx, &native, &cubins, code.as_resident)? {
@@ -102,12 +102,12 @@ impl Builder {
     }
 
     /// The assembly without what ptxas compiles wrongly.
-    fn mended(&self, ptx: PathBuf) -> Result<PathBuf, BuildError> {
+    fn fixed(&self, ptx: PathBuf) -> Result<PathBuf, BuildError> {
         if self.runner.dry_run.is_some() {
             return Ok(ptx);
         }
         let text = fs::read_to_string(&ptx).map_err(BuildError::io("read", &ptx))?;
-        match ptxas::mended(&text) {
+        match ptxas::rewrite_miscompiled(&text) {
             Cow::Borrowed(_) => Ok(ptx),
             Cow::Owned(text) => self.runner.text_file(PTX, text.as_bytes()),
         }

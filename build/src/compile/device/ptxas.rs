@@ -1,4 +1,4 @@
-//! What ptxas compiles wrongly beside a probe, written otherwise.
+//! Workarounds for PTX that ptxas miscompiles beside a probe.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ static SET: LazyLock<Regex> = LazyLock::new(|| {
 
 /// `ptx` without `set` to single precision. ptxas 12.9.86 takes 1.0 for the integer 1 where the result is used as bits, in a kernel with
 /// calls.
-pub(crate) fn mended(ptx: &str) -> Cow<'_, str> {
+pub(crate) fn rewrite_miscompiled(ptx: &str) -> Cow<'_, str> {
     SET.replace_all(ptx, |set: &Captures| {
         let guard = set.name("guard").map_or("", |guard| guard.as_str());
         let (how, of, result) = (&set["how"], &set["of"], set["result"].trim());
@@ -27,7 +27,7 @@ pub(crate) fn mended(ptx: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::mended;
+    use super::rewrite_miscompiled;
 
     #[test]
     fn a_set_to_single_precision_becomes_a_choice() {
@@ -47,7 +47,7 @@ mod tests {
             ),
         ];
         for (ptx, expected) in cases {
-            assert_eq!(mended(ptx), expected);
+            assert_eq!(rewrite_miscompiled(ptx), expected);
         }
     }
 
@@ -55,6 +55,6 @@ mod tests {
     fn everything_else_stays() {
         let ptx = "set.eq.u32.f32 %r1, %f2, %f3;\nsetp.eq.f32 %p1, %f2, %f3;\nset.lt.s32.s32 %r1, %r2, %r3;\n\
                    mov.f32 %reset.f32, %f1;\nset.eq.f16.f16 %h1, %h2, %h3;";
-        assert_eq!(mended(ptx), ptx);
+        assert_eq!(rewrite_miscompiled(ptx), ptx);
     }
 }

@@ -13,7 +13,7 @@ use crate::compile::builder::Builder;
 use crate::compile::error::BuildError;
 use crate::compile::steps::stage::{Args, BITCODE, Subject};
 
-/// What Clang's optimiser runs with [`Builder::device_flags`].
+/// Clang's optimisation pipeline with [`Builder::device_flags`].
 pub(crate) const DEVICE_PASSES: &str = "thinlto-pre-link<O2>";
 
 impl Builder {

@@ -1,4 +1,4 @@
-//! Linking: a program's objects with what stands in for libcudart become its executable.
+//! Links a program's objects with the stub of libcudart.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +30,6 @@ impl Builder {
         self.link_with(program, objects, Args::default().input(self.cudart_stub()?))
     }
 
-    /// Links `objects` with a runtime.
     pub(crate) fn link_with(
         &self,
         program: &Program,
@@ -51,7 +50,7 @@ impl Builder {
         self.runner.file("link", tool, subject, args, "program")
     }
 
-    /// The object that stands in for libcudart: `cudart_stub.c`, with the functions of that and those of the CPU runtime.
+    /// Compiles `cudart_stub.c` with the functions of libcudart and those of the CPU runtime.
     pub fn cudart_stub(&self) -> Result<PathBuf, BuildError> {
         let runtime = self.installation.cpu_runtime()?;
         let mut functions = functions_of(&runtime)?;
@@ -74,7 +73,7 @@ impl Builder {
         self.runner.file("cudart stub", tool, subject, args, OBJECT)
     }
 
-    /// The shared libraries in which the front finds this backend's functions: the interposer stands in front of libcudart.
+    /// The shared libraries in which the stub finds this backend's functions, the interposer before libcudart.
     pub fn runtime_libraries(&self) -> Result<Vec<PathBuf>, BuildError> {
         Ok(match self.options.backend {
             Backend::Cpu => vec![self.installation.cpu_runtime()?],

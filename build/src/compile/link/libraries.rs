@@ -1,4 +1,4 @@
-//! The shared libraries that the loader finds for an executable, and who brings each to another machine.
+//! Shared libraries that an executable needs, and how each gets to another machine.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,12 @@ use crate::run::proprietary::functions;
 /// A shared library that an executable needs, itself or for another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Library {
-    /// As it is asked for: with a folder, it is looked for nowhere else.
+    /// As in the executable; a name with a folder is looked up nowhere else.
     pub name: String,
-    /// Where the loader finds it.
     pub path: Option<PathBuf>,
 }
 
-/// Who brings a library to a machine on which the executable is to run.
+/// How a library gets to a machine that runs the executable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Supplier {
     /// The machine itself: what every distribution has, and the driver.
@@ -96,12 +95,12 @@ impl Library {
     }
 }
 
-/// An error where one of `libraries` has precompiled GPU code; to be asked for the CPU backend.
+/// Fails if one of `libraries` has precompiled GPU code, which the CPU backend cannot run.
 pub(crate) fn refuse_proprietary_libraries(
     program: &str,
     libraries: &[Library],
 ) -> Result<(), BuildError> {
-    // These two have none, and something else or nothing stands in for them.
+    // These two have none, and are replaced or left out.
     const OPEN: [&str; 2] = ["libcudart", "libnvToolsExt"];
     let is_proprietary = |library: &&Library| {
         let is_open = OPEN
@@ -119,8 +118,8 @@ pub(crate) fn refuse_proprietary_libraries(
 }
 
 impl Builder {
-    /// What a start script does first where the program needs NVIDIA's libraries: it asks where the machine has them, or what stands in for
-    /// them. The arguments are that command, the executable and the runtime in words of the shell.
+    /// First lines of a start script whose program needs NVIDIA's libraries: finds them, or replacements,
+    /// with the command, executable and runtime in `words`, quoted for the shell.
     pub(crate) fn find_proprietary(
         &self,
         executable: &Path,
@@ -142,7 +141,7 @@ impl Builder {
         ))
     }
 
-    /// An error where `file` needs a library with precompiled GPU code, for which nothing stands in on the CPU.
+    /// Fails if `file` needs a library with precompiled GPU code that has no CPU replacement.
     pub(crate) fn runs_on_the_cpu(&self, program: &str, file: &Path) -> Result<(), BuildError> {
         let (blas, others): (Vec<_>, Vec<_>) =
             libraries(file)?.into_iter().partition(Library::is_blas);

@@ -1,6 +1,6 @@
-//! What a program's executable loads when it starts: one list of modules for each variant.
+//! Modules that a program's executable loads when it starts: one list for each variant.
 //!
-//! The modules that an executable and its libraries carry go through the same stages, whoever compiled it. What comes out, a shared
+//! The modules in an executable and its libraries go through the same stages, whichever build system made it. The result, a shared
 //! object or a GPU binary for each module, is loaded by the runtime when the module registers itself (`runtime/core/src/loaded.rs`),
 //! from a list that one environment variable names. So one executable serves both backends and all probes.
 
@@ -25,12 +25,11 @@ const LIST: &str = "modules.txt";
 /// Words of its lines before the files.
 const LINE_HEAD: usize = 3;
 
-/// What starts a variant: a script, which is as good as an executable of its own. Beside it lie its parts.
+/// Name of a variant's start script. Its executable and list are beside it.
 const START: &str = "program";
 const EXECUTABLE: &str = "executable";
 
 impl Program {
-    /// Whether its own build system built it.
     pub(crate) fn is_built(&self) -> bool {
         let mut units = self.units.iter();
         units.any(|unit| unit.language == Language::Built)
@@ -43,7 +42,7 @@ pub fn started_by(start: &Path) -> PathBuf {
     executable.unwrap_or_else(|_| start.to_owned())
 }
 
-/// What a variant is told by from others, wherever it lies: the hash of its executable and of all that this loads. A script in a
+/// Identity of a variant, independent of its location: the hash of its executable and of all that this loads. A script in a
 /// bundle holds that.
 pub fn identity(start: &Path) -> std::io::Result<String> {
     let list = start.with_file_name(LIST);
@@ -65,7 +64,7 @@ pub fn identity(start: &Path) -> std::io::Result<String> {
 }
 
 impl Builder {
-    /// What the executable and the libraries of a program carry that its own build system built.
+    /// Modules in the executable and libraries of a program that its own build system built.
     pub(crate) fn built_modules(&self, program: &Program) -> Result<Vec<Module>, BuildError> {
         let mut records: Vec<Record> = Vec::new();
         for unit in &program.units {
@@ -144,7 +143,7 @@ impl Builder {
         self.loaded_list(&self.parts(program)?.modules, &self.nothing()?, None)
     }
 
-    /// What starts `executable` with the modules of `list`; `search` comes first.
+    /// Writes a script that starts `executable` with the modules of `list`; `search` is its first lines.
     pub(crate) fn start(
         &self,
         executable: &Path,
@@ -170,7 +169,7 @@ impl Builder {
         Ok(folder.join(START))
     }
 
-    /// What [`Builder::start`] puts first for `executable`: how it finds proprietary libraries.
+    /// First lines of the start script of `executable`: how it finds proprietary libraries.
     pub(crate) fn library_search(&self, executable: &Path) -> Result<String, BuildError> {
         let word = |path: &Path| quote(&path.to_string_lossy());
         let superstep = word(&self.installation.binaries.join("superstep"));
@@ -180,7 +179,7 @@ impl Builder {
         Ok(search + &self.find_drivers(executable)?)
     }
 
-    /// What a program finds its modules by, as words before its name: the runtime's libraries, their first one, the list.
+    /// Environment of a program, as shell words: the runtime's libraries, the first of them, the list of modules.
     fn variables(&self, runtime: &str, first: &str, list: &str) -> String {
         let variables = format!("SUPERSTEP_RUNTIME={runtime} SUPERSTEP_MODULES={list} ");
         match self.options.backend {

@@ -1,7 +1,7 @@
 //! Device code that travels in host objects: what a CUDA file is compiled to before anything is inserted.
 //!
 //! The host object carries its module's device code as a record; where the GPU's binary would be it has a text with the name of the
-//! module. Project files that the stand-in for nvcc compiles and files of manifests end up the same.
+//! module. `superstep nvcc` and manifests give the same objects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,12 +23,10 @@ use crate::manifest::Language;
 
 const PREPROCESSED: &str = "out.ii";
 
-/// What a CUDA file was compiled to.
 pub struct HostObject {
     pub object: PathBuf,
     /// The files that were read, as the compiler named them.
     pub dependencies: Vec<PathBuf>,
-    /// The compiler's warnings.
     pub messages: String,
 }
 
@@ -82,7 +80,7 @@ impl Builder {
         self.host_object(&embedded.unit, args)
     }
 
-    /// The same object, but for when it registers its device code.
+    /// Moves the registration of an object's device code before its initialisers.
     fn registering_first(&self, object: &Path) -> Result<PathBuf, BuildError> {
         if self.runner.dry_run.is_some() {
             return Ok(object.to_owned());
@@ -135,7 +133,7 @@ impl Builder {
             &embedded.ir.front_end,
             DEPENDENCIES,
         )));
-        // What the cache holds may vanish from it.
+        // Files of the cache may vanish.
         dependencies.retain(|path| !path.starts_with(self.runner.cache.root()));
         let mut seen = std::collections::HashSet::new();
         dependencies.retain(|path| seen.insert(path.clone()));
@@ -210,7 +208,6 @@ impl Builder {
         self.device_link_step(folder, args)
     }
 
-    /// An object with nothing in it.
     pub fn empty_object(&self) -> Result<PathBuf, BuildError> {
         let source = self.runner.text_file("nothing.c", b"")?;
         let args = Args::of(["-x", "c", "-c"]).input(source);
@@ -243,7 +240,7 @@ impl Builder {
         Ok(Args::of(["-include"]).input(header))
     }
 
-    /// The text that stands where the CUDA binary would.
+    /// The text in place of the CUDA binary.
     fn image(&self, record: &Record) -> Result<PathBuf, BuildError> {
         let text = format!("superstep-module {}\n\0", record.hash());
         self.runner.text_file("module.txt", text.as_bytes())
@@ -260,7 +257,7 @@ fn text(folder: &Path) -> Result<String, BuildError> {
 }
 
 /// The only unit of `program`. Its static kernels and variables are told from those of other files by a number made of everything
-/// that decides what it is, since nobody numbers the files of a project.
+/// that decides what it is, since files of a project have no numbers.
 fn only_unit(program: &Program, relocatable: bool) -> Unit<'_> {
     let unit = &program.units[0];
     let mut key = KeyHasher::new("unit");

@@ -1,6 +1,6 @@
 //! Device code that travels with the host code: what compiling leaves in objects, and what is found in executables.
 //!
-//! A record lies in the section [`SECTION`], which no program loads. Linkers join the sections of their inputs, so that a file has
+//! A record is in the section [`SECTION`], which no program loads. Linkers join the sections of their inputs, so that a file has
 //! one record for each module in it:
 //!
 //! ```text
@@ -28,7 +28,7 @@ const PREFIX: usize = MAGIC.len() + 16;
 pub(crate) struct Head {
     /// Its name in tables: its files.
     pub(crate) name: String,
-    /// Where the compiler ran; names of files are relative to it. Empty in programs of manifests, which are the same wherever they lie.
+    /// Where the compiler ran; names of files are relative to it. Empty in programs of manifests, which do not depend on their folder.
     pub(crate) folder: String,
     /// Whether it was compiled to be linked with other device code, and is nothing by itself.
     pub(crate) relocatable: bool,
@@ -76,7 +76,7 @@ impl Record {
         bytes
     }
 
-    /// What the program's registration code calls it.
+    /// Its name in the program's registration code.
     pub(crate) fn hash(&self) -> String {
         hash_bytes(&self.encode()).to_string()
     }
@@ -171,7 +171,7 @@ pub(crate) fn of_program(executable: &Path) -> Result<Vec<Record>, BuildError> {
     for library in libraries(executable)? {
         match (library.supplier(), library.path) {
             (Supplier::Program, Some(path)) => files.push(path),
-            // What a plugin does not find itself, the program has loaded before.
+            // Libraries that a plugin does not find itself, the program has loaded before.
             (Supplier::Program, None) if is_started(executable)? => {
                 return Err(BuildError::Unsupported {
                     subject: executable.display().to_string(),

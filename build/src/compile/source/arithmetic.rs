@@ -16,7 +16,7 @@ pub(crate) fn has_inexact_roots(flags: &Flags) -> bool {
 pub(crate) const FULL_DIVISIONS: &str = "-mrecip=divf";
 pub(crate) const FAST_DIVISIONS: &str = "-mrecip=divf:0";
 
-/// What tells LLVM of inexact divisions where no instrumenter does.
+/// LLVM's flag for inexact divisions, where no instrumenter runs.
 pub(crate) fn division_flag(flags: &Flags) -> Option<&'static str> {
     let mut flags = flags.all.iter().chain(&flags.device).rev();
     flags.find_map(|flag| match flag.as_str() {

@@ -1,5 +1,5 @@
 //! Old code that nvcc and older compilers took and Clang does not. General measures only, none for a program in particular:
-//! what nvcc declares without being asked, textures, headers that stand in for missing ones, C before C99, launch brackets with blanks.
+//! nvcc's implicit declarations, textures, replacements for missing headers, C before C99, launch brackets with blanks.
 
 use std::borrow::Cow;
 use std::fs;
@@ -20,17 +20,16 @@ use crate::compile::steps::stage::Args;
 use crate::compile::unit::Unit;
 use crate::manifest::Language;
 
-/// Where the headers lie in the repository.
 const FOLDER: &str = "harness/compatibility";
 
-/// Where versions of CUDA 12 and 13 have the barriers of libcu++ that lie in shared memory.
+/// Headers of CUDA 12 and 13 with libcu++'s barriers in shared memory.
 const BARRIERS: [&str; 3] = [
     "cuda/__barrier/barrier_block_scope.h",
     "cccl/cuda/__barrier/barrier_block_scope.h",
     "cuda/std/detail/libcxx/include/__cuda/barrier.h",
 ];
 
-/// What C compilers only warned about before Clang 16.
+/// Warnings of older C compilers that are errors from Clang 16 on.
 const OLD_C: [&str; 5] = [
     "-Wno-error=implicit-function-declaration",
     "-Wno-error=implicit-int",
@@ -47,7 +46,7 @@ static SPLIT_LAUNCH: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"<(\s*)<(\s*)<([^;{}]*?)>(\s*)>(\s*)>(\s*)\(").ok());
 
 impl Builder {
-    /// For every CUDA compilation: the headers in front, and the stand-ins behind all other include folders.
+    /// Flags for every CUDA compilation: headers before its text, replacement headers after all include folders.
     pub(crate) fn compatible_cuda(&self, program: &Program) -> Result<Args, BuildError> {
         let folder = self.installation.folder(FOLDER)?;
         let include = |args: Args, header| args.text("-include").input(folder.join(header));

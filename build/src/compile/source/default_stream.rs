@@ -10,7 +10,6 @@ const MACRO: &str = "CUDA_API_PER_THREAD_DEFAULT_STREAM";
 /// Clang's flag. Its driver takes it for HIP only.
 pub(crate) const CLANG: [&str; 2] = ["-Xclang", "-fgpu-default-stream=per-thread"];
 
-/// What defines the macro.
 pub(crate) const DEFINITION: &str = "-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1";
 
 /// The flag `word`, or for nvcc's or Clang's name of the choice the definition of the macro; `None` for the default choice.

@@ -27,7 +27,7 @@ pub(crate) struct SourceText {
     pub(crate) text: String,
 }
 
-/// Whether a CUDA file of `program` declares a texture reference. The preprocessor is not asked: a declaration that it leaves out
+/// Whether a CUDA file of `program` declares a texture reference. The preprocessor does not run: a declaration that it leaves out
 /// counts, which does no harm.
 pub(crate) fn have_texture_references(program: &Program) -> bool {
     any_text(program, |text| {
@@ -56,8 +56,8 @@ pub(crate) fn in_constant_memory(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text of a unit and of every file that it includes from the program's folders, each once. What cannot be read, or is no text, is
-/// the compiler's business.
+/// The text of a unit and of every file that it includes from the program's folders, each once. Unreadable files are
+/// left to the compiler.
 pub(crate) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<SourceText> {
     let mut texts = Vec::new();
     let mut seen = BTreeSet::from([unit.file.clone()]);

@@ -6,7 +6,7 @@
 //! <cache>/tmp/                              steps in the making; a finished one is moved to its place in one rename
 //! ```
 //!
-//! Two processes may make the same step at the same time: whoever is second throws its own away. Within a process each
+//! Two processes may make a step at the same time: the second one discards its result. Within a process each
 //! key is made once, the others wait.
 
 use std::collections::HashMap;
@@ -34,7 +34,6 @@ pub struct HeaderList {
 }
 
 impl StepCache {
-    /// A cache in `root`, which is created when first written.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),

@@ -11,7 +11,6 @@ use std::time::{Duration, SystemTime};
 use crate::compile::error::BuildError;
 use crate::compile::steps::cache::StepCache;
 
-/// What is allowed to stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PruneLimits {
     /// Bytes of all steps together.
@@ -64,7 +63,7 @@ impl StepCache {
             if result.kept_bytes <= limits.bytes || !old(step.used) {
                 break;
             }
-            // Out of its place in one step: nobody finds half of it.
+            // Renamed first, so that no process finds half of it.
             fs::create_dir_all(&scratch).map_err(failed(&scratch))?;
             let name = step.folder.file_name().unwrap_or_default();
             let aside = scratch.join(name);
@@ -82,7 +81,7 @@ impl StepCache {
         for entry in entries(&scratch).map_err(failed(&scratch))? {
             let abandoned = entry.metadata().and_then(|data| data.modified());
             if abandoned.is_ok_and(old) {
-                // Whoever removes it first has done the same.
+                // Another process may remove it first.
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
@@ -112,7 +111,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> BuildError + '_ {
     BuildError::io("prune the cache folder", path)
 }
 
-/// What is in a folder; nothing when there is none.
+/// Entries of a folder; none if it is missing.
 fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.collect(),

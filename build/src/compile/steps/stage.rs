@@ -20,7 +20,7 @@ pub(crate) const BITCODE: &str = "out.bc";
 pub(crate) const OBJECT: &str = "out.o";
 pub(crate) const LIBRARY: &str = "out.so";
 pub(crate) const DEPENDENCIES: &str = "out.d";
-/// What a compiler said although it succeeded.
+/// Warnings of a compiler that succeeded.
 pub(crate) const MESSAGES: &str = "messages.txt";
 
 /// A program of the pipeline together with what identifies its version.
@@ -33,9 +33,9 @@ pub struct Tool {
 
 #[derive(Debug, Clone)]
 enum Arg {
-    /// As it stands; part of the key.
+    /// Verbatim; part of the key.
     Text(String),
-    /// As it stands, but not part of the key: a place that does not change the result.
+    /// Verbatim, but not part of the key: a path that does not change the result.
     Place(String),
     /// A file that is read, between a prefix and a suffix: the key has its content, not its path.
     Input(String, PathBuf, &'static str),
@@ -115,7 +115,7 @@ impl Args {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// What messages call it: benchmark and file.
+    /// Benchmark and file, for messages.
     pub name: &'a str,
     /// Where the command runs.
     pub folder: &'a Path,
@@ -123,7 +123,7 @@ pub struct Subject<'a> {
 
 #[derive(Debug, Clone)]
 pub struct Stage<'a> {
-    /// What the stage is called in messages: "device IR".
+    /// For messages: "device IR".
     pub name: &'static str,
     pub subject: Subject<'a>,
     pub tool: &'a Tool,
@@ -131,7 +131,6 @@ pub struct Stage<'a> {
     pub outputs: &'a [&'static str],
 }
 
-/// What all stages of a build share.
 pub struct Runner {
     pub cache: StepCache,
     /// Commands are listed here instead of run (`--dry-run`).

@@ -94,7 +94,7 @@ fn values_stand_behind_attached_or_after_an_equals_sign() {
         );
     }
     assert!(parse("-arch=native a.cu").unwrap().architectures.is_empty());
-    // What the binary is for does not matter to the code.
+    // The real architecture does not matter.
     let invocation = parse("-arch compute_80 -code sm_86,compute_80 a.cu").unwrap();
     assert_eq!(invocation.architectures, [80]);
     let several = parse("-gencode arch=compute_75,code=sm_75 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_120,code=sm_120 a.cu").unwrap();

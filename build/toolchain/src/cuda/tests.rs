@@ -44,5 +44,5 @@ fn nothing_anywhere_says_what_was_tried() {
     let search = Search::nowhere().with_variable("SUPERSTEP_CACHE", cache.path());
     let missing = locate(&search, None, &mut Vec::new()).unwrap_err();
     assert_eq!(missing.len(), 1);
-    assert!(missing[0].mend.contains("superstep setup"));
+    assert!(missing[0].hint.contains("superstep setup"));
 }

@@ -31,7 +31,7 @@ fn an_old_compiler_is_refused_with_both_versions() {
     let missing = locate(&search).unwrap_err();
     assert_eq!(missing.len(), 1);
     assert!(missing[0].why.contains("14.0.6") && missing[0].why.contains("but 22 is needed"));
-    assert!(missing[0].mend.contains("SUPERSTEP_LLVM"));
+    assert!(missing[0].hint.contains("SUPERSTEP_LLVM"));
 }
 
 #[test]
@@ -69,5 +69,5 @@ fn llvm_config_in_the_path_leads_to_the_prefix() {
 #[test]
 fn nothing_anywhere_names_the_packages() {
     let missing = locate(&Search::nowhere()).unwrap_err();
-    assert!(missing[0].mend.contains("clang-22"), "{}", missing[0].mend);
+    assert!(missing[0].hint.contains("clang-22"), "{}", missing[0].hint);
 }

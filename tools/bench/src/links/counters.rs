@@ -9,7 +9,7 @@ use superstep_build::failure::{Failure, FailureKind};
 const PROGRAM: &str = "nvidia-smi";
 const ARGUMENTS: [&str; 3] = ["nvlink", "-gt", "d"];
 
-/// What a GPU has sent and received over all of its links, without what the protocol adds.
+/// Payload bytes that a GPU has sent and received over all of its links.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     pub sent_bytes: u64,
@@ -27,7 +27,6 @@ impl Sub for Traffic {
     }
 }
 
-/// Why there are no counters.
 #[derive(Debug, thiserror::Error)]
 pub enum CountersError {
     #[error("{PROGRAM} does not start: {0}")]
@@ -40,7 +39,6 @@ pub enum CountersError {
     UnknownLine { line: String },
 }
 
-/// Counters that are there.
 #[derive(Debug)]
 pub struct Counters(());
 
@@ -49,7 +47,6 @@ impl Counters {
         traffic().map(|_| Self(()))
     }
 
-    /// By GPU.
     pub fn read(&self) -> Result<Vec<Traffic>, Failure> {
         traffic().map_err(|error| {
             let message = format!("failed to read NVLink's counters: {error}");

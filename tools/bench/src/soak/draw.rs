@@ -1,4 +1,4 @@
-//! What a case of the soak does: drawn from its seed, and from what is known of the program.
+//! Random choices of a case of the soak, from its seed and the program's traits.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,13 +8,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use superstep_trace::{Backend, CtaRange, Pattern, Protocol, Sample, SampleUnit, Selection};
 
-/// What is known of a program before it is drawn.
+/// Properties of a program that limit the choices.
 #[derive(Debug, Clone)]
 pub struct Traits {
     pub backend: Backend,
     /// Protocols that its traced variant can use.
     pub protocols: Vec<Protocol>,
-    /// Mangled names.
     pub kernels: Vec<String>,
     pub launches: u64,
     /// Of its largest grid.
@@ -95,7 +94,7 @@ impl Draw {
         };
         let mut settings = Vec::new();
         for (name, range) in ranges {
-            // What is not set is as usual.
+            // Other settings keep their defaults.
             if random.one_in(2) {
                 let number = match *range {
                     Range::Exponents(least, most) => 1 << random.number(least, most),
@@ -119,7 +118,7 @@ impl Draw {
         }
     }
 
-    /// What tells the program of it.
+    /// As environment variables.
     pub fn environment(&self) -> Vec<(String, String)> {
         let selection = &self.selection;
         let mut all = vec![("SUPERSTEP_PROTOCOL", self.protocol.to_string())];
@@ -175,7 +174,7 @@ fn selection(random: &mut Random, program: &Traits) -> Selection {
         }
         let last = u64::from(program.ctas.saturating_sub(1));
         for _ in 0..random.number(0, 6).saturating_sub(3) {
-            // One CTA behind the last is asked for, too.
+            // The CTA after the last one may be selected, too.
             let (a, b) = (random.number(0, last + 1), random.number(0, last + 1));
             let (first, last) = (a.min(b) as u32, a.max(b) as u32);
             chosen.ctas.push(CtaRange { first, last });

@@ -1,4 +1,4 @@
-//! Whether what a case left is right: held against a trace of the same program that was verified before.
+//! Compares the capture of a case with a verified trace of its program.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,7 +19,7 @@ use superstep_trace::{
 
 type Sites = Vec<(SiteId, SiteCount)>;
 
-/// What one launch does, or the part of it that is recorded.
+/// Accesses of one launch, or of the recorded part of it.
 #[derive(Clone, Default)]
 struct Done {
     recorded: Recorded,
@@ -38,7 +38,6 @@ pub struct Reference {
     analysis: OnceCell<Analysis>,
 }
 
-/// What was found in a capture.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub problems: Vec<String>,
@@ -93,7 +92,7 @@ impl Reference {
         self.alike = taken.map(|record| key(&record)).collect();
     }
 
-    /// What a capture of the part `selection` has to hold, by launch.
+    /// Expected content of a capture of `selection`, by launch.
     fn expected(
         &self,
         selection: &Selection,
@@ -117,7 +116,7 @@ impl Reference {
         done.collect()
     }
 
-    /// What the chosen CTAs of a launch do.
+    /// Accesses of the selected CTAs of a launch.
     fn of_ctas(&self, record: &LaunchRecord, selection: &Selection) -> Result<Done, TraceError> {
         let mut hasher = Hasher::new(record, self.capture.sites());
         let mut sites: BTreeMap<SiteId, SiteCount> = BTreeMap::new();
@@ -149,7 +148,7 @@ impl Reference {
         }
     }
 
-    /// Judges `capture`, of a run that was asked for `selection` and `was_killed`, perhaps.
+    /// Judges `capture`, of a run with `selection` that may have been killed.
     ///
     /// # Errors
     /// It could not be read to its end. That is a problem as well, unless the user interrupted it.
@@ -198,7 +197,7 @@ impl Reference {
                 problems.push(format!("{}: {problem}", name()));
             }
         }
-        // What a part communicates is not told by the whole trace.
+        // The whole trace does not tell what a part communicates.
         let is_whole = capture.complete && asked.is_none();
         if capture.is_in_situ() && is_whole && self.has_one_result() {
             let added_up = communication(capture).map_err(capture_failure)?;
@@ -219,12 +218,12 @@ impl Reference {
         })
     }
 
-    /// Whether each run of the program adds up to the same.
+    /// Whether every run of the program has the same sums.
     fn has_one_result(&self) -> bool {
         self.same == Same::Digests && !has_waits(self.capture.sites())
     }
 
-    /// What is wrong with a launch, of which everything is there if it `is_whole`.
+    /// Problems of a launch, whose records are complete if `is_whole`.
     fn launch(
         &self,
         found: &LaunchScan,

@@ -19,7 +19,6 @@ fn group(cta: u32) -> AccessGroup {
     testing::group(1, cta, testing::words(0x1000 + 128 * u64::from(cta)))
 }
 
-/// What is written of one launch.
 #[derive(Clone)]
 struct Written {
     recorded: Recorded,
@@ -199,7 +198,7 @@ fn a_part_is_the_part_that_was_asked_for() {
     for wrong in [more, less, swapped, stray, nothing.clone(), program()] {
         assert!(!test.is_right(&asked, &wrong, false));
     }
-    // What was to skip every launch still recorded the first: it is of a graph, and the second is the first that counts.
+    // A run that was to skip every launch recorded the first: it is of a graph, and the second is the first that counts.
     let skip = Selection {
         launch_skip: u64::MAX,
         ..Selection::default()

@@ -1,4 +1,4 @@
-//! `superstep-bench soak`: hours of random runs, some of them killed, each held against a verified trace of the same program.
+//! `superstep-bench soak`: hours of random runs, some of them killed, each compared with a verified trace of its program.
 
 mod draw;
 mod judge;
@@ -21,7 +21,7 @@ use draw::{Draw, Random};
 use judge::Verdict;
 use programs::{CAPTURE, Program, Programs, Source};
 
-/// Folders of wrong cases that are kept; the others can be had again.
+/// Folders of failed cases that are kept; others can be reproduced.
 const KEPT: usize = 10;
 
 const SIGKILL: i32 = 9;
@@ -72,7 +72,7 @@ pub struct Args {
     fetch: FetchArgs,
 }
 
-/// What the cases of one kind came to.
+/// Results of the cases of one kind.
 #[derive(Debug, Default, Serialize)]
 struct Row {
     runs: u64,
@@ -102,7 +102,6 @@ struct Results {
     #[serde(flatten)]
     head: Head,
     host: Host,
-    /// What ran the programs.
     device: String,
     seed: u64,
     programs: usize,

@@ -30,7 +30,7 @@ pub const CAPTURE: &str = "capture";
 pub struct Source {
     session: Session,
     suite: Suite,
-    /// Programs that can be had.
+    /// Available programs.
     names: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ pub struct Programs<'a> {
     pub all: Vec<Program<'a>>,
     /// Name of the device.
     pub device: String,
-    /// What is wrong with programs that are not among them.
+    /// Problems of the others.
     pub failures: Vec<String>,
     known: HashMap<String, (Rc<Reference>, Traits)>,
 }
@@ -156,7 +156,7 @@ impl Source {
 }
 
 impl Built<'_> {
-    /// What messages call it.
+    /// For messages.
     pub fn name(&self) -> String {
         format!(
             "{}/{} {} ({})",

@@ -1,4 +1,4 @@
-//! What `superstep-bench stress` runs, and what must come of it.
+//! Cases of `superstep-bench stress`, with the expected results.
 
 use superstep_trace::{Backend, Protocol};
 
@@ -10,11 +10,10 @@ pub enum End {
     Any,
 }
 
-/// What is special about a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     Plain,
-    /// The program is killed so many seconds after it printed `running`.
+    /// The program is killed this many seconds after it printed `running`.
     KilledAfter(u32),
     /// No file may grow beyond this number of KiB.
     FileLimitKib(u32),
@@ -24,14 +23,13 @@ pub enum How {
 pub struct Case {
     /// Kind of case, for the table.
     pub group: &'static str,
-    /// What tells it from the others.
     pub name: String,
     /// Program of the suite `stress`.
     pub program: &'static str,
     pub arguments: Vec<String>,
     pub environment: Vec<(&'static str, String)>,
     pub how: How,
-    /// How it must end. With the same code as the untraced program, too.
+    /// Expected end; the code must also be that of the untraced program.
     pub end: End,
     /// Whether the capture must hold exactly the accesses that the program announces, and nothing may have gone wrong.
     pub exact: bool,
@@ -41,11 +39,11 @@ pub struct Case {
     pub transfers: bool,
     /// Whether the capture must be marked as complete.
     pub complete: Option<bool>,
-    /// What a fault in the summary must contain.
+    /// Text that a fault in the summary must contain.
     pub fault: Option<&'static str>,
-    /// What a warning in the summary must contain.
+    /// Text that a warning in the summary must contain.
     pub warning: Option<&'static str>,
-    /// Runs that must give the same accesses, launch by launch, have the same number.
+    /// Runs with equal numbers must give equal accesses, launch by launch.
     pub same: Option<u32>,
 }
 

@@ -53,9 +53,9 @@ struct Row {
     launches: usize,
     accesses: u64,
     complete: bool,
-    /// What the traced program measured.
+    /// Measured by the traced program.
     figures: Vec<Value>,
-    /// What the untraced one measured.
+    /// Measured by the untraced program.
     native_figures: Vec<Value>,
     problems: Vec<String>,
     faults: Vec<String>,
@@ -264,7 +264,7 @@ impl Stress<'_> {
         })
     }
 
-    /// What is wrong with a run whose accesses must be those of another.
+    /// Compares the accesses of a run with those of the first run of its number.
     fn same(&mut self, case: &Case, found: &Result<Found, Failure>) -> Option<String> {
         let (number, found) = (case.same?, found.as_ref().ok()?);
         let first = self.fingerprints.entry(number);

@@ -110,7 +110,6 @@ pub fn run(
     })
 }
 
-/// What is in a capture.
 #[derive(Debug, Default)]
 pub struct Found {
     pub launches: usize,
@@ -198,7 +197,7 @@ fn recorded(capture: &Capture, with_fingerprints: bool) -> Result<Found, Failure
     })
 }
 
-/// Everything that is wrong with a run; empty when it passed. `native` is the same program's run without a trace.
+/// Problems of a run; empty when it passed. `native` is the run without a trace.
 pub fn problems(
     case: &Case,
     ran: &Ran,

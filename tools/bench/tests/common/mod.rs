@@ -1,9 +1,9 @@
-//! What the end-to-end tests share: the binaries beside the one under test.
+//! Binaries beside the one under test, for the end-to-end tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs a binary that lies beside the one under test, and returns what it printed.
+/// Runs a binary beside the one under test, and returns its output.
 pub fn run(binary: &Path, folder: &Path, arguments: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = Command::new(binary);

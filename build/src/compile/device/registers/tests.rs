@@ -11,7 +11,7 @@ fn room(registers: u32) -> (u32, u32) {
 
 #[test]
 fn limits_are_those_that_ptxas_itself_keeps_to_for_the_size_of_a_cta() {
-    // What `ptxas -v` (12.9) says of a kernel that could use all registers, with `.maxntid` of these sizes.
+    // From `ptxas -v` (12.9) for a kernel that could use all registers, with `.maxntid` of these sizes.
     let printed = [(1024, 64), (896, 72), (768, 80), (640, 96), (256, 255)];
     for (threads, registers) in printed {
         assert_eq!(limit_of(registers, false), registers);
