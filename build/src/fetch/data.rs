@@ -20,40 +20,43 @@ pub struct DataFile<'a> {
     pub sha256: &'a Sha256,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
-    Mirror(PathBuf),
-    /// In the cache, from an earlier download.
-    Cached(PathBuf),
-    Downloaded(PathBuf),
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A file of this repository.
+    Shipped,
+    Mirror,
+    /// Now or earlier, into the cache.
+    Downloaded,
+    /// Of upstream's format and size, not upstream's content.
+    Generated,
 }
 
 /// Returns a data file with the right hash; `None` if no source has it.
 pub fn data_file(
     wanted: DataFile<'_>,
     options: &FetchOptions,
-) -> Result<Option<Found>, FetchError> {
+) -> Result<Option<(PathBuf, Origin)>, FetchError> {
     if let (Some(mirror), Some(data)) = (&options.data_mirror, wanted.data) {
         let path = mirror.join(data);
         if path.is_file() {
             let (found, _) = hash_file(&path)?;
             check_hash(&path.display().to_string(), &found, Some(wanted.sha256))?;
-            return Ok(Some(Found::Mirror(path)));
+            return Ok(Some((path, Origin::Mirror)));
         }
     }
     let cache = Cache::new(&options.cache_dir);
     if let Some(path) = cache.get(wanted.sha256)? {
-        return Ok(Some(Found::Cached(path)));
+        return Ok(Some((path, Origin::Downloaded)));
     }
     if let Some(url) = wanted.url
         && !options.offline
     {
         let path = download::into_cache(url, wanted.sha256, &options.download, &cache)?;
-        return Ok(Some(Found::Downloaded(path)));
+        return Ok(Some((path, Origin::Downloaded)));
     }
     if let (Some(archive), Some(data), None) = (wanted.archive, wanted.data, &options.data_mirror) {
         let path = archive::member(archive, data, wanted.sha256, &cache, options)?;
-        return Ok(path.map(Found::Downloaded));
+        return Ok(path.map(|path| (path, Origin::Downloaded)));
     }
     Ok(None)
 }

@@ -24,7 +24,8 @@ use std::path::PathBuf;
 
 pub use cache::{Cache, default_cache_dir, hash_file};
 pub(crate) use cache::{HashingWriter, check_hash, io};
-pub(crate) use data::{DataFile, Found, data_file};
+pub use data::Origin;
+pub(crate) use data::{DataFile, data_file};
 pub use download::DownloadLimits;
 pub(crate) use error::FetchError;
 pub use source::{SourceFile, SourceTree, sources};

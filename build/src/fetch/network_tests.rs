@@ -107,7 +107,7 @@ impl Client {
             sha256: &hash_bytes(CONTENT),
         };
         match data_file(wanted, &self.options)? {
-            Some(Found::Downloaded(path) | Found::Cached(path)) => Ok(fs::read(path).unwrap()),
+            Some((path, Origin::Downloaded)) => Ok(fs::read(path).unwrap()),
             other => panic!("{other:?}"),
         }
     }
@@ -342,7 +342,10 @@ fn packed(entries: &[(&str, tar::EntryType, &str)]) -> Vec<u8> {
 fn from_archive(
     bytes: Vec<u8>,
     change: impl Fn(&mut FetchOptions),
-) -> (Result<Option<Found>, FetchError>, tempfile::TempDir) {
+) -> (
+    Result<Option<(PathBuf, Origin)>, FetchError>,
+    tempfile::TempDir,
+) {
     let mut client = Client::new();
     let sha256 = hash_bytes(&bytes);
     let server = Server::new(move |_, _| whole(&bytes));

@@ -352,7 +352,7 @@ fn data_comes_from_the_mirror_with_the_right_hash_or_not_at_all() {
     };
     assert_eq!(
         data_file(wanted(&right), &options).unwrap(),
-        Some(Found::Mirror(folder.path().join("mirror/one/a")))
+        Some((folder.path().join("mirror/one/a"), Origin::Mirror))
     );
     let error = data_file(wanted(&wrong), &options).unwrap_err();
     assert!(
@@ -436,13 +436,15 @@ fn the_archive_gives_single_files_from_below_its_top_folder() {
         .unwrap();
     let found = data_file(wanted("one/a"), &options).unwrap();
     assert!(
-        matches!(&found, Some(Found::Downloaded(path)) if fs::read(path).unwrap() == b"right"),
+        matches!(&found, Some((path, Origin::Downloaded)) if fs::read(path).unwrap() == b"right"),
         "{found:?}"
     );
-    assert!(matches!(
-        data_file(wanted("one/a"), &options).unwrap(),
-        Some(Found::Cached(_))
-    ));
+    let whole = cache.get(&archive.sha256).unwrap().unwrap();
+    let aside = folder.path().join("aside");
+    fs::rename(&whole, &aside).unwrap();
+    let again = data_file(wanted("one/a"), &options).unwrap();
+    assert_eq!(again, found, "from the cache, without the archive");
+    fs::rename(&aside, &whole).unwrap();
 
     let wrong = hash_bytes(b"wrong");
     let error = data_file(

@@ -2,16 +2,13 @@
 
 use std::path::PathBuf;
 
+use super::InputError;
 use super::generator::Generator;
-use super::{InputError, Origin};
-use crate::fetch::{DataFile, FetchError, FetchOptions, Found, data_file};
+use crate::fetch::{DataFile, FetchError, FetchOptions, Origin, data_file};
 use crate::manifest::{Input, Suite};
 
 #[derive(Debug, Clone)]
 pub enum InputPlace<'a> {
-    /// A file of the suite's own folder.
-    Shipped(PathBuf),
-    /// A file with the right hash, outside the suite.
     File(PathBuf, Origin),
     /// Generated.
     Generator(&'a Generator),
@@ -26,7 +23,10 @@ pub fn find_input<'a>(
 ) -> Result<InputPlace<'a>, InputError> {
     let sources = &input.sources;
     if let Some(shipped) = &sources.shipped {
-        return Ok(InputPlace::Shipped(suite.folder.join(shipped)));
+        return Ok(InputPlace::File(
+            suite.folder.join(shipped),
+            Origin::Shipped,
+        ));
     }
     if let Some(sha256) = &input.sha256 {
         let wanted = DataFile {
@@ -36,10 +36,7 @@ pub fn find_input<'a>(
             sha256,
         };
         match data_file(wanted, options) {
-            Ok(Some(Found::Mirror(path))) => return Ok(InputPlace::File(path, Origin::Mirror)),
-            Ok(Some(Found::Cached(path) | Found::Downloaded(path))) => {
-                return Ok(InputPlace::File(path, Origin::Downloaded));
-            }
+            Ok(Some((path, origin))) => return Ok(InputPlace::File(path, origin)),
             Ok(None) => {}
             // A generated file is better than no run when only the network is missing.
             Err(FetchError::Unreachable { .. }) if sources.generate.is_some() => {}

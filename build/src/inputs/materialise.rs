@@ -7,18 +7,8 @@ use std::path::{Path, PathBuf};
 use super::generator::Generator;
 use super::{InputPlace, find_input};
 use crate::failure::{Failure, FailureKind};
-use crate::fetch::{self, Cache, FetchError, FetchOptions, HashingWriter, check_hash};
+use crate::fetch::{self, Cache, FetchError, FetchOptions, HashingWriter, Origin, check_hash};
 use crate::manifest::{Input, Sha256, Size, Suite};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// A file of this repository.
-    Shipped,
-    Mirror,
-    Downloaded,
-    /// Made by a generator: of upstream's format and size, not upstream's content.
-    Generated,
-}
 
 /// An input that a run used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +62,6 @@ pub fn materialise(
 ) -> Result<Vec<InputUsed>, InputError> {
     let one = |input: &Input| {
         let (path, sha256, origin) = match find_input(suite, input, options)? {
-            InputPlace::Shipped(path) => (path, input.sha256, Origin::Shipped),
             InputPlace::File(path, origin) => (path, input.sha256, origin),
             InputPlace::Generator(generator) => {
                 let made = generated(generator, &Cache::new(&options.cache_dir));

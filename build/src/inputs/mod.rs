@@ -11,4 +11,6 @@ mod tests;
 pub use find::{InputPlace, find_input};
 pub(crate) use generator::Generator;
 pub(crate) use materialise::InputError;
-pub use materialise::{InputUsed, Origin, materialise};
+pub use materialise::{InputUsed, materialise};
+
+pub use crate::fetch::Origin;

@@ -2,11 +2,18 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open,
+    set_parent_process_death_signal,
+};
 
 use super::{End, RunError, RunOutcome, RunSpec, output};
 use crate::interrupt;
@@ -51,7 +58,7 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
     let watched = watch(&child, spec, started);
     let wall = started.elapsed();
     // Whatever the program started goes with it; it would keep the pipes open otherwise.
-    signal_group(child.id(), libc::SIGKILL);
+    kill_group(child.id());
     let collect = |copier: thread::JoinHandle<io::Result<bool>>, path: &Path| {
         let copied = copier.join().unwrap_or(Ok(true));
         copied.map_err(RunError::at("write", path))
@@ -73,17 +80,12 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
 pub(crate) fn die_with_this_process(command: &mut Command) {
     let parent = std::process::id();
     let ask = move || {
-        // SAFETY: prctl takes numbers here, and getppid nothing; both may be called between fork and exec.
-        let orphan = unsafe {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            libc::getppid()
-        } as u32
-            != parent;
+        set_parent_process_death_signal(Some(Signal::KILL))?;
         // The parent may have died before the request.
-        if orphan {
-            return Err(io::ErrorKind::Interrupted.into());
+        match getppid().map(|pid| pid.as_raw_nonzero().get() as u32) {
+            Some(pid) if pid == parent => Ok(()),
+            _ => Err(io::ErrorKind::Interrupted.into()),
         }
-        Ok(())
     };
     // SAFETY: the closure makes two system calls and no allocation (an error of a kind has none), as is required between
     // fork and exec.
@@ -116,7 +118,7 @@ fn watch(child: &Child, spec: &RunSpec, started: Instant) -> io::Result<(End, u6
                 None
             };
             if ended_for.is_some() {
-                signal_group(pid, libc::SIGKILL);
+                kill_group(pid);
             }
         }
         if let Some(kill) = &spec.kill {
@@ -124,7 +126,7 @@ fn watch(child: &Child, spec: &RunSpec, started: Instant) -> io::Result<(End, u6
                 kill_at = Some(Instant::now() + kill.after);
             }
             if kill_at.is_some_and(|at| Instant::now() >= at) {
-                signal_group(pid, libc::SIGKILL);
+                kill_group(pid);
             }
         }
         let left = spec.timeout.saturating_sub(started.elapsed());
@@ -164,12 +166,15 @@ fn reap(pid: u32) -> io::Result<Option<(ExitStatus, u64)>> {
     }
 }
 
-fn signal_group(pid: u32, signal: libc::c_int) {
-    if pid > 1 {
-        // SAFETY: killpg takes no pointers. The group was created by this process for this child (process_group(0)), so
-        // that no other program is in it; its number stays taken as long as a member of it is alive.
-        unsafe { libc::killpg(pid as libc::pid_t, signal) };
+/// Kills the process group of a child; one that is gone already is no error.
+fn kill_group(pid: u32) {
+    if let Some(group) = process_id(pid) {
+        let _ = kill_process_group(group, Signal::KILL);
     }
+}
+
+fn process_id(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
 /// Resident memory of a process in bytes; 0 when it is gone.
@@ -182,37 +187,26 @@ fn resident_bytes(pid: u32) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Rings when a process ends, so that short programs are not measured in whole pauses.
-struct Bell(Option<std::os::fd::OwnedFd>);
+/// Wakes a waiter when a process ends, so that short programs are not measured in whole pauses.
+struct Bell(Option<OwnedFd>);
 
 impl Bell {
     fn new(pid: u32) -> Self {
-        use std::os::fd::FromRawFd;
-        // SAFETY: pidfd_open takes a process number and flags, no pointers.
-        let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
-        let descriptor = i32::try_from(descriptor)
-            .ok()
-            .filter(|descriptor| *descriptor >= 0);
-        // SAFETY: the kernel just returned this descriptor, and nothing else owns it.
-        Self(descriptor.map(|descriptor| unsafe { std::os::fd::OwnedFd::from_raw_fd(descriptor) }))
+        let open = |pid| pidfd_open(pid, PidfdFlags::empty()).ok();
+        Self(process_id(pid).and_then(open))
     }
 
     fn wait(&self, at_most: Duration) {
-        use std::os::fd::AsRawFd;
         let Some(descriptor) = &self.0 else {
             // A kernel before 5.3, or a sandbox without the call.
             return thread::sleep(at_most.min(Duration::from_millis(1)));
         };
-        let mut entry = libc::pollfd {
-            fd: descriptor.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        let milliseconds = i32::try_from(at_most.as_millis())
-            .unwrap_or(i32::MAX)
-            .max(1);
-        // SAFETY: `entry` is one live pollfd, as the count says.
-        unsafe { libc::poll(&raw mut entry, 1, milliseconds) };
+        let at_most = at_most.max(Duration::from_millis(1));
+        let timeout = Timespec::try_from(at_most).ok();
+        let _ = poll(
+            &mut [PollFd::new(descriptor, PollFlags::IN)],
+            timeout.as_ref(),
+        );
     }
 }
 
