@@ -12,9 +12,6 @@ use super::error::FetchError;
 use crate::manifest::Sha256;
 
 /// The cache folder: `SUPERSTEP_CACHE`, else `superstep` in the user's cache folder (`~/.cache` on Linux).
-///
-/// # Errors
-/// None can be derived from the environment, or another user may write to it.
 pub fn default_cache_dir() -> Result<PathBuf, FetchError> {
     let folder = superstep_toolchain::cache_dir().ok_or(FetchError::NoCacheFolder)?;
     superstep_toolchain::check_private(&folder).map_err(FetchError::OpenCache)?;
@@ -73,9 +70,6 @@ impl Cache {
     }
 
     /// Stores what `reader` gives, if it has the expected hash (`None`: whatever it has). `origin` is for the error.
-    ///
-    /// # Errors
-    /// A wrong hash, or a failing read or write; the cache is then as before.
     pub fn put(
         &self,
         mut reader: impl Read,

@@ -5,9 +5,6 @@ use std::io::{self, Read};
 
 /// Copies `from` into `to` until `from` ends, keeping the first `limit_bytes`. The rest is read and dropped, so that
 /// the program never waits for a full pipe. Returns whether anything was dropped.
-///
-/// # Errors
-/// Reading or writing failed; the rest of `from` is then left unread.
 pub(super) fn copy(from: Option<impl Read>, mut to: File, limit_bytes: u64) -> io::Result<bool> {
     let Some(mut from) = from else {
         return Ok(true);

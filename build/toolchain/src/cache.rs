@@ -39,9 +39,6 @@ pub struct OpenCache {
 ///
 /// A group may write where its number is the user's own: that is how distributions number the group that each user is alone in.
 /// Root may use another user's folder, as in containers.
-///
-/// # Errors
-/// The folder belongs to another user, or its mode lets others write.
 pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
     let Ok(metadata) = folder.metadata() else {
         return Ok(());
@@ -66,9 +63,6 @@ pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
 }
 
 /// Replaces a file atomically: readers see the old content or the new one. Its folder is created.
-///
-/// # Errors
-/// The file cannot be written; it is then as before.
 pub fn replace_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -93,9 +87,6 @@ pub struct CacheLock(#[expect(dead_code, reason = "keeps the lock until dropped"
 impl CacheLock {
     /// Blocks until it holds the lock file `name` in `dir` (created when absent). `waiting` is called once if another thread or
     /// process holds it. A file system without locks does without: what is made is renamed into its place anyway.
-    ///
-    /// # Errors
-    /// The file cannot be created or locked.
     pub fn acquire(dir: &Path, name: &str, waiting: &mut dyn FnMut()) -> io::Result<CacheLock> {
         std::fs::create_dir_all(dir)?;
         let file = OpenOptions::new()

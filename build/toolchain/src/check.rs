@@ -54,9 +54,6 @@ pub enum CheckFailure {
 
 /// Compiles a small CUDA program for sm_90 and the host, packs it and links it with the shared runtime; takes about
 /// two seconds and leaves nothing behind.
-///
-/// # Errors
-/// The first step that failed, with its command and output.
 pub fn compile(llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
     let io = |source| CheckFailure::Io {
         step: "preparing the check",

@@ -44,9 +44,6 @@ pub fn hash_bytes(bytes: &[u8]) -> Sha256 {
 }
 
 /// SHA-256 and length in bytes of a file.
-///
-/// # Errors
-/// The file cannot be read.
 pub fn hash_file(path: &Path) -> io::Result<(Sha256, u64)> {
     let mut hasher = sha2::Sha256::new();
     let bytes = io::copy(&mut File::open(path)?, &mut hasher)?;

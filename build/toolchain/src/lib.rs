@@ -46,27 +46,17 @@ pub struct Toolchain {
 
 impl Toolchain {
     /// Looks where the process's environment and the usual folders point.
-    ///
-    /// # Errors
-    /// [`Missing`] lists everything that was not found, each with a hint.
     pub fn locate() -> Result<Toolchain, Missing> {
         Survey::here(Purpose::Run).toolchain()
     }
 
     /// [`Toolchain::locate`], but fetches the wheels into the cache if only the CUDA pieces are missing and the user named none.
-    ///
-    /// # Errors
-    /// [`InstallError`]: something else is missing, or the wheels cannot be fetched.
     pub fn locate_or_fetch(progress: &mut dyn FnMut(&str)) -> Result<Toolchain, InstallError> {
         install::fetch(&Search::from_environment(Purpose::Run), progress)
     }
 
     /// Installs what is missing for `purpose` and returns the complete toolchain; does nothing when nothing is missing.
     /// `progress` receives one line for each long step.
-    ///
-    /// # Errors
-    /// [`InstallError`] says which step failed, why, and what to do, including the exact package line to run when this
-    /// process may not install packages itself.
     pub fn install(
         purpose: Purpose,
         progress: &mut dyn FnMut(&str),
@@ -111,9 +101,6 @@ impl Survey {
     }
 
     /// Both parts together.
-    ///
-    /// # Errors
-    /// [`Missing`], when a part is not complete.
     pub fn toolchain(self) -> Result<Toolchain, Missing> {
         match (self.llvm, self.cuda) {
             (Ok(llvm), Ok(cuda)) => Ok(Toolchain { llvm, cuda }),

@@ -130,9 +130,6 @@ fn name_offered(line: &str) -> &str {
 }
 
 /// Installs the packages, with `apt-get update` first.
-///
-/// # Errors
-/// [`PackageError`]: this process may not install them and says what to run, or apt-get failed.
 pub fn install(packages: &[&str], progress: &mut dyn FnMut(&str)) -> Result<(), PackageError> {
     if !runs("apt-get", &["--version"]) {
         let packages = packages.iter().map(ToString::to_string).collect();

@@ -10,7 +10,7 @@ use superstep_build::failure::{Failure, FailureKind};
 use superstep_harness::{Bundle, capture_failure};
 use superstep_trace::{Capture, Protocol, Step};
 
-use crate::output::{Head, JsonArgs, say, scratch};
+use crate::output::{Head, JsonArgs, output_of, say, scratch};
 
 const PROGRAM: &str = "patterns";
 
@@ -270,25 +270,18 @@ impl Bench<'_> {
         arguments: &[&str],
         environment: &[(&str, String)],
     ) -> Result<Line, Failure> {
-        let shown = || format!("{} {}", program.display(), arguments.join(" "));
-        let output = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
-            .envs(environment.iter().map(|(name, value)| (name, value)))
-            .output()
-            .map_err(|error| Failure::internal(format_args!("start {}", shown()), error))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        match text
+            .envs(environment.iter().map(|(name, value)| (name, value)));
+        let text = output_of(&mut command)?;
+        let line = text
             .lines()
-            .find_map(|line| serde_json::from_str(line).ok())
-        {
-            Some(line) if output.status.success() => Ok(Line(line)),
-            _ => {
-                let errors = String::from_utf8_lossy(&output.stderr);
-                let (shown, status) = (shown(), output.status);
-                let message = format!("failed to run {shown} ({status}): {text}{errors}");
-                Err(Failure::new(FailureKind::Run, message))
-            }
-        }
+            .find_map(|line| serde_json::from_str(line).ok());
+        line.map(Line).ok_or_else(|| {
+            let message = format!("{} printed no result: {text}", program.display());
+            Failure::new(FailureKind::Run, message)
+        })
     }
 
     fn pattern(

@@ -14,7 +14,7 @@ use superstep_build::failure::{Failure, FailureKind};
 use superstep_harness::{Bundle, capture_failure};
 use superstep_trace::{Capture, Protocol, Summary};
 
-use crate::output::{Head, JsonArgs, say, scratch};
+use crate::output::{Head, JsonArgs, output_of, say, scratch};
 
 const PROGRAM: &str = "exchange";
 const WORD_BYTES: u64 = 4;
@@ -209,25 +209,13 @@ fn print(results: &Results) {
 /// Runs the program, which checks its own results, and returns the seconds that it took.
 fn start(program: &Path, size: Size, environment: &[(&str, String)]) -> Result<f64, Failure> {
     let begin = Instant::now();
-    let output = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args([size.words, size.tile].map(|number| number.to_string()))
         .args([size.rounds, size.launches].map(|number| number.to_string()))
-        .envs(environment.iter().map(|(name, value)| (name, value)))
-        .output()
-        .map_err(Failure::io("run", &program))?;
-    let seconds = begin.elapsed().as_secs_f64();
-    if output.status.success() {
-        return Ok(seconds);
-    }
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
-    let message = format!(
-        "{} failed ({}): {}",
-        program.display(),
-        output.status,
-        text.trim()
-    );
-    Err(Failure::new(FailureKind::Run, message))
+        .envs(environment.iter().map(|(name, value)| (name, value)));
+    output_of(&mut command)?;
+    Ok(begin.elapsed().as_secs_f64())
 }
 
 /// Where the analysis is not what the formulas say.

@@ -21,7 +21,7 @@ use superstep_trace::{
     Summary, captures_in,
 };
 
-use crate::output::{Head, JsonArgs, say, scratch};
+use crate::output::{Head, JsonArgs, output_of, say, scratch};
 use counters::{Counters, CountersError, Traffic};
 
 /// Name of the program in `suites/devices`.
@@ -238,24 +238,18 @@ impl Links {
         if self.backend == Backend::Cpu {
             command.env("SUPERSTEP_CPU_DEVICES", "2");
         }
-        let output = (command.arg(way))
+        command
+            .arg(way)
             .args([parts, rows, columns, launches, pyramid].map(|number| number.to_string()))
-            .envs(environment.iter().map(|(name, value)| (name, value)))
-            .output()
-            .map_err(Failure::io("run", &program))?;
-        let text = String::from_utf8_lossy(&output.stdout);
+            .envs(environment.iter().map(|(name, value)| (name, value)));
+        let text = output_of(&mut command)?;
         let counted = (text.lines())
             .find_map(|line| line.strip_prefix(way)?.strip_prefix(": "))
             .and_then(|rest| rest.split(' ').next()?.parse().ok());
-        match counted {
-            Some(bytes) if output.status.success() => Ok(bytes),
-            _ => {
-                let text = [output.stdout, output.stderr].concat();
-                let text = String::from_utf8_lossy(&text);
-                let message = format!("{} {way} failed: {}", program.display(), text.trim());
-                Err(Failure::new(FailureKind::Run, message))
-            }
-        }
+        counted.ok_or_else(|| {
+            let message = format!("{} {way} printed no sum: {text}", program.display());
+            Failure::new(FailureKind::Run, message)
+        })
     }
 }
 

@@ -1,10 +1,11 @@
 //! Helpers of the measurements: a folder to work in, lines on the terminal, results as JSON.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde::Serialize;
-use superstep_build::failure::Failure;
+use superstep_build::failure::{Failure, FailureKind};
 use superstep_harness::write_json;
 
 /// Version, command and time of a measurement.
@@ -33,6 +34,20 @@ pub fn tool() -> String {
 
 pub fn scratch() -> Result<tempfile::TempDir, Failure> {
     tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))
+}
+
+/// Runs a program and returns its standard output; the failure has all that it printed.
+pub fn output_of(command: &mut Command) -> Result<String, Failure> {
+    let program = Path::new(command.get_program()).to_owned();
+    let output = command.output().map_err(Failure::io("run", &program))?;
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(stdout);
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let (program, status) = (program.display(), output.status);
+    let message = format!("{program} failed ({status}): {stdout}{}", stderr.trim_end());
+    Err(Failure::new(FailureKind::Run, message))
 }
 
 /// Prints a line at once: what is measured takes long.
