@@ -24,7 +24,7 @@ enum Source {
 pub(super) struct Call<'a> {
     pub(super) nvcc: &'a Nvcc,
     pub(super) builder: Builder,
-    pub(super) invocation: NvccInvocation,
+    pub(super) args: NvccInvocation,
     pub(super) folder: PathBuf,
     /// Objects that only this call needs.
     pub(super) scratch: tempfile::TempDir,
@@ -33,7 +33,7 @@ pub(super) struct Call<'a> {
 impl Call<'_> {
     pub(super) fn run(&self) -> Done {
         let files = || {
-            (self.invocation.words.iter()).filter_map(|word| match word {
+            (self.args.words.iter()).filter_map(|word| match word {
                 Word::File(file) => Some(file.as_path()),
                 Word::Flag(_) => None,
             })
@@ -52,12 +52,12 @@ impl Call<'_> {
                 ))
             })?;
         }
-        match self.invocation.mode {
+        match self.args.mode {
             Mode::Link | Mode::SharedLibrary => self.link(),
             Mode::DeviceLink => {
                 let object = self.device_link()?;
                 let to = self
-                    .invocation
+                    .args
                     .output
                     .clone()
                     .unwrap_or_else(|| "a_dlink.o".into());
@@ -65,18 +65,14 @@ impl Call<'_> {
             }
             Mode::Archive => {
                 let objects = self.objects()?;
-                let to = self
-                    .invocation
-                    .output
-                    .clone()
-                    .unwrap_or_else(|| "a.a".into());
-                let archiver = self.invocation.archiver.clone();
+                let to = self.args.output.clone().unwrap_or_else(|| "a.a".into());
+                let archiver = self.args.archiver.clone();
                 let mut command = Command::new(archiver.unwrap_or_else(|| "ar".into()));
                 let objects = objects.iter().filter_map(|word| match word {
                     Word::File(file) => Some(file),
                     Word::Flag(_) => None,
                 });
-                command.arg("rcs").args(&self.invocation.archiver_options);
+                command.arg("rcs").args(&self.args.archiver_options);
                 execute(command.arg(self.folder.join(to)).args(objects))
             }
             _ => files().try_for_each(|file| self.translate(file)),
@@ -86,7 +82,7 @@ impl Call<'_> {
     fn kind(&self, file: &Path) -> Result<Source, Failure> {
         let unclear = || Failure::Fatal(format!("Don't know what to do with '{}'", file.display()));
         let extension = file.extension().and_then(std::ffi::OsStr::to_str);
-        Ok(match (self.invocation.language.as_deref(), extension) {
+        Ok(match (self.args.language.as_deref(), extension) {
             (_, Some("o" | "obj" | "a" | "so")) => Source::Linked,
             (Some("cu"), _) => Source::Cuda,
             (Some("c++"), _) => Source::Cpp,
@@ -102,21 +98,21 @@ impl Call<'_> {
 
     /// Compiles one file, without a link.
     fn translate(&self, file: &Path) -> Done {
-        let extension = match self.invocation.mode {
+        let extension = match self.args.mode {
             Mode::Ptx => "ptx",
             Mode::Cubin => "cubin",
             Mode::Fatbin => "fatbin",
             _ => "o",
         };
-        let output = self.invocation.output.clone().unwrap_or_else(|| {
+        let output = self.args.output.clone().unwrap_or_else(|| {
             let name =
                 PathBuf::from(file.file_name().unwrap_or_default()).with_extension(extension);
-            self.invocation
+            self.args
                 .output_folder
                 .as_ref()
                 .map_or(name.clone(), |folder| folder.join(&name))
         });
-        match (self.invocation.mode, self.kind(file)?) {
+        match (self.args.mode, self.kind(file)?) {
             (Mode::Objects, Source::Linked) => Ok(()),
             (Mode::Objects, source) => self.object(file, &source, &output),
             (Mode::Dependencies, Source::Cuda) => {
@@ -125,7 +121,7 @@ impl Call<'_> {
             }
             (Mode::Preprocessed, Source::Cuda) => {
                 let text = self.builder.preprocessed(&self.program(file))?;
-                match &self.invocation.output {
+                match &self.args.output {
                     Some(to) => self.put(&text, to),
                     None => {
                         let text = fs::read_to_string(&text)
@@ -142,14 +138,14 @@ impl Call<'_> {
                 self.put(&made, &output)
             }
             (Mode::Preprocessed | Mode::Dependencies, Source::C | Source::Cpp) => {
-                let flag = match (self.invocation.mode, self.invocation.own_dependencies) {
+                let flag = match (self.args.mode, self.args.own_dependencies) {
                     (Mode::Preprocessed, _) => "-E",
                     (_, true) => "-MM",
                     (_, false) => "-M",
                 };
                 let mut command = self.host_compiler(&self.kind(file)?);
                 command.arg(flag).arg(file);
-                if let Some(to) = &self.invocation.output {
+                if let Some(to) = &self.args.output {
                     command.arg("-o").arg(to);
                 }
                 execute(&mut command)
@@ -166,24 +162,24 @@ impl Call<'_> {
         if let Source::Cuda = source {
             let made = self.cuda_object(file)?;
             eprint!("{}", made.messages);
-            if self.invocation.dependencies {
+            if self.args.dependencies {
                 self.write_dependencies(&made, output)?;
             }
             return self.put(&made.object, output);
         }
         let mut command = self.host_compiler(source);
         command.arg("-c").arg(file).arg("-o").arg(output);
-        if self.invocation.dependencies {
+        if self.args.dependencies {
             command
-                .arg(if self.invocation.own_dependencies {
+                .arg(if self.args.own_dependencies {
                     "-MMD"
                 } else {
                     "-MD"
                 })
-                .args(self.invocation.dependency_targets.then_some("-MP"))
+                .args(self.args.dependency_targets.then_some("-MP"))
                 .arg("-MF")
                 .arg(self.dependency_file(output));
-            if let Some(target) = &self.invocation.dependency_target {
+            if let Some(target) = &self.args.dependency_target {
                 command.arg("-MT").arg(target);
             }
         }
@@ -193,19 +189,14 @@ impl Call<'_> {
     fn cuda_object(&self, file: &Path) -> Result<HostObject, Failure> {
         Ok(self
             .builder
-            .object_with_device_code(&self.program(file), self.invocation.relocatable)?)
+            .object_with_device_code(&self.program(file), self.args.relocatable)?)
     }
 
     /// A program of one CUDA file with the flags of the command line.
     fn program(&self, file: &Path) -> Program {
-        let invocation = &self.invocation;
+        let args = &self.args;
         // A macro of nvcc's own can be undefined.
-        let mut all = [
-            self.macros(),
-            invocation.cuda.clone(),
-            invocation.all.clone(),
-        ]
-        .concat();
+        let mut all = [self.macros(), args.cuda.clone(), args.all.clone()].concat();
         if let Some(proprietary) = self.proprietary_headers() {
             all.extend(["-isystem".into(), proprietary.display().to_string()]);
         }
@@ -223,13 +214,13 @@ impl Call<'_> {
                 file: file.to_owned(),
                 language: Language::Cuda,
             }],
-            include: invocation.include.clone(),
+            include: args.include.clone(),
             flags: Flags {
                 all,
                 // Superstep added all of them, also those that Clang does not use here.
                 device: [
                     &["-Werror=unused-command-line-argument".into()],
-                    invocation.device.as_slice(),
+                    args.device.as_slice(),
                 ]
                 .concat(),
                 // g++ does not warn of these.
@@ -238,7 +229,7 @@ impl Call<'_> {
                         "-Qunused-arguments".into(),
                         "-Wno-unknown-warning-option".into(),
                     ],
-                    invocation.host.as_slice(),
+                    args.host.as_slice(),
                 ]
                 .concat(),
                 link: Vec::new(),
@@ -254,18 +245,18 @@ impl Call<'_> {
 
     /// Macros that nvcc defines for each file, whatever its language.
     fn macros(&self) -> Vec<String> {
-        of_nvcc(&self.nvcc.version, &self.invocation.architectures)
+        of_nvcc(&self.nvcc.version, &self.args.architectures)
     }
 
     /// The compiler of files that are not CUDA, with the flags of the command line.
     fn host_compiler(&self, source: &Source) -> Command {
-        let mut command = Command::new(match (&self.invocation.host_compiler, source) {
+        let mut command = Command::new(match (&self.args.host_compiler, source) {
             (Some(folder), _) if folder.is_dir() => folder.join("g++"),
             (Some(path), _) => path.clone(),
             (None, Source::C) => "gcc".into(),
             (None, _) => "g++".into(),
         });
-        if self.invocation.language.is_some() {
+        if self.args.language.is_some() {
             command.args([
                 "-x",
                 if matches!(source, Source::C) {
@@ -276,7 +267,7 @@ impl Call<'_> {
             ]);
         }
         let include = self
-            .invocation
+            .args
             .include
             .iter()
             .map(|folder| format!("-I{}", folder.display()));
@@ -284,8 +275,8 @@ impl Call<'_> {
             .arg("-D__NVCC__")
             .args(self.macros())
             .args(include)
-            .args(&self.invocation.all)
-            .args(&self.invocation.host);
+            .args(&self.args.all)
+            .args(&self.args.host);
         command
             .arg("-isystem")
             .arg(self.nvcc.toolkit.join("include"));
@@ -293,16 +284,15 @@ impl Call<'_> {
     }
 
     fn dependency_file(&self, output: &Path) -> PathBuf {
-        let file = self.invocation.dependency_file.clone();
+        let file = self.args.dependency_file.clone();
         file.unwrap_or_else(|| output.with_extension("d"))
     }
 
     fn write_dependencies(&self, made: &HostObject, output: &Path) -> Done {
         let escaped = |path: &str| path.replace(' ', "\\ ").replace('$', "$$");
-        let target = self.invocation.dependency_target.clone();
+        let target = self.args.dependency_target.clone();
         let mut text = target.unwrap_or_else(|| escaped(&output.to_string_lossy())) + ":";
-        let is_wanted =
-            |file: &&PathBuf| !self.invocation.own_dependencies || !self.is_systems(file);
+        let is_wanted = |file: &&PathBuf| !self.args.own_dependencies || !self.is_systems(file);
         let files: Vec<String> = (made.dependencies.iter())
             .filter(is_wanted)
             .map(|file| escaped(&file.to_string_lossy()))
@@ -315,14 +305,14 @@ impl Call<'_> {
         for file in files
             .iter()
             .skip(1)
-            .filter(|_| self.invocation.dependency_targets)
+            .filter(|_| self.args.dependency_targets)
         {
             text.push_str(&format!("\n{file}:\n"));
         }
         let to = match (
-            self.invocation.mode,
-            &self.invocation.dependency_file,
-            &self.invocation.output,
+            self.args.mode,
+            &self.args.dependency_file,
+            &self.args.output,
         ) {
             (Mode::Dependencies, None, None) => {
                 print!("{text}");
@@ -361,7 +351,7 @@ impl Call<'_> {
             self.object(file, &source, &object)?;
             Ok(Word::File(object))
         };
-        self.invocation.words.iter().enumerate().map(made).collect()
+        self.args.words.iter().enumerate().map(made).collect()
     }
 
     /// The object that registers the device code of all relocatable objects and archives on the command line.
@@ -394,27 +384,23 @@ impl Call<'_> {
 
     fn link(&self) -> Done {
         let words = self.objects()?;
-        let registration = match self.invocation.no_device_link {
+        let registration = match self.args.no_device_link {
             true => None,
             false => self.device_link_of(&words)?,
         };
-        let mut command = match &self.invocation.host_compiler {
+        let mut command = match &self.args.host_compiler {
             Some(path) if path.is_file() => Command::new(path),
             _ => Command::new(&self.nvcc.clangxx),
         };
-        let default = if self.invocation.mode == Mode::SharedLibrary {
+        let default = if self.args.mode == Mode::SharedLibrary {
             command.arg("-shared");
             "a.so"
         } else {
             "a.out"
         };
-        let output = self
-            .invocation
-            .output
-            .clone()
-            .unwrap_or_else(|| default.into());
+        let output = self.args.output.clone().unwrap_or_else(|| default.into());
         command
-            .args(&self.invocation.host)
+            .args(&self.args.host)
             .arg("-o")
             .arg(output)
             .args(registration);
@@ -427,7 +413,7 @@ impl Call<'_> {
         for folder in ["lib64/stubs", "lib64"] {
             command.arg(format!("-L{}/{folder}", self.nvcc.toolkit.display()));
         }
-        execute(command.args(runtime_libraries(&self.invocation)))
+        execute(command.args(runtime_libraries(&self.args)))
     }
 
     /// Copies a file of the cache to its destination.

@@ -74,18 +74,18 @@ pub fn run(
         arguments,
         variable("NVCC_APPEND_FLAGS"),
     ];
-    let invocation = NvccInvocation::parse(arguments.concat())
+    let args = NvccInvocation::parse(arguments.concat())
         .map_err(|error| Failure::Fatal(error.to_string()))?;
-    if let Some(text) = nvcc.answer(invocation.mode) {
+    if let Some(text) = nvcc.answer(args.mode) {
         println!("{text}");
         return Ok(());
     }
     let folder =
         std::env::current_dir().map_err(|error| failed("find the working folder", error))?;
     let mut options = BuildOptions::new(superstep_trace::Backend::Cpu);
-    options.gpu_archs = vec![invocation.architecture_for(nvcc.arch)];
-    if invocation.verbose || invocation.dry_run {
-        nvcc.describe(&invocation, options.lowest_arch());
+    options.gpu_archs = vec![args.architecture_for(nvcc.arch)];
+    if args.verbose || args.dry_run {
+        nvcc.describe(&args, options.lowest_arch());
     }
     // CMake tries flags out in folders of this name, and reads what compilers say of them.
     let is_trial = folder.components().any(|part| {
@@ -93,16 +93,16 @@ pub fn run(
             .iter()
             .any(|name| part.as_os_str() == *name)
     });
-    for (flag, why) in invocation.ignored.iter().filter(|_| !is_trial) {
+    for (flag, why) in args.ignored.iter().filter(|_| !is_trial) {
         eprintln!("nvcc warning : superstep ignores {flag}: {why}");
     }
-    if invocation.dry_run {
+    if args.dry_run {
         return Ok(());
     }
     let call = Call {
         nvcc,
         builder: builder(options)?,
-        invocation,
+        args,
         folder,
         scratch: tempfile::tempdir().map_err(|error| failed("create a folder", error))?,
     };
@@ -144,7 +144,7 @@ impl Nvcc {
     }
 
     /// Prints the lines of `nvcc -v` that CMake looks for.
-    fn describe(&self, invocation: &NvccInvocation, arch: u32) {
+    fn describe(&self, args: &NvccInvocation, arch: u32) {
         let root = self.toolkit.display();
         eprintln!("#$ TOP={root}");
         eprintln!("#$ NVVMIR_LIBRARY_DIR={root}/nvvm/libdevice");
@@ -156,9 +156,9 @@ impl Nvcc {
         let libraries = format!("\"-L{root}/lib64/stubs\" \"-L{root}/lib64\"");
         eprintln!("#$ LIBRARIES={libraries}");
         eprintln!("#$ clang -arch compute_{arch}");
-        if matches!(invocation.mode, Mode::Link | Mode::SharedLibrary) {
-            let output = invocation.output.clone().unwrap_or_else(|| "a.out".into());
-            let runtime = runtime_libraries(invocation).collect::<Vec<_>>().join(" ");
+        if matches!(args.mode, Mode::Link | Mode::SharedLibrary) {
+            let output = args.output.clone().unwrap_or_else(|| "a.out".into());
+            let runtime = runtime_libraries(args).collect::<Vec<_>>().join(" ");
             let linker = self.clangxx.display();
             eprintln!(
                 "#$ \"{linker}\" -o \"{}\" {libraries} {runtime}",
@@ -178,8 +178,8 @@ fn architectures(toolkit_major: &str) -> impl Iterator<Item = u32> {
     list.iter().copied()
 }
 
-fn runtime_libraries(invocation: &NvccInvocation) -> impl Iterator<Item = &'static str> {
-    let cudart = (!invocation.no_cudart).then_some("-lcudart_static");
+fn runtime_libraries(args: &NvccInvocation) -> impl Iterator<Item = &'static str> {
+    let cudart = (!args.no_cudart).then_some("-lcudart_static");
     let system = ["-lrt", "-lpthread", "-ldl"];
     ["-lcudadevrt"].into_iter().chain(cudart).chain(system)
 }

@@ -98,35 +98,4 @@ pub(crate) fn ask(tool: &Path, marker: &str) -> Result<Version, VersionError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_what_the_tools_print() {
-        let of = |text, marker| Version::after(text, marker).map(|version| version.to_string());
-        assert_eq!(
-            of("Debian clang version 22.1.8 (1~deb12u1)", "version "),
-            Some("22.1.8".into())
-        );
-        assert_eq!(
-            of("Debian LLVM version 22.1.8\n  Optimized", "version "),
-            Some("22.1.8".into())
-        );
-        let ptxas = "ptxas: NVIDIA (R) Ptx optimizing assembler\nrelease 12.9, V12.9.86\n";
-        assert_eq!(of(ptxas, ", V"), Some("12.9.86".into()));
-        assert_eq!(of("release 13.0", "release "), Some("13.0.0".into()));
-        assert_eq!(of("version unknown", "version "), None);
-        assert_eq!(
-            of("a version of clang version 9.1", "version "),
-            Some("9.1.0".into())
-        );
-        assert_eq!(of("version 99999999999.1", "version "), None);
-    }
-
-    #[test]
-    fn an_absent_tool_is_named() {
-        let error = ask(Path::new("/nonexistent/clang"), "version ").unwrap_err();
-        let error = error.to_string();
-        assert!(error.contains("/nonexistent/clang"), "{error}");
-    }
-}
+mod tests;

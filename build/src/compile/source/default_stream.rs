@@ -46,35 +46,4 @@ pub(crate) fn is_per_thread(flags: &Flags) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_flag_and_the_macro_are_understood() {
-        let asked = |words: &[&str]| {
-            is_per_thread(&Flags {
-                all: words.iter().map(|&word| word.into()).collect(),
-                ..Flags::default()
-            })
-        };
-        for words in [
-            &["--default-stream=per-thread"][..],
-            &["-fgpu-default-stream=per-thread"],
-            &["-DCUDA_API_PER_THREAD_DEFAULT_STREAM"],
-            &["-UCUDA_API_PER_THREAD_DEFAULT_STREAM", DEFINITION, "-O3"],
-            &["-D", "CUDA_API_PER_THREAD_DEFAULT_STREAM=1"],
-        ] {
-            assert!(asked(words), "{words:?}");
-        }
-        for words in [
-            &[
-                "--default-stream=legacy",
-                "-DCUDA_API_PER_THREAD_DEFAULT_STREAMS",
-            ][..],
-            &[DEFINITION, "-U", MACRO],
-            &["-I", MACRO],
-        ] {
-            assert!(!asked(words), "{words:?}");
-        }
-    }
-}
+mod tests;

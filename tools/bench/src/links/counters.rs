@@ -98,34 +98,4 @@ fn parse(text: &str) -> Result<Option<Vec<Traffic>>, CountersError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counters_are_added_over_links() {
-        let text = "GPU 0: NVIDIA (UUID: GPU-1)\n\t Link 0: Data Tx: 3 KiB\n\t Link 0: Data Rx: 1 KiB\n\t Link 1: Data Tx: 4 KiB\n\t Link 1: Data Rx: 0 KiB\nGPU 1: NVIDIA (UUID: GPU-2)\n\t Link 0: Data Tx: 1 KiB\n\t Link 0: Data Rx: 7 KiB\n";
-        let all = parse(text).unwrap().unwrap();
-        let kib = |sent: u64, received: u64| Traffic {
-            sent_bytes: sent << 10,
-            received_bytes: received << 10,
-        };
-        assert_eq!(all, [kib(7, 1), kib(1, 7)]);
-        assert_eq!(all[0] - kib(5, 1), kib(2, 0));
-    }
-
-    #[test]
-    fn what_is_not_counted_is_absent_and_what_means_nothing_is_named() {
-        let gpu = "GPU 0: NVIDIA (UUID: GPU-1)\n";
-        assert_eq!(parse(gpu).unwrap(), None);
-        let absent = format!("{gpu}\t Link 0: Data Tx: N/A\n\t Link 0: Data Rx: N/A\n");
-        assert_eq!(parse(&absent).unwrap(), None);
-        for wrong in [
-            "Link 0: Data Tx: 3 MiB",
-            "Link x: Data Tx: 3 KiB",
-            "Link 0: 26.5 GB/s",
-        ] {
-            let error = parse(&format!("{gpu}\t {wrong}\n")).unwrap_err();
-            assert!(matches!(error, CountersError::UnknownLine { line } if line == wrong));
-        }
-    }
-}
+mod tests;
