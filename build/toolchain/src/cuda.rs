@@ -1,14 +1,18 @@
 //! Choosing where the CUDA pieces come from.
 
+pub(crate) mod merge;
+pub mod proprietary;
+pub(crate) mod toolkit;
+pub(crate) mod wheels;
+
 use std::path::{Path, PathBuf};
 
 use crate::check;
 use crate::llvm::Llvm;
 use crate::missing::MissingTool;
 use crate::search::Search;
-use crate::toolkit::{self, ToolkitError};
 use crate::version::Version;
-use crate::wheels;
+use toolkit::ToolkitError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CudaOrigin {

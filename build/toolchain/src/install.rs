@@ -3,11 +3,11 @@
 use thiserror::Error;
 
 use crate::cuda;
+use crate::cuda::wheels::{self, WheelError};
 use crate::llvm::{self, Llvm};
 use crate::missing::{Missing, MissingTool};
 use crate::packages::{self, PackageError};
 use crate::search::Search;
-use crate::wheels::{self, WheelError};
 use crate::{Survey, Toolchain, check};
 
 #[derive(Debug, Error)]

@@ -9,32 +9,28 @@
 
 pub mod check;
 pub mod gpu;
-pub mod proprietary;
 
 mod cache;
 mod cuda;
 mod hash;
 mod install;
 mod llvm;
-mod merge;
 mod missing;
 mod packages;
 mod search;
-mod toolkit;
 mod version;
-mod wheels;
 
 pub use cache::{CacheLock, OpenCache, cache_dir, check_private, replace_file};
-pub use cuda::{Cuda, CudaOrigin};
+pub use cuda::toolkit::ToolkitError;
+pub use cuda::wheels::{PINS, Wheel, WheelError};
+pub use cuda::{Cuda, CudaOrigin, proprietary};
 pub use hash::{KeyHasher, Sha256, hash_bytes, hash_file};
 pub use install::InstallError;
 pub use llvm::{LLVM_MAJOR, LLVM_PREFIX_VARIABLE, Llvm};
 pub use missing::{Missing, MissingTool};
 pub use packages::{PackageError, all_to_run as all_packages_to_run, install as install_packages};
 pub use search::{Purpose, Search};
-pub use toolkit::ToolkitError;
 pub use version::{Version, VersionError};
-pub use wheels::{PINS, Wheel, WheelError};
 
 /// Everything needed to compile a CUDA program, instrument it and link it for either backend.
 #[derive(Debug, Clone, PartialEq, Eq)]

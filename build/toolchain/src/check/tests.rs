@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::cuda::CudaOrigin;
+use crate::cuda::toolkit::tests::fake_toolkit;
 use crate::search::tests::fake_tool;
-use crate::toolkit::tests::fake_toolkit;
 use crate::{Search, Version};
 
 fn fakes(root: &Path) -> (Llvm, Cuda) {

@@ -1,7 +1,7 @@
 //! Toolkits and wheels, and which is chosen.
 
 use super::*;
-use crate::toolkit::tests::fake_toolkit;
+use crate::cuda::toolkit::tests::fake_toolkit;
 
 #[test]
 fn an_explicit_folder_is_not_passed_over_silently() {

@@ -10,11 +10,11 @@ use std::process::{Command, Output};
 use thiserror::Error;
 
 use crate::cache::{CacheLock, OpenCache, check_private};
+use crate::cuda::merge;
+use crate::cuda::toolkit::{self, ToolkitError};
 use crate::cuda::{Cuda, CudaOrigin};
 use crate::hash::{Sha256, hash_bytes, hash_file};
-use crate::merge;
 use crate::search::Search;
-use crate::toolkit::{self, ToolkitError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wheel {

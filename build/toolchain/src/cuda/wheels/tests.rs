@@ -1,8 +1,8 @@
 //! Tests of the wheels' installation; the last ones run the real pip, offline.
 
 use super::*;
+use crate::cuda::toolkit::tests::fake_toolkit;
 use crate::search::tests::fake_tool;
-use crate::toolkit::tests::fake_toolkit;
 
 #[test]
 fn a_folder_without_the_stamp_is_not_used() {

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::merge;
-use crate::wheels::{self, Wheel, WheelError};
+use crate::cuda::merge;
+use crate::cuda::wheels::{self, Wheel, WheelError};
 
 /// A wheel of proprietary libraries.
 #[derive(Debug)]

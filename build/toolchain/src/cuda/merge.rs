@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use crate::wheels::WheelError;
+use crate::cuda::wheels::WheelError;
 
 /// Goes up with every change of [`RULES`] or [`finish`], so that folders merged by older rules are not used.
 pub(crate) const RULES_VERSION: u32 = 1;
