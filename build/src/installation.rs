@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_named_with_its_mend() {
+    fn a_missing_piece_is_named_with_a_hint() {
         let installation = Installation {
             binaries: "/nonexistent".into(),
             root: None,

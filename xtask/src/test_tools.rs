@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_installed_is_named_before() {
+    fn missing_tools_are_named_before_installation() {
         let list = "# Uses a==b.\nduckdb==9.9.1 \\\n    --hash=sha256:00\npandas==9.9.2 \\\n";
         let text = Tool::Python(list, None).missing().unwrap();
         assert!(

@@ -9,7 +9,7 @@ use superstep_trace::{Backend, Probe, Protocol};
 use crate::compile::error::BuildError;
 use crate::compile::link::libraries::asks_for_residency;
 use crate::compile::object::embedded::EmbeddedDeviceCode;
-use crate::compile::object::record::Record;
+use crate::compile::object::record::DeviceCodeRecord;
 use crate::compile::reference::Reference;
 use crate::compile::steps::cache::StepCache;
 use crate::compile::steps::prune::{PruneLimits, Pruned};
@@ -260,7 +260,7 @@ impl Builder {
             .map(|embedded| embedded.ir.optimised.clone());
         let records = embedded.iter().map(|embedded| &embedded.record);
         let modules = if embedded.iter().any(|embedded| embedded.unit.linked) {
-            let linked = Record::linked(String::new(), records);
+            let linked = DeviceCodeRecord::linked(String::new(), records);
             vec![Module::new(program, first, &linked, ir.collect())]
         } else {
             let modules = (first..).zip(records).zip(ir);

@@ -10,7 +10,7 @@ use crate::compile::builder::Builder;
 use crate::compile::device::gpu::Waits;
 use crate::compile::error::BuildError;
 use crate::compile::object::linked;
-use crate::compile::object::record::Record;
+use crate::compile::object::record::DeviceCodeRecord;
 use crate::compile::source::arithmetic;
 use crate::compile::source::default_stream;
 use crate::compile::source::macros;
@@ -60,7 +60,12 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    pub(crate) fn new(program: &Program, index: usize, record: &Record, ir: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(
+        program: &Program,
+        index: usize,
+        record: &DeviceCodeRecord,
+        ir: Vec<PathBuf>,
+    ) -> Self {
         Self {
             index,
             name: format!("{}/{}", program.name, record.head.name),

@@ -146,7 +146,7 @@ fn a_truncated_download_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn what_a_killed_process_left_is_continued() {
+fn a_partial_download_of_a_killed_process_is_continued() {
     let client = Client::new();
     let server = Server::new(|_, request| rest(request));
     fs::write(client.partial(), &CONTENT[..30]).unwrap();

@@ -128,7 +128,7 @@ fn fields_have_upstreams_lines() {
 }
 
 #[test]
-fn nearly_all_nodes_of_a_graph_are_reached() {
+fn nearly_all_nodes_of_a_graph_are_reachable() {
     let graph = numbers(&generated(
         "bfs-graph",
         7,
@@ -433,7 +433,7 @@ fn a_wrong_hash_in_the_mirror_is_an_error_even_with_a_generator() {
 }
 
 #[test]
-fn an_input_that_nobody_has_is_an_error() {
+fn an_input_without_any_source_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let error = provide(
         folder.path(),
@@ -453,7 +453,7 @@ fn an_input_that_nobody_has_is_an_error() {
 }
 
 #[test]
-fn an_unreachable_url_gives_way_to_the_generator() {
+fn an_unreachable_url_falls_back_to_the_generator() {
     let folder = tempfile::tempdir().unwrap();
     let inputs =
         format!("{{name: a, url: \"https://127.0.0.1:1/a\", sha256: {RIGHT}, {GENERATE}}}");

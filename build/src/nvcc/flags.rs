@@ -419,7 +419,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_stands_in_the_table_once() {
+    fn flag_names_are_unique() {
         let mut names: Vec<&str> = flags().flat_map(|(names, ..)| names.split('/')).collect();
         names.sort_unstable();
         let all = names.len();

@@ -18,7 +18,7 @@ mod tests {
     use super::copy;
 
     #[test]
-    fn keeps_the_beginning() {
+    fn long_output_keeps_its_beginning() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         let open = || std::fs::File::create(&path).unwrap();

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_without_devices_says_why() {
+    fn a_machine_without_devices_has_a_problem() {
         let gpus = detect();
         assert_eq!(gpus.devices.is_empty(), gpus.problem.is_some(), "{gpus:?}");
     }

@@ -23,7 +23,7 @@ fn tools() -> Option<Toolchain> {
 }
 
 #[test]
-fn what_is_found_compiles_a_cuda_program() {
+fn the_installed_tools_compile_a_cuda_program() {
     let Some(toolchain) = tools() else { return };
     assert_eq!(toolchain.llvm.version.major, LLVM_MAJOR);
     assert!(toolchain.cuda.version.major >= 12);

@@ -75,7 +75,7 @@ impl std::fmt::Display for Sink {
     }
 }
 
-struct How<'a> {
+struct Setup<'a> {
     protocol: Protocol,
     sink: Sink,
     pattern: &'a str,
@@ -201,9 +201,9 @@ fn print_last(results: &Results) {
 }
 
 /// A line of JSON that the program printed.
-struct Line(Value);
+struct ProgramOutput(Value);
 
-impl Line {
+impl ProgramOutput {
     fn number(&self, key: &str) -> f64 {
         self.0.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN)
     }
@@ -225,7 +225,7 @@ impl Bench<'_> {
         for pattern in &self.args.patterns {
             let mut rows = Vec::new();
             for &bins in &tried {
-                let how = How {
+                let how = Setup {
                     protocol: Protocol::Thesis,
                     sink: Sink::Disk,
                     pattern,
@@ -251,7 +251,7 @@ impl Bench<'_> {
     ) -> Result<(), Failure> {
         for &sink in &self.args.sinks {
             for pattern in &self.args.patterns {
-                let how = How {
+                let how = Setup {
                     protocol,
                     sink,
                     pattern,
@@ -269,7 +269,7 @@ impl Bench<'_> {
         program: &Path,
         arguments: &[&str],
         environment: &[(&str, String)],
-    ) -> Result<Line, Failure> {
+    ) -> Result<ProgramOutput, Failure> {
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -278,7 +278,7 @@ impl Bench<'_> {
         let line = text
             .lines()
             .find_map(|line| serde_json::from_str(line).ok());
-        line.map(Line).ok_or_else(|| {
+        line.map(ProgramOutput).ok_or_else(|| {
             let message = format!("{} printed no result: {text}", program.display());
             Failure::new(FailureKind::Run, message)
         })
@@ -292,7 +292,7 @@ impl Bench<'_> {
         launches: u32,
         seconds: f64,
         environment: &[(&str, String)],
-    ) -> Result<Line, Failure> {
+    ) -> Result<ProgramOutput, Failure> {
         let (rounds, launches) = (rounds.to_string(), launches.to_string());
         let arguments = [pattern, &rounds, &launches, &seconds.to_string()];
         self.program(program, &arguments, environment)
@@ -308,8 +308,8 @@ impl Bench<'_> {
         summary.get("device").cloned()
     }
 
-    fn row(&self, results: &Results, program: &Path, how: &How<'_>) -> Result<Row, Failure> {
-        let &How {
+    fn row(&self, results: &Results, program: &Path, how: &Setup<'_>) -> Result<Row, Failure> {
+        let &Setup {
             protocol,
             sink,
             pattern,

@@ -14,7 +14,7 @@ use superstep_trace::Backend;
 use crate::compile::Program;
 use crate::compile::builder::Builder;
 use crate::compile::error::BuildError;
-use crate::compile::object::record::{self, Record};
+use crate::compile::object::record::{self, DeviceCodeRecord};
 use crate::compile::steps::hash::{self, KeyHasher};
 use crate::compile::steps::stage::quote;
 use crate::compile::unit::{Inserted, Module, unit_name};
@@ -66,7 +66,7 @@ pub fn identity(start: &Path) -> std::io::Result<String> {
 impl Builder {
     /// Modules in the executable and libraries of a program that its own build system built.
     pub(crate) fn built_modules(&self, program: &Program) -> Result<Vec<Module>, BuildError> {
-        let mut records: Vec<Record> = Vec::new();
+        let mut records: Vec<DeviceCodeRecord> = Vec::new();
         for unit in &program.units {
             if unit.language != Language::Built {
                 return Err(BuildError::Unsupported {

@@ -12,7 +12,7 @@ use crate::compile::Program;
 use crate::compile::builder::Builder;
 use crate::compile::error::BuildError;
 use crate::compile::object::linked;
-use crate::compile::object::record::{self, Head, Record, SECTION};
+use crate::compile::object::record::{self, DeviceCodeRecord, Head, SECTION};
 use crate::compile::object::registration;
 use crate::compile::source::arithmetic;
 use crate::compile::steps::depfile;
@@ -34,7 +34,7 @@ pub struct HostObject {
 pub(crate) struct EmbeddedDeviceCode<'a> {
     pub(crate) unit: Unit<'a>,
     pub(crate) ir: DeviceIr,
-    pub(crate) record: Record,
+    pub(crate) record: DeviceCodeRecord,
 }
 
 impl Builder {
@@ -61,7 +61,7 @@ impl Builder {
         Ok(EmbeddedDeviceCode {
             unit,
             ir,
-            record: Record { head, bitcode },
+            record: DeviceCodeRecord { head, bitcode },
         })
     }
 
@@ -193,11 +193,11 @@ impl Builder {
         &self,
         folder: &Path,
         place: String,
-        units: impl IntoIterator<Item = &'a Record, IntoIter: Clone>,
+        units: impl IntoIterator<Item = &'a DeviceCodeRecord, IntoIter: Clone>,
     ) -> Result<PathBuf, BuildError> {
         let units = units.into_iter();
-        let record = &Record::linked(place, units.clone());
-        let symbols = linked::definitions(units.map(Record::symbol));
+        let record = &DeviceCodeRecord::linked(place, units.clone());
+        let symbols = linked::definitions(units.map(DeviceCodeRecord::symbol));
         let source = include_bytes!("linked.c");
         let source = self.runner.text_file("linked.c", source)?;
         let args = Args::of(["-x", "c", "-std=c23", "-O2", "-fPIC", "-c"])
@@ -222,7 +222,7 @@ impl Builder {
     }
 
     /// Flags that put `record` into the object that is compiled with them.
-    fn section(&self, record: &Record) -> Result<Args, BuildError> {
+    fn section(&self, record: &DeviceCodeRecord) -> Result<Args, BuildError> {
         let file = self.runner.text_file("module.bin", &record.encode())?;
         let path = file
             .to_string_lossy()
@@ -241,7 +241,7 @@ impl Builder {
     }
 
     /// The text in place of the CUDA binary.
-    fn image(&self, record: &Record) -> Result<PathBuf, BuildError> {
+    fn image(&self, record: &DeviceCodeRecord) -> Result<PathBuf, BuildError> {
         let text = format!("superstep-module {}\n\0", record.hash());
         self.runner.text_file("module.txt", text.as_bytes())
     }

@@ -38,19 +38,19 @@ pub(crate) struct Head {
 
 /// The device code of one module.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct DeviceCodeRecord {
     pub(crate) head: Head,
     /// The bitcode of all units.
     pub(crate) bitcode: Vec<u8>,
 }
 
-impl Record {
+impl DeviceCodeRecord {
     /// Some records as one, whose units were linked.
     pub(crate) fn linked<'a>(
         folder: String,
-        records: impl IntoIterator<Item = &'a Record>,
+        records: impl IntoIterator<Item = &'a DeviceCodeRecord>,
     ) -> Self {
-        let records: Vec<&Record> = records.into_iter().collect();
+        let records: Vec<&DeviceCodeRecord> = records.into_iter().collect();
         let names = records.iter().map(|record| record.head.name.as_str());
         let units = records.iter().flat_map(|record| &record.head.units);
         let bitcode = records.iter().flat_map(|record| &record.bitcode);
@@ -101,7 +101,7 @@ impl Record {
 }
 
 /// The records of a section; `None` when it holds something else.
-fn decode(mut bytes: &[u8]) -> Option<Vec<Record>> {
+fn decode(mut bytes: &[u8]) -> Option<Vec<DeviceCodeRecord>> {
     let mut records = Vec::new();
     loop {
         // Linkers align what they join.
@@ -129,7 +129,7 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<Record>> {
         {
             return None;
         }
-        records.push(Record {
+        records.push(DeviceCodeRecord {
             head,
             bitcode: bitcode.to_vec(),
         });
@@ -138,13 +138,13 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<Record>> {
 }
 
 /// The records in an object, an archive, a shared library or an executable; none in a file of another kind.
-pub(crate) fn read(path: &Path) -> Result<Vec<Record>, BuildError> {
+pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>, BuildError> {
     let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
     let damaged = || BuildError::Unsupported {
         subject: path.display().to_string(),
         reason: format!("its section {SECTION} is damaged; build it again"),
     };
-    let of_object = |bytes: &[u8]| -> Option<Vec<Record>> {
+    let of_object = |bytes: &[u8]| -> Option<Vec<DeviceCodeRecord>> {
         let Ok(file) = object::File::parse(bytes) else {
             return Some(Vec::new());
         };
@@ -165,8 +165,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Record>, BuildError> {
 }
 
 /// The records of a program: its executable's, then those of each shared library that it needs, each once.
-pub(crate) fn of_program(executable: &Path) -> Result<Vec<Record>, BuildError> {
-    let mut records: Vec<Record> = Vec::new();
+pub(crate) fn of_program(executable: &Path) -> Result<Vec<DeviceCodeRecord>, BuildError> {
+    let mut records: Vec<DeviceCodeRecord> = Vec::new();
     let mut files = vec![executable.to_owned()];
     for library in libraries(executable)? {
         match (library.supplier(), library.path) {

@@ -61,7 +61,7 @@ fn a_recipe_has_the_files_where_the_commands_look_for_them() {
 
 #[cfg(unix)]
 #[test]
-fn a_recipe_is_followed_and_the_first_error_is_told() {
+fn a_recipe_runs_nvcc_and_reports_its_first_error() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let recipe = Recipe::of(&program(folder.path()), 90).unwrap();

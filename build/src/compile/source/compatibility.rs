@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_split_launch_stays_as_it_is() {
+    fn other_angle_brackets_are_unchanged() {
         for text in [
             "f<<<1, 2>>>(a);",
             "f<<<dim3(a >> 1), 2>>> (a);",

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_nothing_out() {
+    fn an_empty_dependency_file_lists_no_files() {
         assert!(parse("").is_empty());
         assert!(parse("out.bc:").is_empty());
     }

@@ -15,7 +15,7 @@ fn texts(list: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn the_mode_is_what_says_most_about_the_result() {
+fn the_most_specific_mode_wins() {
     for (line, mode) in [
         ("a.cu -o a", Mode::Link),
         ("-c a.cu", Mode::Objects),
@@ -64,7 +64,7 @@ fn a_line_as_cmake_writes_it() {
 }
 
 #[test]
-fn values_stand_behind_attached_or_after_an_equals_sign() {
+fn values_follow_attached_or_after_an_equals_sign() {
     for line in [
         "-I inc a.cu",
         "-Iinc a.cu",
@@ -150,7 +150,7 @@ fn flags_are_mapped_passed_on_ignored_or_refused() {
 }
 
 #[test]
-fn what_is_said_of_an_operation_wins_over_fast_mathematics() {
+fn flags_of_one_operation_win_over_fast_math() {
     let device = |line: &str| parse(&format!("{line} a.cu")).unwrap().device.join(" ");
     let [fast, flushed, unfused] = [
         FAST_FUNCTIONS,
@@ -182,7 +182,7 @@ fn what_is_said_of_an_operation_wins_over_fast_mathematics() {
 }
 
 #[test]
-fn a_file_of_options_stands_where_it_is_named() {
+fn options_of_a_file_replace_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.rsp");
     std::fs::write(&file, "-I\"a folder\" -DTEXT=\\\"x\\\"\n one.o").unwrap();

@@ -40,7 +40,7 @@ fn a_signal_is_told_from_an_exit() {
 }
 
 #[test]
-fn time_over_ends_the_whole_group() {
+fn a_timeout_kills_the_whole_process_group() {
     let folder = tempfile::tempdir().unwrap();
     let spec = RunSpec {
         timeout: Duration::from_millis(200),
@@ -64,7 +64,7 @@ fn time_over_ends_the_whole_group() {
 }
 
 #[test]
-fn it_is_killed_when_the_file_has_been_there_so_long() {
+fn a_program_is_killed_a_while_after_a_file_appears() {
     let folder = tempfile::tempdir().unwrap();
     let kill = Kill {
         file: folder.path().join("here"),
@@ -82,7 +82,7 @@ fn it_is_killed_when_the_file_has_been_there_so_long() {
 }
 
 #[test]
-fn too_much_memory_ends_it() {
+fn a_program_above_its_memory_limit_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let script = "x=aaaaaaaaaaaaaaaa; while :; do x=$x$x; done";
     let spec = RunSpec {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_least_newer_library_stands_in() {
+fn the_least_newer_library_replaces_a_missing_one() {
     let folder = tempfile::tempdir().unwrap();
     for name in [
         "libcublas.so.11",
@@ -21,7 +21,7 @@ fn the_least_newer_library_stands_in() {
 }
 
 #[test]
-fn what_a_stand_in_lacks_is_named() {
+fn a_function_missing_from_a_replacement_library_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let cc = |source: &str, words: &[&str]| {

@@ -39,7 +39,7 @@ fn an_incomplete_toolkit_is_passed_over_for_the_next() {
 }
 
 #[test]
-fn nothing_anywhere_says_what_was_tried() {
+fn without_cuda_the_error_lists_where_it_was_looked_for() {
     let cache = tempfile::tempdir().unwrap();
     let search = Search::nowhere().with_variable("SUPERSTEP_CACHE", cache.path());
     let missing = locate(&search, None, &mut Vec::new()).unwrap_err();

@@ -67,7 +67,7 @@ fn llvm_config_in_the_path_leads_to_the_prefix() {
 }
 
 #[test]
-fn nothing_anywhere_names_the_packages() {
+fn without_llvm_the_hint_names_the_packages() {
     let missing = locate(&Search::nowhere()).unwrap_err();
     assert!(missing[0].hint.contains("clang-22"), "{}", missing[0].hint);
 }

@@ -28,7 +28,7 @@ fn every_item_is_listed_with_its_hint() {
 }
 
 #[test]
-fn a_shared_hint_is_said_once() {
+fn a_hint_shared_by_tools_is_printed_once() {
     let text = text(&[("llc", "install llvm-22"), ("opt", "install llvm-22")]);
     assert_eq!(text.matches("to fix").count(), 1, "{text}");
 }

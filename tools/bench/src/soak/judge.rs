@@ -21,7 +21,7 @@ type Sites = Vec<(SiteId, SiteCount)>;
 
 /// Accesses of one launch, or of the recorded part of it.
 #[derive(Clone, Default)]
-struct Done {
+struct LaunchAccesses {
     recorded: Recorded,
     digest: LaunchDigest,
     sites: Sites,
@@ -32,7 +32,7 @@ pub struct Reference {
     capture: Capture,
     same: Same,
     /// By launch, in the order of the host's calls.
-    launches: Vec<Done>,
+    launches: Vec<LaunchAccesses>,
     /// Launches that a selection cannot tell from each other: those of CUDA graphs on a GPU.
     alike: HashSet<(StreamId, LaunchId)>,
     analysis: OnceCell<Analysis>,
@@ -65,7 +65,7 @@ impl Reference {
             .map_err(capture_failure)?
             .launches
             .into_iter())
-        .map(|launch| Done {
+        .map(|launch| LaunchAccesses {
             recorded: launch.recorded,
             digest: launch.digest,
             sites: launch.sites,
@@ -96,7 +96,7 @@ impl Reference {
     fn expected(
         &self,
         selection: &Selection,
-    ) -> Result<HashMap<(StreamId, LaunchId), Done>, TraceError> {
+    ) -> Result<HashMap<(StreamId, LaunchId), LaunchAccesses>, TraceError> {
         let (mut chooser, sites) = (Chooser::new(selection), self.capture.sites());
         let launches = self.capture.launches().zip(&self.launches);
         let done = launches.map(|(record, whole)| {
@@ -109,15 +109,19 @@ impl Reference {
             let part = match recorded {
                 Recorded::All => whole.clone(),
                 Recorded::SelectedCtas => self.of_ctas(&record, selection)?,
-                Recorded::OutOfScope | Recorded::NotSampled => Done::default(),
+                Recorded::OutOfScope | Recorded::NotSampled => LaunchAccesses::default(),
             };
-            Ok((key(&record), Done { recorded, ..part }))
+            Ok((key(&record), LaunchAccesses { recorded, ..part }))
         });
         done.collect()
     }
 
     /// Accesses of the selected CTAs of a launch.
-    fn of_ctas(&self, record: &LaunchRecord, selection: &Selection) -> Result<Done, TraceError> {
+    fn of_ctas(
+        &self,
+        record: &LaunchRecord,
+        selection: &Selection,
+    ) -> Result<LaunchAccesses, TraceError> {
         let mut hasher = Hasher::new(record, self.capture.sites());
         let mut sites: BTreeMap<SiteId, SiteCount> = BTreeMap::new();
         let (mut buffer, ctas) = (GroupBuffer::default(), record.launch.ctas());
@@ -131,10 +135,10 @@ impl Reference {
                 }
             })?;
         }
-        Ok(Done {
+        Ok(LaunchAccesses {
             digest: hasher.finish(),
             sites: sites.into_iter().collect(),
-            ..Done::default()
+            ..LaunchAccesses::default()
         })
     }
 
@@ -227,7 +231,7 @@ impl Reference {
     fn launch(
         &self,
         found: &LaunchScan,
-        expected: Option<&Done>,
+        expected: Option<&LaunchAccesses>,
         is_whole: bool,
         sites: &SiteTable,
     ) -> Option<String> {

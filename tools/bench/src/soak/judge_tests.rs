@@ -145,7 +145,7 @@ fn a_whole_trace_that_differs_is_wrong() {
 }
 
 #[test]
-fn what_a_killed_program_leaves_is_a_part_of_the_trace() {
+fn the_capture_of_a_killed_program_is_part_of_the_trace() {
     let (test, all) = (Test::new(Same::Digests), Selection::default());
     let mut part = program();
     part[1].ended = false;

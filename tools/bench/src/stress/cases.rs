@@ -3,7 +3,7 @@
 use superstep_trace::{Backend, Protocol};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ExpectedEnd {
     Code(i32),
     Signal,
     /// In any way: the test only looks at what is left.
@@ -11,7 +11,7 @@ pub enum End {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum RunMode {
     Plain,
     /// The program is killed this many seconds after it printed `running`.
     KilledAfter(u32),
@@ -28,9 +28,9 @@ pub struct Case {
     pub program: &'static str,
     pub arguments: Vec<String>,
     pub environment: Vec<(&'static str, String)>,
-    pub how: How,
+    pub how: RunMode,
     /// Expected end; the code must also be that of the untraced program.
-    pub end: End,
+    pub end: ExpectedEnd,
     /// Whether the capture must hold exactly the accesses that the program announces, and nothing may have gone wrong.
     pub exact: bool,
     /// Launches that must at least be there, whole.
@@ -55,8 +55,8 @@ impl Case {
             program,
             arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
             environment: Vec::new(),
-            how: How::Plain,
-            end: End::Code(0),
+            how: RunMode::Plain,
+            end: ExpectedEnd::Code(0),
             exact: true,
             least_whole_launches: 1,
             transfers: false,
@@ -120,7 +120,7 @@ fn in_situ(mut case: Case, many: u32) -> Option<Case> {
             case.environment.clear();
         }
         // A capture in situ grows with launches, not with accesses.
-        _ if matches!(case.how, How::FileLimitKib(_)) => {
+        _ if matches!(case.how, RunMode::FileLimitKib(_)) => {
             case.program = "ways";
             case.arguments = vec!["launches".to_owned(), many.to_string()];
         }
@@ -133,8 +133,8 @@ fn in_situ(mut case: Case, many: u32) -> Option<Case> {
 /// The tables of transfers on a GPU reach the capture every ten seconds, at the next launch.
 fn in_situ_only() -> [Case; 1] {
     [Case {
-        how: How::KilledAfter(15),
-        end: End::Signal,
+        how: RunMode::KilledAfter(15),
+        end: ExpectedEnd::Signal,
         exact: false,
         least_whole_launches: 1000,
         transfers: true,
@@ -149,7 +149,7 @@ fn on_cpu(mut case: Case) -> Option<Case> {
         "overlap" | "clusters" | "handles" | "driver-memory" | "module" => return None,
         "graph" | "nodes" => {
             return Some(Case {
-                end: End::Code(0),
+                end: ExpectedEnd::Code(0),
                 exact: true,
                 fault: None,
                 ..case
@@ -254,12 +254,12 @@ fn faults() -> Vec<Case> {
     vec![
         fault("none"),
         Case {
-            end: End::Code(5),
+            end: ExpectedEnd::Code(5),
             fault: Some("illegal"),
             ..fault("illegal")
         },
         Case {
-            end: End::Code(5),
+            end: ExpectedEnd::Code(5),
             fault: Some("asserts"),
             ..fault("assert")
         },
@@ -269,11 +269,11 @@ fn faults() -> Vec<Case> {
         },
         fault("reset-end"),
         Case {
-            end: End::Code(6),
+            end: ExpectedEnd::Code(6),
             ..fault("exit")
         },
         Case {
-            end: End::Signal,
+            end: ExpectedEnd::Signal,
             complete: Some(false),
             ..fault("abort")
         },
@@ -288,12 +288,12 @@ fn faults() -> Vec<Case> {
             ..fault("host-memory")
         },
         Case {
-            end: End::Any,
+            end: ExpectedEnd::Any,
             complete: None,
             ..fault("host-dead")
         },
         Case {
-            how: How::FileLimitKib(64),
+            how: RunMode::FileLimitKib(64),
             fault: Some("failed to write"),
             complete: None,
             least_whole_launches: 0,
@@ -301,8 +301,8 @@ fn faults() -> Vec<Case> {
             ..fault("much")
         },
         Case {
-            how: How::KilledAfter(2),
-            end: End::Signal,
+            how: RunMode::KilledAfter(2),
+            end: ExpectedEnd::Signal,
             complete: Some(false),
             name: "killed while a kernel runs".to_owned(),
             ..fault("running")

@@ -16,8 +16,8 @@ use superstep_harness::{Bundle, Selection};
 use superstep_trace::{Protocol, Summary};
 
 use crate::output::{Head, JsonArgs, say, scratch};
-use cases::{Case, How};
-use outcome::{Fingerprint, Found, Ran};
+use cases::{Case, RunMode};
+use outcome::{CaptureTotals, Fingerprint, Ran};
 
 /// Microseconds that a trace may add to a launch.
 const MOST_ADDED_US: f64 = 20.0;
@@ -205,7 +205,7 @@ impl Stress<'_> {
     /// The run without a trace that the case is held against; a program that is to be killed, or gets limits that only matter with
     /// a trace, has none.
     fn native(&mut self, case: &Case) -> Result<Option<&Ran>, Failure> {
-        if case.how != How::Plain || case.group == "stress" {
+        if case.how != RunMode::Plain || case.group == "stress" {
             return Ok(None);
         }
         let key = (case.program.to_owned(), case.arguments.clone());
@@ -265,7 +265,7 @@ impl Stress<'_> {
     }
 
     /// Compares the accesses of a run with those of the first run of its number.
-    fn same(&mut self, case: &Case, found: &Result<Found, Failure>) -> Option<String> {
+    fn same(&mut self, case: &Case, found: &Result<CaptureTotals, Failure>) -> Option<String> {
         let (number, found) = (case.same?, found.as_ref().ok()?);
         let first = self.fingerprints.entry(number);
         let first = first.or_insert_with(|| found.fingerprints.clone());
@@ -299,7 +299,7 @@ mod tests {
     use superstep_trace::Backend;
 
     #[test]
-    fn a_launch_may_take_so_much_longer() {
+    fn a_launch_above_the_allowed_overhead_is_a_problem() {
         let each = |time: f64| vec![serde_json::json!({"launches": 7, "microseconds_each": time})];
         assert_eq!(too_slow(&each(21.5), &each(2.0)), None);
         assert!(too_slow(&each(23.0), &each(2.0)).is_some());

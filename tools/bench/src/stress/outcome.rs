@@ -13,11 +13,11 @@ use superstep_trace::{
     Capture, LaunchDigest, LaunchOutcome, LaunchRecord, LaunchSums, Summary, digest,
 };
 
-use super::cases::{Case, End, How};
+use super::cases::{Case, ExpectedEnd, RunMode};
 
 #[derive(Debug)]
 pub struct Ran {
-    /// How it ended; `None`: it had to be killed, because it did not.
+    /// `None` if it had to be killed because it did not end.
     pub status: Option<ExitStatus>,
     pub stdout: String,
     pub stderr: String,
@@ -59,14 +59,14 @@ pub fn run(
     timeout: Duration,
 ) -> io::Result<Ran> {
     let mut command = match case.how {
-        How::FileLimitKib(kib) => {
+        RunMode::FileLimitKib(kib) => {
             // A shell sets the limit, and lets writing fail instead of ending the program, as a full disk does.
             let mut shell = Command::new("bash");
             let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
             shell.arg("-c").arg(script).arg(program);
             shell
         }
-        How::Plain | How::KilledAfter(_) => Command::new(program),
+        RunMode::Plain | RunMode::KilledAfter(_) => Command::new(program),
     };
     let (out, err) = (folder.join("stdout"), folder.join("stderr"));
     let begin = Instant::now();
@@ -89,7 +89,7 @@ pub fn run(
             let _ = child.wait();
             break None;
         }
-        if let How::KilledAfter(seconds) = case.how {
+        if let RunMode::KilledAfter(seconds) = case.how {
             if kill_at.is_none() && std::fs::read_to_string(&out)?.contains("running") {
                 kill_at = Some(Instant::now() + Duration::from_secs(seconds.into()));
             }
@@ -111,7 +111,7 @@ pub fn run(
 }
 
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct CaptureTotals {
     pub launches: usize,
     /// Launches that ended well, with all the accesses that their ends announce.
     pub whole_launches: usize,
@@ -136,7 +136,7 @@ fn fingerprint(sums: &LaunchSums) -> Fingerprint {
     Fingerprint::Sums(tallies.map(|tally| (tally.threads, tally.bytes)))
 }
 
-pub fn read(folder: &Path, with_fingerprints: bool) -> Result<Found, Failure> {
+pub fn read(folder: &Path, with_fingerprints: bool) -> Result<CaptureTotals, Failure> {
     let capture = Capture::open(folder).map_err(capture_failure)?;
     match capture.is_in_situ() {
         true => Ok(added_up(&capture)),
@@ -144,10 +144,10 @@ pub fn read(folder: &Path, with_fingerprints: bool) -> Result<Found, Failure> {
     }
 }
 
-fn added_up(capture: &Capture) -> Found {
-    let mut found = Found {
+fn added_up(capture: &Capture) -> CaptureTotals {
+    let mut found = CaptureTotals {
         complete: capture.complete,
-        ..Found::default()
+        ..CaptureTotals::default()
     };
     for record in capture.launches() {
         found.launches += 1;
@@ -164,7 +164,7 @@ fn added_up(capture: &Capture) -> Found {
     found
 }
 
-fn recorded(capture: &Capture, with_fingerprints: bool) -> Result<Found, Failure> {
+fn recorded(capture: &Capture, with_fingerprints: bool) -> Result<CaptureTotals, Failure> {
     let (mut counted, mut accesses) = (std::collections::HashMap::new(), 0);
     capture
         .groups(|record, group| {
@@ -187,7 +187,7 @@ fn recorded(capture: &Capture, with_fingerprints: bool) -> Result<Found, Failure
     } else {
         Vec::new()
     };
-    Ok(Found {
+    Ok(CaptureTotals {
         launches: capture.launches().count(),
         whole_launches,
         accesses,
@@ -203,27 +203,27 @@ pub fn problems(
     ran: &Ran,
     native: Option<&Ran>,
     summary: Option<&Summary>,
-    found: &Result<Found, Failure>,
+    found: &Result<CaptureTotals, Failure>,
 ) -> Vec<String> {
     let mut problems = Vec::new();
     let Some(status) = ran.status else {
         return vec!["it hangs".to_owned()];
     };
     let as_expected = match case.end {
-        End::Code(code) => status.code() == Some(code),
-        End::Signal => status.code().is_none(),
-        End::Any => true,
+        ExpectedEnd::Code(code) => status.code() == Some(code),
+        ExpectedEnd::Signal => status.code().is_none(),
+        ExpectedEnd::Any => true,
     };
     if !as_expected {
         let last = ran.stdout.lines().chain(ran.stderr.lines()).last();
         problems.push(format!("{}: {}", ran.ended(), last.unwrap_or_default()));
     }
-    if let Some(native) = native.filter(|_| case.end != End::Any)
+    if let Some(native) = native.filter(|_| case.end != ExpectedEnd::Any)
         && native.ended() != ran.ended()
     {
         problems.push(format!("{} instead of {}", ran.ended(), native.ended()));
     }
-    if case.end == End::Code(0) && !ran.stdout.contains("PASSED") {
+    if case.end == ExpectedEnd::Code(0) && !ran.stdout.contains("PASSED") {
         problems.push("the program's own results are wrong".to_owned());
     }
     let found = match found {
@@ -258,7 +258,7 @@ pub fn problems(
     }
     match summary {
         Some(summary) => told(case, summary, &mut problems),
-        None if case.end == End::Signal || case.end == End::Any => {}
+        None if case.end == ExpectedEnd::Signal || case.end == ExpectedEnd::Any => {}
         None => problems.push("no summary was left".to_owned()),
     }
     problems
@@ -274,7 +274,7 @@ fn told(case: &Case, summary: &Summary, problems: &mut Vec<String>) {
     if let Some(text) = warning.filter(|text| !contains(&summary.warnings, text)) {
         problems.push(format!("no warning says {text:?}"));
     }
-    if case.fault.is_none() && case.end != End::Any {
+    if case.fault.is_none() && case.end != ExpectedEnd::Any {
         problems.extend(summary.faults.first().cloned());
         if summary.records_lost > 0 {
             problems.push(format!("{} accesses lost", summary.records_lost));

@@ -28,7 +28,7 @@ fn built() -> Option<(std::path::PathBuf, Toolchain)> {
 /// Both backends' code is compiled, a probe is inserted, a golden result compared and a table written as Parquet, all in a
 /// folder that is not the one which was packed.
 #[test]
-fn what_is_packed_runs_anywhere() {
+fn an_unpacked_archive_runs_in_any_folder() {
     let Some((binaries, tools)) = built() else {
         return;
     };

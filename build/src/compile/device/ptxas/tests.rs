@@ -25,7 +25,7 @@ fn a_set_to_single_precision_becomes_a_choice() {
 }
 
 #[test]
-fn everything_else_stays() {
+fn ptx_without_such_instructions_is_unchanged() {
     let ptx = "set.eq.u32.f32 %r1, %f2, %f3;\nsetp.eq.f32 %p1, %f2, %f3;\nset.lt.s32.s32 %r1, %r2, %r3;\n\
                mov.f32 %reset.f32, %f1;\nset.eq.f16.f16 %h1, %h2, %h3;";
     assert_eq!(rewrite_miscompiled(ptx), ptx);

@@ -78,7 +78,7 @@ fn of_several_architectures_the_one_with_the_least_room_decides() {
 }
 
 #[test]
-fn what_is_no_binary_is_an_error_that_says_so() {
+fn a_file_that_is_not_elf_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.cubin");
     std::fs::write(&path, "PTX").unwrap();

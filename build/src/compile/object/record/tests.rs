@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn record(name: &str, units: &[&[u8]]) -> Record {
-    Record {
+fn record(name: &str, units: &[&[u8]]) -> DeviceCodeRecord {
+    DeviceCodeRecord {
         head: Head {
             name: name.into(),
             folder: "/f".into(),
@@ -27,7 +27,7 @@ fn joined_records_come_back() {
         [b"BC22".as_slice(), b"BC3"]
     );
     assert_ne!(one.hash(), two.hash());
-    let both = Record::linked("/f".into(), &[one, two]);
+    let both = DeviceCodeRecord::linked("/f".into(), &[one, two]);
     assert_eq!(
         (both.head.name.as_str(), both.units().count()),
         ("a.cu + b.cu", 3)
@@ -36,7 +36,7 @@ fn joined_records_come_back() {
 }
 
 #[test]
-fn what_is_cut_off_or_foreign_is_noticed() {
+fn truncated_and_foreign_records_are_errors() {
     let bytes = record("a.cu", &[b"BC1"]).encode();
     assert_eq!(decode(&bytes[..bytes.len() - 1]), None);
     assert_eq!(decode(b"something else entirely, long enough"), None);

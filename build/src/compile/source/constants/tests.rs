@@ -41,7 +41,7 @@ fn values_are_replaced_and_nothing_else() {
 }
 
 #[test]
-fn what_is_no_definition_is_none() {
+fn text_without_a_definition_gives_none() {
     for text in [
         "int M = 1; N = 2; f(N);",
         "bool same(int N == 3);",

@@ -11,7 +11,7 @@ fn step(cache: &StepCache, key: &str, bytes: usize, hours_ago: u64) {
 }
 
 #[test]
-fn the_longest_unused_go_first_and_the_new_stay() {
+fn steps_unused_longest_are_removed_first_and_recent_ones_stay() {
     let folder = tempfile::tempdir().unwrap();
     let cache = StepCache::new(folder.path());
     let nothing = cache.prune(PruneLimits::default()).unwrap();
@@ -48,7 +48,7 @@ fn the_longest_unused_go_first_and_the_new_stay() {
 }
 
 #[test]
-fn what_a_killed_process_left_half_made_goes_too() {
+fn unfinished_steps_of_killed_processes_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let cache = StepCache::new(folder.path());
     let (old, new) = (cache.scratch().unwrap(), cache.scratch().unwrap());

@@ -45,7 +45,7 @@ fn copy<'a>(tool: &'a Tool, folder: &'a Path) -> Stage<'a> {
 }
 
 #[test]
-fn a_step_is_made_again_only_when_something_changed() {
+fn a_step_is_repeated_only_after_a_change() {
     let folder = tempfile::tempdir().unwrap();
     let (runner, made) = runner(folder.path());
     let tool = tool("/bin/sh");
@@ -103,7 +103,7 @@ fn a_tool_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn quoting_survives_a_shell() {
+fn a_shell_reads_quoted_words_back() {
     let words = ["plain", "", "it's", "a b", "$HOME/x*"];
     let line = words.map(quote).join(" ");
     let mut shell = Command::new("/bin/sh");

@@ -33,7 +33,7 @@ fn files(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn only_what_the_rules_take_is_extracted() {
+fn only_files_named_by_rules_are_extracted() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("a.whl");
     fake_wheel(

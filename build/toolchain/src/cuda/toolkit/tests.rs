@@ -29,7 +29,7 @@ fn a_complete_folder_gives_its_parts() {
 }
 
 #[test]
-fn everything_absent_is_named_at_once() {
+fn all_missing_files_are_named_at_once() {
     let dir = tempfile::tempdir().unwrap();
     fake_toolkit(dir.path(), "12.9.86");
     std::fs::remove_file(dir.path().join("bin/fatbinary")).unwrap();

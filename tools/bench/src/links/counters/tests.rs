@@ -15,7 +15,7 @@ fn counters_are_added_over_links() {
 }
 
 #[test]
-fn what_is_not_counted_is_absent_and_what_means_nothing_is_named() {
+fn uncounted_links_give_none_and_unknown_lines_are_named() {
     let gpu = "GPU 0: NVIDIA (UUID: GPU-1)\n";
     assert_eq!(parse(gpu).unwrap(), None);
     let absent = format!("{gpu}\t Link 0: Data Tx: N/A\n\t Link 0: Data Rx: N/A\n");

@@ -26,7 +26,7 @@ fn a_seed_draws_one_case() {
 }
 
 #[test]
-fn everything_is_drawn() {
+fn every_option_is_drawn_by_some_seed() {
     let mut seen: HashMap<String, u64> = HashMap::new();
     let mut kills = 0;
     for backend in [Backend::Cpu, Backend::Cuda] {
@@ -57,7 +57,7 @@ fn everything_is_drawn() {
 }
 
 #[test]
-fn what_is_asked_for_in_the_environment_is_the_selection() {
+fn the_environment_encodes_the_selection() {
     let program = traits(Backend::Cpu, &[Protocol::Stream]);
     let mut compared = 0;
     for seed in 0..300 {
