@@ -47,7 +47,7 @@ impl Builder {
         let Some(probe) = probe else {
             return self.variant(program, parts, &nothing, None);
         };
-        let spec = serde_json::to_vec(&probe.spec).unwrap_or_default();
+        let spec = serde_json::to_vec(&probe.spec).expect("a specification is plain data");
         let inserted = Inserted {
             probe: Probe::Defined,
             spec: Some(self.runner.text_file("probe.json", &spec)?),

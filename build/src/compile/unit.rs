@@ -14,7 +14,7 @@ use crate::compile::object::record::DeviceCodeRecord;
 use crate::compile::source::arithmetic;
 use crate::compile::source::default_stream;
 use crate::compile::source::macros;
-use crate::compile::steps::stage::{Args, BITCODE, LIBRARY, OBJECT, Stage, Subject, Tool};
+use crate::compile::steps::stage::{Args, BITCODE, LIBRARY, OBJECT, Stage, Subject};
 use crate::manifest::{Flags, Language, TranslationUnit};
 
 pub(crate) const DEVICE_IR: &str = "device IR";
@@ -238,7 +238,8 @@ impl Builder {
             .text("-Wno-override-module")
             .texts(self.options.cpu_flags())
             .input(bitcode);
-        self.plain("x86 code", module, &self.tools.clangxx, args, LIBRARY)
+        let tool = &self.tools.clangxx;
+        (self.runner).file("x86 code", tool, module.subject(), args, LIBRARY)
     }
 
     /// The host half of a CUDA file; `more` puts into it what it carries.
@@ -338,19 +339,6 @@ impl Builder {
             folder: &unit.program.folder,
         };
         let tool = &self.tools.clangxx;
-        self.runner.file(name, tool, subject, args, output)
-    }
-
-    /// A stage that reads nothing but its inputs and writes one file.
-    pub(crate) fn plain(
-        &self,
-        name: &'static str,
-        module: &Module,
-        tool: &Tool,
-        args: Args,
-        output: &'static str,
-    ) -> Result<PathBuf, BuildError> {
-        let subject = module.subject();
         self.runner.file(name, tool, subject, args, output)
     }
 }

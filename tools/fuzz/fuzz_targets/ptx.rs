@@ -4,15 +4,21 @@
 use libfuzzer_sys::fuzz_target;
 use superstep_fuzz::{LineChange, change_lines};
 
-#[path = "../../instrument/src/ptx/lexer.rs"]
+#[path = "../../../instrument/src/ptx/lexer.rs"]
 #[allow(dead_code)]
 mod lexer;
-#[path = "../../instrument/src/ptx/parser.rs"]
+#[path = "../../../instrument/src/ptx/parser.rs"]
 #[allow(dead_code)]
 mod parser;
-#[path = "../../instrument/src/ptx/types.rs"]
+#[path = "../../../instrument/src/ptx/scopes.rs"]
+#[allow(dead_code)]
+mod scopes;
+#[path = "../../../instrument/src/ptx/types.rs"]
 #[allow(dead_code)]
 mod types;
+
+// `scopes` finds these in its parent module.
+use parser::{Operand, Register};
 
 const TEMPLATES: &str = include_str!("../seeds/templates.ptx");
 

@@ -32,7 +32,7 @@ impl Builder {
             format!("-mattr=+{}", self.tools.ptx_feature),
         ]);
         let args = args.text("-O3").texts(flag).input(bitcode);
-        self.plain("PTX", module, &self.tools.llc, args, PTX)
+        (self.runner).file("PTX", &self.tools.llc, module.subject(), args, PTX)
     }
 
     /// The binaries of an assembly, one for each architecture.
@@ -51,7 +51,13 @@ impl Builder {
                 .text("-O3")
                 .texts((waits == Waits::Never).then_some("-noFwdPrg"))
                 .input(ptx);
-            self.plain("cubin", module, &self.tools.ptxas, args, "out.cubin")
+            (self.runner).file(
+                "cubin",
+                &self.tools.ptxas,
+                module.subject(),
+                args,
+                "out.cubin",
+            )
         };
         self.options.gpu_archs.iter().map(assemble).collect()
     }
