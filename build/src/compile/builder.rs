@@ -196,9 +196,10 @@ impl Builder {
                 rayon::join(|| list(Probe::None, as_resident), probed)
             })?;
         let search = self.library_search(&executable)?;
-        let reference = match self.options.reference && self.options.backend == Backend::Cuda {
-            true => self.reference(program)?,
-            false => Reference::NotBuilt,
+        let reference = if self.options.reference && self.options.backend == Backend::Cuda {
+            self.reference(program)?
+        } else {
+            Reference::NotBuilt
         };
         Ok(Executables {
             native: self.start(&executable, &search, &native?)?,

@@ -157,9 +157,12 @@ fn a_partial_download_of_a_killed_process_is_continued() {
 #[test]
 fn a_damaged_partial_file_is_fetched_again_from_the_beginning() {
     let client = Client::new();
-    let server = Server::new(|_, request| match request.contains("range:") {
-        true => rest(request),
-        false => whole(CONTENT),
+    let server = Server::new(|_, request| {
+        if request.contains("range:") {
+            rest(request)
+        } else {
+            whole(CONTENT)
+        }
     });
     fs::write(client.partial(), "damage").unwrap();
     assert_eq!(client.get(&server.url).unwrap(), CONTENT);

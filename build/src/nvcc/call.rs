@@ -384,9 +384,10 @@ impl Call<'_> {
 
     fn link(&self) -> Done {
         let words = self.objects()?;
-        let registration = match self.args.no_device_link {
-            true => None,
-            false => self.device_link_of(&words)?,
+        let registration = if self.args.no_device_link {
+            None
+        } else {
+            self.device_link_of(&words)?
         };
         let mut command = match &self.args.host_compiler {
             Some(path) if path.is_file() => Command::new(path),

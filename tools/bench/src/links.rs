@@ -116,9 +116,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         Backend::Cpu => 3,
         Backend::Cuda => 4,
     });
-    let ways = match args.ways.is_empty() {
-        true => all.map(|&way| way.to_owned()).collect(),
-        false => args.ways.clone(),
+    let ways = if args.ways.is_empty() {
+        all.map(|&way| way.to_owned()).collect()
+    } else {
+        args.ways.clone()
     };
     let (mut uncut, traces) = links.row("peer", 1)?;
     uncut.way = "one device".to_owned();

@@ -107,9 +107,10 @@ fn rearrange(value: &mut Value, at: &mut usize, remove: bool) {
     match node(value, at) {
         Some(Value::Array(list)) if !list.is_empty() => {
             let index = place % list.len();
-            match remove {
-                true => drop(list.remove(index)),
-                false => list.insert(index, list[index].clone()),
+            if remove {
+                drop(list.remove(index))
+            } else {
+                list.insert(index, list[index].clone())
             }
         }
         Some(Value::Object(object)) if remove && !object.is_empty() => {

@@ -126,9 +126,10 @@ impl File {
         let mut file = header;
         for (index, chunk) in chunks.iter().enumerate() {
             let is_compressed = compressed.contains(&index);
-            let stored = match is_compressed {
-                true => zstd::bulk::compress(&chunk.payload, 1).expect("memory can be compressed"),
-                false => chunk.payload.clone(),
+            let stored = if is_compressed {
+                zstd::bulk::compress(&chunk.payload, 1).expect("memory can be compressed")
+            } else {
+                chunk.payload.clone()
             };
             let (mut raw_bytes, mut stored_bytes) =
                 (chunk.payload.len() as u32, stored.len() as u32);

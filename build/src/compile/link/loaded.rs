@@ -54,9 +54,10 @@ pub fn identity(start: &Path) -> std::io::Result<String> {
     for line in fs::read_to_string(list)?.lines() {
         for (index, word) in line.split('\t').enumerate() {
             let is_file = index >= LINE_HEAD;
-            key.text(&match is_file {
-                true => hash::of_file(Path::new(word))?,
-                false => word.to_owned(),
+            key.text(&if is_file {
+                hash::of_file(Path::new(word))?
+            } else {
+                word.to_owned()
             });
         }
     }

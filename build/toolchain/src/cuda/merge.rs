@@ -70,9 +70,12 @@ fn destination(rule: &Rule, member: &str) -> Option<PathBuf> {
         return Some(PathBuf::from(format!("licenses/{}.txt", rule.package)));
     }
     let name = member.strip_prefix(rule.folder)?;
-    let is_taken = |what: &&str| match what.ends_with('/') {
-        true => name.starts_with(*what),
-        false => name == *what,
+    let is_taken = |what: &&str| {
+        if what.ends_with('/') {
+            name.starts_with(*what)
+        } else {
+            name == *what
+        }
     };
     rule.taken.iter().find(|what| is_taken(what))?;
     Some(match name.strip_prefix("lib/") {

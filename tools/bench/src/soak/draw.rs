@@ -106,9 +106,10 @@ impl Draw {
         Self {
             protocol,
             settings,
-            selection: match random.one_in(2) {
-                true => selection(random, program),
-                false => Selection::default(),
+            selection: if random.one_in(2) {
+                selection(random, program)
+            } else {
+                Selection::default()
             },
             kill: random.one_in(3).then(|| {
                 // A little behind its usual end as well.

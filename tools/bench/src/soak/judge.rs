@@ -102,9 +102,10 @@ impl Reference {
         let done = launches.map(|(record, whole)| {
             let kernel = record.launch.kernel.as_str();
             let display_name = || Some(sites.display_name(kernel).to_owned());
-            let recorded = match self.alike.contains(&key(&record)) {
-                true => selection.of_any_launch(kernel, display_name),
-                false => chooser.next(kernel, display_name),
+            let recorded = if self.alike.contains(&key(&record)) {
+                selection.of_any_launch(kernel, display_name)
+            } else {
+                chooser.next(kernel, display_name)
             };
             let part = match recorded {
                 Recorded::All => whole.clone(),

@@ -88,9 +88,10 @@ impl Test {
     /// The verdict on a program that did this and then ended, or was killed.
     fn verdict(&self, selection: &Selection, launches: &[Written], killed: bool) -> Verdict {
         let capture = write(&self.folder.path().join("found"), selection, launches);
-        let capture = match killed {
-            true => capture.kill(),
-            false => capture.finish(),
+        let capture = if killed {
+            capture.kill()
+        } else {
+            capture.finish()
         };
         self.reference.judge(&capture, selection, killed).unwrap()
     }
@@ -235,9 +236,10 @@ fn sums_are_those_of_the_trace() {
                 capture.end_with(&launch, threads, LaunchOutcome::Completed);
             }
         }
-        let capture = match ended {
-            true => capture.finish(),
-            false => capture.kill(),
+        let capture = if ended {
+            capture.finish()
+        } else {
+            capture.kill()
         };
         let everything = Selection::default();
         test.reference.judge(&capture, &everything, !ended).unwrap()

@@ -205,9 +205,10 @@ impl Soak<'_> {
         for problem in &verdict.problems {
             say(format_args!("    {problem}"));
         }
-        let part = match draw.selection.is_everything() {
-            true => "",
-            false => ", a part",
+        let part = if draw.selection.is_everything() {
+            ""
+        } else {
+            ", a part"
         };
         let kind = format!("{}, {}{part}", program.traits.backend, draw.protocol);
         let row = Row::of(&verdict, killed, seconds);
@@ -289,9 +290,10 @@ impl Soak<'_> {
             );
             return Err(Failure::new(FailureKind::Verification, message));
         }
-        Ok(match self.results.interrupted {
-            true => exit_code::INTERRUPTED,
-            false => exit_code::OK,
+        Ok(if self.results.interrupted {
+            exit_code::INTERRUPTED
+        } else {
+            exit_code::OK
         })
     }
 }

@@ -185,9 +185,10 @@ impl Stress<'_> {
                 format!("failed to find {program} in {bundle}: give a bundle of the suite stress");
             return Err(Failure::new(FailureKind::Usage, message));
         };
-        Ok(match traced {
-            true => programs.traced.clone(),
-            false => programs.native.clone(),
+        Ok(if traced {
+            programs.traced.clone()
+        } else {
+            programs.native.clone()
         })
     }
 

@@ -138,9 +138,10 @@ fn fingerprint(sums: &LaunchSums) -> Fingerprint {
 
 pub fn read(folder: &Path, with_fingerprints: bool) -> Result<CaptureTotals, Failure> {
     let capture = Capture::open(folder).map_err(capture_failure)?;
-    match capture.is_in_situ() {
-        true => Ok(added_up(&capture)),
-        false => recorded(&capture, with_fingerprints),
+    if capture.is_in_situ() {
+        Ok(added_up(&capture))
+    } else {
+        recorded(&capture, with_fingerprints)
     }
 }
 
