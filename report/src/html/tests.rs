@@ -14,25 +14,18 @@ fn digits_in_groups() {
 }
 
 #[test]
-fn what_comes_from_outside_is_escaped() {
-    let mut out = String::new();
-    let evil = "<script>alert('\"&')</script>";
-    table(
-        &mut out,
-        evil,
-        [[
-            (evil, Cell::Text(evil.into())),
-            (evil, Cell::Code(evil.into())),
-            (
-                evil,
-                Cell::Link {
-                    text: evil.into(),
-                    id: evil.into(),
-                },
-            ),
-        ]],
-    );
-    description_list(&mut out, &[("a", evil.into())]);
-    assert!(!out.contains("<script"), "{out}");
-    assert!(!out.contains("alert('"), "{out}");
+fn text_in_cells_captions_and_attributes_is_escaped() {
+    let evil = "\"><script>alert('&')</script>";
+    let (text, id) = (evil.to_owned(), evil.to_owned());
+    let cells = [
+        Cell::Text(evil.into()),
+        Cell::Code(evil.into()),
+        Cell::Link { text, id },
+    ];
+    let table = table(evil, [cells.map(|cell| (evil, cell))]);
+    for out in [table, description_list(&[("a", evil)])] {
+        let out = out.into_string();
+        assert!(!out.contains("<script") && !out.contains("'&'"), "{out}");
+        assert!(!out.contains("\">&lt;script"), "{out}");
+    }
 }

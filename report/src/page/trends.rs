@@ -4,9 +4,10 @@ use super::communication::embed;
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::numbers::count;
-use crate::figures::{self, escape, palette};
+use crate::figures::{self, palette};
 use crate::html::{Cell, DASH, contents, document, id, section, table};
 use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
+use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -176,7 +177,6 @@ fn groups(runs: &[RunSummary]) -> Groups<'_> {
 /// Writes `index.html` into `folder`, which is created, and the figures with their tables. Returns the path of the page.
 pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
     let groups = groups(runs);
-    let (mut header, mut out) = (String::new(), String::new());
     let headings = groups.keys().map(|(suite, size, device, in_situ)| {
         let how = if *in_situ { ", in situ" } else { "" };
         format!("{suite}, size {size}, {device}{how}")
@@ -185,24 +185,29 @@ pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
     let parts = (0..)
         .zip(&headings)
         .map(|(number, heading)| (part(number), heading.clone()));
-    contents(&mut header, parts);
+    let header = contents(parts);
+    let mut sections = Vec::new();
     for (number, (group, heading)) in (0..).zip(groups.values().zip(&headings)) {
-        section(&mut out, &part(number), &escape(heading));
-        nights(&mut out, heading, group);
+        let mut drawings = Vec::new();
         for quantity in &QUANTITIES {
             let figure = quantity.figure(group);
             if !figure.plots.is_empty() {
                 // Names come from files, and are no names of folders.
                 figures::write(&figure, &folder.join("figures").join(number.to_string()))?;
-                embed(&mut out, &figure, &id(figure.name, &number.to_string()))?;
+                drawings.push(embed(&figure, &id(figure.name, &number.to_string()))?);
             }
         }
-        out.push_str("</section>\n");
+        let content = html! { (nights(heading, group)) @for drawing in drawings { (drawing) } };
+        sections.push(section(&part(number), heading, content));
     }
     fs::create_dir_all(folder).map_err(FileError::at("create", folder))?;
     let path = folder.join("index.html");
     let title = format!("Trends of {} runs", runs.len());
-    let page = document(&title, &header, &out);
+    let page = document(
+        &title,
+        &header,
+        &html! { @for section in sections { (section) } },
+    );
     fs::write(&path, page).map_err(FileError::at("write", &path))?;
     Ok(path)
 }
@@ -212,7 +217,7 @@ fn part(number: u64) -> String {
 }
 
 /// The runs of a group with their means.
-fn nights(out: &mut String, heading: &str, runs: &[&RunSummary]) {
+fn nights(heading: &str, runs: &[&RunSummary]) -> Markup {
     let rows = (0..).zip(runs).map(|(number, run): (u64, _)| {
         let passed = run
             .benchmarks
@@ -237,7 +242,7 @@ fn nights(out: &mut String, heading: &str, runs: &[&RunSummary]) {
         ]
     });
     let caption = format!("Runs of {heading}: geometric means over the programs that passed");
-    table(out, &caption, rows);
+    table(&caption, rows)
 }
 
 fn three_digits(value: f64) -> String {

@@ -2,10 +2,10 @@
 
 use super::Study;
 use crate::error::Result;
-use crate::figures::{self, escape};
+use crate::figures;
 use crate::html::{self, Cell, DASH, document, fold, id, references, table_of};
 use crate::papers::STUDIES;
-use std::fmt::Write as _;
+use maud::{Markup, PreEscaped, html};
 use std::fs;
 use std::path::Path;
 use superstep_table::{FileError, Table};
@@ -31,32 +31,23 @@ pub fn heading(probe: &str) -> String {
 
 /// The section. `title` is what the probe measures, `lines` are sentences about the run.
 pub fn section(probe: &str, title: &str, lines: &[String], study: &Study) -> Result<String> {
-    let mut out = String::new();
     let heading = heading(probe);
-    let name = format!("Probe {}: {}", escape(probe), escape(title));
-    html::section(&mut out, &heading, &name);
-    for line in lines {
-        let _ = writeln!(out, "<p>{}</p>", escape(line));
-    }
-    for table in &study.tables {
-        rows(&mut out, probe, table);
-    }
-    for figure in &study.figures {
-        let drawing = figures::svg(figure, &format!("{heading}-{}", figure.name))?;
-        let _ = writeln!(out, "<h3>{}</h3>", escape(&figure.title));
-        html::figure(&mut out, &drawing, figure.description);
-    }
-    out.push_str("</section>\n");
-    Ok(out)
+    let content = html! {
+        @for line in lines { p { (line) } }
+        @for table in &study.tables { (rows(probe, table)) }
+        @for figure in &study.figures {
+            h3 { (figure.title) }
+            @let drawing = figures::svg(figure, &format!("{heading}-{}", figure.name))?;
+            (html::figure(PreEscaped(drawing), figure.description))
+        }
+    };
+    let title = format!("Probe {probe}: {title}");
+    Ok(html::section(&heading, title, content).into_string())
 }
 
 /// A table; one that is long stays folded.
-fn rows(out: &mut String, probe: &str, own: &Table) {
-    let is_long = own.rows() > MOST_ROWS / 2;
+fn rows(probe: &str, own: &Table) -> Markup {
     let name = own.name().replace('-', " ");
-    if is_long {
-        fold(out, &format!("{name}: {} rows", own.rows()), false);
-    }
     let columns: Vec<(String, bool)> = (own.columns())
         .map(|column| {
             let name = column.name.replace('_', " ");
@@ -75,25 +66,26 @@ fn rows(out: &mut String, probe: &str, own: &Table) {
         });
         cells.collect()
     });
-    table_of(out, &format!("{name} ({probe})"), &columns, shown);
-    if own.rows() > MOST_ROWS {
-        let _ = writeln!(
-            out,
-            "<p>The first {MOST_ROWS} of {} rows; <code>tables/{}.csv</code> has all of them.</p>",
-            own.rows(),
-            own.name()
-        );
-    }
-    if is_long {
-        out.push_str("</details>\n");
+    let table = html! {
+        (table_of(&format!("{name} ({probe})"), &columns, shown))
+        @if own.rows() > MOST_ROWS {
+            p {
+                "The first " (MOST_ROWS) " of " (own.rows()) " rows; "
+                code { "tables/" (own.name()) ".csv" } " has all of them."
+            }
+        }
+    };
+    if own.rows() > MOST_ROWS / 2 {
+        fold(&format!("{name}: {} rows", own.rows()), false, table)
+    } else {
+        table
     }
 }
 
 /// A page with that section and the papers that studies cite.
 pub fn page(title: &str, section: &str) -> String {
-    let mut main = section.to_owned();
-    references(&mut main, &STUDIES);
-    document(title, "", &main)
+    let main = html! { (PreEscaped(section)) (references(&STUDIES)) };
+    document(title, &html! {}, &main)
 }
 
 /// The sections of the probes of a run, by name; none where there are none.

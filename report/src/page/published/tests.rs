@@ -27,7 +27,7 @@ fn published_values_stand_in_the_figures_and_below_them() {
     for text in [
         "Lines in vermilion",
         "href=\"#published\"",
-        "Figure 6.1, published values from the thesis&#39;s notebook write-com-ration",
+        "Figure 6.1, published values from the thesis's notebook write-com-ration",
         "18,496,000",
         "The thesis published no numbers of figure 6.2.",
         "The thesis published no numbers of figure 6.6.",
