@@ -3,6 +3,7 @@
 //! A program may end without its exit handlers: by `_exit` or `quick_exit`, by `exec`, by a signal. Then nobody writes the summary, and
 //! the journal has all that it would say. Each line is a note in JSON; a program that is killed leaves at most the last one unfinished.
 
+use crate::error::{JournalError, TraceError};
 use crate::{DeviceInfo, KernelResources, KernelTotals, LaunchCounts, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -156,29 +157,36 @@ impl Summary {
     /// The summary of a process that left only the journal in the file `path`.
     ///
     /// # Errors
-    /// In words: the file cannot be read, or is no journal.
-    pub fn from_journal(path: &Path) -> std::result::Result<Self, String> {
-        let failed = |reason: String| format!("failed to read {}: {reason}", path.display());
-        let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    /// The file cannot be read, or is no journal.
+    pub fn from_journal(path: &Path) -> std::result::Result<Self, TraceError> {
+        let failed = |reason| TraceError::Journal {
+            path: path.to_owned(),
+            reason,
+        };
+        let text = std::fs::read(path).map_err(TraceError::unreadable(path))?;
         // What follows the last line break was being written when the process ended.
         let whole = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
         let notes = serde_json::Deserializer::from_slice(&text[..whole]).into_iter::<Note>();
         let (mut sum, mut names) = (None, Vec::new());
         for note in notes {
-            let note = note.map_err(|error| failed(error.to_string()))?;
+            let note = note.map_err(TraceError::not_json(path))?;
             match (note, &mut sum) {
                 (Note::Begin(begin), _) => sum = Some(begin),
                 (note, Some(sum)) => sum.add(note, &mut names).map_err(failed)?,
-                (_, None) => return Err(failed("it has no beginning".to_owned())),
+                (_, None) => return Err(failed(JournalError::NoBeginning)),
             }
         }
-        sum.ok_or_else(|| failed("it is empty".to_owned()))
+        sum.ok_or_else(|| failed(JournalError::Empty))
     }
 
-    fn add(&mut self, note: Note, names: &mut Vec<String>) -> std::result::Result<(), String> {
+    fn add(
+        &mut self,
+        note: Note,
+        names: &mut Vec<String>,
+    ) -> std::result::Result<(), JournalError> {
         let name = |number: usize| {
             let name = names.get(number).cloned();
-            name.ok_or_else(|| format!("no kernel has the number {number}"))
+            name.ok_or(JournalError::UnknownKernel { number })
         };
         match note {
             Note::Begin(_) => {}
