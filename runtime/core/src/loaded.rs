@@ -1,7 +1,7 @@
 //! Modules that a program carries as bitcode: where the code is that was made of them for this run.
 //!
 //! Such a module has a text in place of its binary, `superstep-module HASH`. A list says what to load for each: lines of hash, index,
-//! protocol and files, separated by tabs; relative paths begin at the list's folder. `SUPERSTEP_MODULES` names the list. A program that
+//! protocol and files, separated by tabs; relative paths begin at the list's folder. [`MODULES`] names the list. A program that
 //! is started without one gets that of its native variant: `superstep modules`, beside this library, makes it.
 
 use crate::RuntimeError;
@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use superstep_abi::variable::MODULES;
 use superstep_trace::Backend;
 
 const PREFIX: &[u8] = b"superstep-module ";
-const VARIABLE: &str = "SUPERSTEP_MODULES";
 
 /// What is loaded for a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub unsafe fn loaded_module(
         hash: hash.clone(),
         reason,
     };
-    let list = std::env::var_os(VARIABLE).filter(|list| !list.is_empty());
+    let list = std::env::var_os(MODULES).filter(|list| !list.is_empty());
     let mut known = KNOWN.lock();
     let known = match &mut *known {
         Some(known) => known,

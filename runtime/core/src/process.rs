@@ -1,53 +1,20 @@
 //! Which process of a program this is, and what /proc says about it.
 
 use parking_lot::Mutex;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use superstep_trace::{Backend, DeviceInfo, Header, Process};
 
-/// Where processes leave something.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// One process, there.
-    One(PathBuf),
-    /// Each process under its own name, which stands for [`Process::PLACE`].
-    Each(String),
+/// The value of a variable of the process's environment.
+pub(crate) fn environment(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-impl Place {
-    pub(crate) fn new(text: String) -> Self {
-        match text.contains(Process::PLACE) {
-            true => Place::Each(text),
-            false => Place::One(text.into()),
-        }
-    }
-
-    /// Where `identity` leaves it. A forked process must not write where its parent does.
-    pub(crate) fn of(&self, identity: &Identity) -> PathBuf {
-        let process = identity.process();
-        match self {
-            Place::Each(text) => Self::of_each(text, &process),
-            Place::One(path) if identity.is_fork() => {
-                let mut path = path.clone().into_os_string();
-                path.push(format!(".{process}"));
-                path.into()
-            }
-            Place::One(path) => path.clone(),
-        }
-    }
-
-    /// Where a process of that name leaves it, where each has its own.
-    pub(crate) fn of_process(&self, process: &Process) -> Option<PathBuf> {
-        match self {
-            Place::Each(text) => Some(Self::of_each(text, process)),
-            Place::One(_) => None,
-        }
-    }
-
-    fn of_each(text: &str, process: &Process) -> PathBuf {
-        text.replace(Process::PLACE, &process.to_string()).into()
-    }
+/// `path` with the name of `process` in place of [`Process::PLACE`]; `None` where that does not occur.
+pub(crate) fn path_of(path: &Path, process: &Process) -> Option<PathBuf> {
+    let text = path.to_str().filter(|text| text.contains(Process::PLACE))?;
+    Some(text.replace(Process::PLACE, &process.to_string()).into())
 }
 
 /// Who this process is. A fork changes that. Clones stay equal.
@@ -90,6 +57,18 @@ impl Identity {
             pid,
             earlier: if settled.0 == pid { settled.1 } else { 0 },
         }
+    }
+
+    /// The configured `path` for this process. A forked process must not write to its parent's.
+    pub(crate) fn path(&self, path: &Path) -> PathBuf {
+        let process = self.process();
+        path_of(path, &process).unwrap_or_else(|| {
+            let mut own = path.as_os_str().to_owned();
+            if self.is_fork() {
+                own.push(format!(".{process}"));
+            }
+            own.into()
+        })
     }
 
     /// Before this process writes anything: gives it a name under which no other program has left anything `there`. One that replaced

@@ -1,9 +1,9 @@
 //! Arguments of a kernel that outlive the call that passed them.
 
-use crate::abi::Parameter;
 use crate::errors::CudaError;
 use crate::registry::Kernel;
 use std::ffi::c_void;
+use superstep_abi::cpu::Parameter;
 
 /// Every parameter begins at a multiple of this many bytes: none needs more.
 const ALIGNMENT_BYTES: usize = 16;

@@ -1,6 +1,6 @@
 //! What the threads of a CTA wait for. Bookkeeping only: `scheduler.rs` switches between the threads.
 
-use crate::abi::WARP_LANES;
+use superstep_abi::cpu::WARP_LANES;
 
 /// Barriers that PTX can name, and one for clusters.
 pub const BARRIERS: usize = 17;

@@ -1,6 +1,5 @@
 //! What kernels call: barriers, warp exchanges, logs that are full, `printf`, `assert`, `malloc`.
 
-use crate::abi::WARP_LANES;
 use crate::cta::What;
 use crate::device_heap;
 use crate::errors::CudaError;
@@ -9,6 +8,7 @@ use crate::matrix::{self, Lane};
 use crate::worker::{self, Mode, Place, Worker};
 use corosensei::trap::CoroutineTrapHandler;
 use std::ffi::{c_char, c_int, c_void};
+use superstep_abi::cpu::WARP_LANES;
 use superstep_runtime_core::cuda::text;
 use superstep_trace::matrix::REGISTERS;
 

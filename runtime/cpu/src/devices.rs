@@ -1,4 +1,4 @@
-//! Several devices: as many as `SUPERSTEP_CPU_DEVICES` asks for, all alike. They share the workers, one address space and the program's
+//! Several devices: as many as the configuration says, all alike. They share the workers, one address space and the program's
 //! `__device__` variables; each host thread has its current device, and streams and allocations belong to the one they were made on.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
@@ -7,17 +7,6 @@ use parking_lot::Mutex;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_int, c_uint, c_void};
-use std::sync::LazyLock;
-
-const MOST_DEVICES: c_int = 64;
-
-static COUNT: LazyLock<c_int> = LazyLock::new(|| {
-    let value = std::env::var("SUPERSTEP_CPU_DEVICES").ok();
-    count_from(value.as_deref()).unwrap_or_else(|problem| {
-        session().fault(problem);
-        1
-    })
-});
 
 thread_local! {
     static CURRENT: Cell<c_int> = const { Cell::new(0) };
@@ -28,32 +17,19 @@ static PEERS: Mutex<BTreeSet<(c_int, c_int)>> = Mutex::new(BTreeSet::new());
 /// Devices of allocations that are not on the first one.
 static ELSEWHERE: Mutex<BTreeMap<u64, c_int>> = Mutex::new(BTreeMap::new());
 
-/// How many devices the environment asks for; 1 when it does not.
-///
-/// # Errors
-/// The variable is not a number between 1 and 64; the text says so.
-fn count_from(value: Option<&str>) -> Result<c_int, String> {
-    let Some(value) = value.filter(|value| !value.is_empty()) else {
-        return Ok(1);
-    };
-    match value.parse() {
-        Ok(count @ 1..=MOST_DEVICES) => Ok(count),
-        _ => Err(format!(
-            "failed to read SUPERSTEP_CPU_DEVICES={value:?}: expected a number of devices from 1 to {MOST_DEVICES}"
-        )),
-    }
-}
-
 pub fn current() -> c_int {
     CURRENT.get()
 }
 
 pub fn count() -> c_int {
-    *COUNT
+    session()
+        .config()
+        .cpu_devices
+        .map_or(1, |count| count as c_int)
 }
 
 pub fn check(device: c_int) -> CudaResult {
-    if (0..*COUNT).contains(&device) {
+    if (0..count()).contains(&device) {
         Ok(())
     } else {
         Err(CudaError::INVALID_DEVICE)
@@ -113,7 +89,7 @@ cuda! {
     }
 
     fn [cudaGetDeviceCount](count: *mut c_int) {
-        put(count, *COUNT)
+        put(count, self::count())
     }
 
     fn [cudaSetDevice](device: c_int) {
@@ -160,15 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_one_device_unless_the_environment_asks_for_more() {
-        assert_eq!((count_from(None), count_from(Some("4"))), (Ok(1), Ok(4)));
-        for wrong in ["0", "65", "two"] {
-            assert!(
-                count_from(Some(wrong))
-                    .unwrap_err()
-                    .contains("SUPERSTEP_CPU_DEVICES")
-            );
-        }
+    fn there_is_one_device_by_default() {
         assert_eq!(
             (check(0), check(1)),
             (Ok(()), Err(CudaError::INVALID_DEVICE))

@@ -15,6 +15,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::sync::{Once, OnceLock};
+use superstep_abi::variable::CPU_STACK_KIB;
 use superstep_trace::SiteId;
 
 #[derive(Clone, Copy, Debug)]
@@ -160,7 +161,7 @@ pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<Log
         _ => {
             let floor = worker.stack_floor.get();
             if knows_address && (floor.saturating_sub(GUARD_BYTES as u64)..floor).contains(&address) {
-                let text = "the thread's stack overflowed; SUPERSTEP_CPU_STACK_KIB sets its size (default 256)";
+                let text = format_args!("the thread's stack overflowed; {CPU_STACK_KIB} sets its size (default 256)");
                 return worker.describe(CudaError::ILLEGAL_ADDRESS, text);
             }
             let site = last_access

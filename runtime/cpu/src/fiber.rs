@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 /// Forbidden memory below a stack; larger than what one function is likely to take at once.
 pub const GUARD_BYTES: usize = 16 * PAGE_BYTES;
-/// Usable bytes of a stack unless `SUPERSTEP_CPU_STACK_KIB` asks for another size.
-const DEFAULT_STACK_BYTES: usize = 256 << 10;
+/// Usable bytes of a stack unless the configuration gives another size.
+pub const DEFAULT_STACK_BYTES: usize = 256 << 10;
 
 /// Why a fiber switched back to the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,22 +154,6 @@ impl StackPool {
             unsafe { fiber.force_reset() };
         }
         self.give(fiber.into_stack());
-    }
-}
-
-/// Stack size that the environment asks for (`SUPERSTEP_CPU_STACK_KIB`), else 256 KiB.
-///
-/// # Errors
-/// The variable is not a number between 64 and 1048576; the text says so.
-pub fn stack_bytes_from(value: Option<&str>) -> Result<usize, String> {
-    let Some(value) = value.filter(|value| !value.is_empty()) else {
-        return Ok(DEFAULT_STACK_BYTES);
-    };
-    match value.parse::<usize>() {
-        Ok(kib @ 64..=1_048_576) => Ok(kib << 10),
-        _ => Err(format!(
-            "failed to read SUPERSTEP_CPU_STACK_KIB={value:?}: expected a number of KiB from 64 to 1048576"
-        )),
     }
 }
 

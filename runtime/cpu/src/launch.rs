@@ -21,6 +21,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use superstep_abi::variable::CPU_THREADS;
 use superstep_runtime_core::children::run_all;
 use superstep_runtime_core::cuda::{Dim3, LaunchConfig};
 use superstep_runtime_core::{Geometry, limits::is_configuration};
@@ -246,7 +247,7 @@ fn run(
     let start = Instant::now();
     if let Err(error) = pool::run(&job) {
         session.fault(format_args!(
-            "failed to start {workers} worker threads: {error}; lower SUPERSTEP_CPU_THREADS, or the number of CTAs in cooperative launches"
+            "failed to start {workers} worker threads: {error}; lower {CPU_THREADS}, or the number of CTAs in cooperative launches"
         ));
         set_sticky(CudaError::INITIALIZATION);
         return Err(CudaError::INITIALIZATION);

@@ -8,19 +8,10 @@
 //!
 //! Execution is in order: a launch, a copy or a memset is done when its call returns.
 //!
-//! | environment | meaning |
-//! |---|---|
-//! | `SUPERSTEP_CPU_THREADS` | worker threads; as many as cores when absent |
-//! | `SUPERSTEP_CPU_DEVICES` | devices that the program sees; 1 when absent |
-//! | `SUPERSTEP_CPU_FIBERS` | 1: no thread runs in a loop; threads that wait are fibers, the others calls. For comparisons |
-//! | `SUPERSTEP_CPU_STACK_KIB` | stack of a CUDA thread, 64 to 1048576; 256 when absent |
-//! | `SUPERSTEP_CAPTURE`, `SUPERSTEP_SUMMARY` | see `superstep-runtime-core` |
-//!
 //! A program that calls a CUDA function which this backend does not support ends with exit code 70.
 
 #![allow(non_snake_case, reason = "exported functions have CUDA's names")]
 
-mod abi;
 mod arguments;
 mod arrays;
 mod blas;

@@ -1,7 +1,7 @@
 //! The worker threads. They live as long as the program, spin for a moment after a launch and then sleep.
 
 use crate::fault;
-use crate::fiber::{may_have_guards, stack_bytes_from, workers_for};
+use crate::fiber::{DEFAULT_STACK_BYTES, may_have_guards, workers_for};
 use crate::job::Job;
 use crate::runtime::session;
 use crate::scheduler::Scheduler;
@@ -51,11 +51,7 @@ static POOL: OnceLock<Pool> = OnceLock::new();
 fn pool() -> &'static Pool {
     POOL.get_or_init(|| {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let stack_kib = std::env::var("SUPERSTEP_CPU_STACK_KIB").ok();
-        let stack_bytes = stack_bytes_from(stack_kib.as_deref()).unwrap_or_else(|problem| {
-            session().fault(problem);
-            stack_bytes_from(None).unwrap_or_default()
-        });
+        let config = session().config();
         let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
         Pool {
             state: Mutex::default(),
@@ -64,11 +60,9 @@ fn pool() -> &'static Pool {
             generation: AtomicU64::new(0),
             finished: AtomicU64::new(0),
             launch: Mutex::new(()),
-            workers: session()
-                .config()
-                .cpu_threads
-                .map_or_else(cores, usize::from),
-            stack_bytes,
+            workers: config.cpu_threads.map_or_else(cores, usize::from),
+            stack_bytes: (config.cpu_stack_kib)
+                .map_or(DEFAULT_STACK_BYTES, |kib| (kib as usize) << 10),
             most_mappings: limit
                 .and_then(|text| text.trim().parse().ok())
                 .unwrap_or(DEFAULT_MOST_MAPPINGS),

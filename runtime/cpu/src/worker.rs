@@ -3,7 +3,6 @@
 //! Device calls run on a fiber's stack while the scheduler waits on the worker's own, so everything here is shared between the two through
 //! cells; no borrow is ever held across a switch.
 
-use crate::abi::{Step, SuperstepThread, WARP_LANES};
 use crate::cta::Cta;
 use crate::errors::CudaError;
 use crate::fault::SignalRecord;
@@ -14,6 +13,7 @@ use crate::merge::LogEntry;
 use corosensei::trap::CoroutineTrapHandler;
 use std::cell::{Cell, RefCell};
 use std::ptr::{null, null_mut};
+use superstep_abi::cpu::{Step, SuperstepThread, WARP_LANES};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {

@@ -18,7 +18,7 @@ fn a_process_has_a_place_of_its_own() {
         "OMPI_COMM_WORLD_RANK" => Some("none".into()),
         _ => None,
     });
-    let at = |text: &str, identity| Place::new(text.into()).of(identity);
+    let at = |text: &str, identity: &Identity| identity.path(text.as_ref());
     let own = at("a/{process}.json", &mpi);
     assert_eq!(own, PathBuf::from(format!("a/rank-3-pid-{id}.json")));
     assert_eq!(at("a/b", &mpi), PathBuf::from("a/b"));

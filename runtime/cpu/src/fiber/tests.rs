@@ -28,19 +28,6 @@ fn stacks_are_used_again() {
 }
 
 #[test]
-fn the_stack_size_can_be_chosen() {
-    assert_eq!(stack_bytes_from(None), Ok(256 << 10));
-    assert_eq!(stack_bytes_from(Some("64")), Ok(64 << 10));
-    for wrong in ["63", "x", "-1", "99999999"] {
-        assert!(
-            stack_bytes_from(Some(wrong))
-                .unwrap_err()
-                .contains("SUPERSTEP_CPU_STACK_KIB")
-        );
-    }
-}
-
-#[test]
 fn stacks_of_a_slab_lie_apart() {
     let mut pool = StackPool::new(0);
     pool.set_slab(3);

@@ -5,8 +5,8 @@ mod product;
 #[cfg(test)]
 mod tests;
 
-use crate::abi::WARP_LANES;
 use layout::Layout;
+use superstep_abi::cpu::WARP_LANES;
 use superstep_trace::matrix::{Element, MatrixOperation, Part, REGISTERS, Rows, Tile};
 
 /// What a lane brings to an operation of its warp.

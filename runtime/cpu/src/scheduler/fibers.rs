@@ -1,7 +1,6 @@
 //! Kernels whose threads wait for each other: each thread is a fiber, and the CTA's bookkeeping says which of them can run.
 
 use super::{Outcome, Scheduler};
-use crate::abi::WARP_LANES;
 use crate::cta::State;
 use crate::errors::CudaError;
 use crate::fiber::{End, FiberYielder, Pause};
@@ -10,6 +9,7 @@ use crate::logs::{CtaLogs, Room};
 use crate::worker::{Place, Worker};
 use corosensei::CoroutineResult;
 use std::ptr::null;
+use superstep_abi::cpu::WARP_LANES;
 
 /// How a thread's turn ended.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 //! serves a worker for the whole launch, so that a fault can be caught.
 
 use super::{Outcome, Scheduler};
-use crate::abi::{DIVERGED, EXIT, Step, WARP_LANES};
 use crate::errors::CudaError;
 use crate::fiber::{Fiber, FiberYielder, Pause};
 use crate::job::{Failure, Job};
 use crate::worker::{Mode, Place, Worker};
 use corosensei::CoroutineResult;
 use std::cell::Cell;
+use superstep_abi::cpu::{DIVERGED, EXIT, Step, WARP_LANES};
 use superstep_trace::Recorded;
 
 impl Scheduler {

@@ -4,7 +4,6 @@ mod fibers;
 mod loops;
 mod plain;
 
-use crate::abi::{FRAME_THREADS_UNIT, SuperstepThread, WARP_LANES};
 use crate::errors::CudaError;
 use crate::fault::{failure_of, reset_floating_point};
 use crate::fiber::{End, Fiber, FiberYielder, GUARD_BYTES, StackPool};
@@ -18,6 +17,8 @@ use crate::sink::Sink;
 use crate::worker::{Mode, Place, Worker};
 use corosensei::stack::Stack;
 use std::ptr::null_mut;
+use superstep_abi::cpu::{FRAME_THREADS_UNIT, SuperstepThread, WARP_LANES};
+use superstep_abi::variable::CPU_THREADS;
 use superstep_trace::{Probe, Recorded};
 
 /// Sites that a module may have; the counters of module *m* start at *m* times this.
@@ -200,7 +201,7 @@ impl Scheduler {
         let stack = self.stacks.take().map_err(|error| Failure {
             error: CudaError::MEMORY_ALLOCATION,
             text: format!(
-                "kernel {}: failed to get a stack for one of its threads: {error}; raise vm.max_map_count or lower SUPERSTEP_CPU_THREADS",
+                "kernel {}: failed to get a stack for one of its threads: {error}; raise vm.max_map_count or lower {CPU_THREADS}",
                 job.kernel.display_name
             ),
         })?;

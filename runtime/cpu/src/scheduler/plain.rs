@@ -2,11 +2,11 @@
 //! of them can be caught.
 
 use super::{Outcome, Scheduler};
-use crate::abi::WARP_LANES;
 use crate::fiber::{Fiber, FiberYielder, Pause};
 use crate::job::Job;
 use crate::worker::Worker;
 use corosensei::CoroutineResult;
+use superstep_abi::cpu::WARP_LANES;
 
 impl Scheduler {
     /// Threads of a CTA one after the other, on one fiber for the whole launch.

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn config(pairs: &[(&str, &str)]) -> Result<Config, RuntimeError> {
-    Config::from_lookup(|name| {
+fn config(pairs: &[(&str, &str)]) -> Result<Config, VariableError> {
+    Config::from_env(|name| {
         pairs
             .iter()
             .find(|(key, _)| *key == name)
@@ -12,7 +12,7 @@ fn config(pairs: &[(&str, &str)]) -> Result<Config, RuntimeError> {
 }
 
 #[test]
-fn nothing_set_asks_for_nothing() {
+fn empty_variables_count_as_absent() {
     assert_eq!(config(&[]).unwrap(), Config::default());
     assert_eq!(
         config(&[("SUPERSTEP_CAPTURE", "")]).unwrap(),
@@ -21,16 +21,25 @@ fn nothing_set_asks_for_nothing() {
 }
 
 #[test]
-fn everything_is_read() {
-    let read = config(&[
+fn each_variable_is_read_and_written() {
+    let mut pairs = [
         ("SUPERSTEP_CAPTURE", "a/capture"),
         ("SUPERSTEP_SUMMARY", "{process}.json"),
         ("SUPERSTEP_CPU_THREADS", "2"),
+        ("SUPERSTEP_CPU_DEVICES", "64"),
+        ("SUPERSTEP_CPU_STACK_KIB", "512"),
+        ("SUPERSTEP_CPU_FIBERS", "1"),
         ("SUPERSTEP_PROTOCOL", "thesis"),
         ("SUPERSTEP_BINS", "128"),
         ("SUPERSTEP_BIN_RECORDS", "1000"),
+        ("SUPERSTEP_RING_PIECES", "8"),
+        ("SUPERSTEP_HOST_PIECES", "3"),
+        ("SUPERSTEP_WORKERS", "5"),
+        ("SUPERSTEP_SINK", "count"),
+        ("SUPERSTEP_CONSUMER_PAUSE_US", "300"),
+        ("SUPERSTEP_WATCHDOG_S", "0"),
         ("SUPERSTEP_SHADOW_MEMORY", "4096"),
-        ("SUPERSTEP_SOURCES", r#"{"a.cu": "00"}"#),
+        ("SUPERSTEP_SOURCES", r#"{"a.cu":"00"}"#),
         ("SUPERSTEP_KERNEL", "hot*"),
         ("SUPERSTEP_LAUNCH_SKIP", "3"),
         ("SUPERSTEP_LAUNCH_COUNT", "2"),
@@ -40,15 +49,24 @@ fn everything_is_read() {
         ("SUPERSTEP_CTA_BLOCKS", "64"),
         ("SUPERSTEP_PROBE_RESULTS", "r"),
         ("SUPERSTEP_PROBE_THREADS", "1"),
-        ("SUPERSTEP_PROBE_PARAMETERS", "5, 6"),
-    ]);
+        ("SUPERSTEP_PROBE_PARAMETERS", "5,6"),
+    ];
     let expected = Config {
-        capture: Some(Place::One("a/capture".into())),
-        summary: Some(Place::Each("{process}.json".into())),
+        capture: Some("a/capture".into()),
+        summary: Some("{process}.json".into()),
         cpu_threads: NonZeroUsize::new(2),
+        cpu_devices: Some(64),
+        cpu_stack_kib: Some(512),
+        cpu_fibers: true,
         protocol: Some(Protocol::Thesis),
         bins: Some(128),
-        bin_records: Some(1000),
+        bin_records: NonZeroU32::new(1000),
+        ring_pieces: NonZeroUsize::new(8),
+        host_pieces: NonZeroUsize::new(3),
+        workers: NonZeroUsize::new(5),
+        sink: RecordSink::Count,
+        consumer_pause: Duration::from_micros(300),
+        watchdog: Some(Duration::ZERO),
         shadow_memory: Some(4096),
         sources: BTreeMap::from([("a.cu".to_owned(), "00".to_owned())]),
         selection: Selection {
@@ -59,11 +77,27 @@ fn everything_is_read() {
             sample: Sample::parse(SampleUnit::Ctas, "0.5", 7).ok(),
         },
         cta_blocks: "64".parse().unwrap_or_default(),
-        probe_results: Some(Place::One("r".into())),
+        probe_results: Some("r".into()),
         probe_threads: KeepThreads::All,
         probe_parameters: vec![5, 6],
     };
-    assert_eq!(read.unwrap(), expected);
+    assert_eq!(config(&pairs).unwrap(), expected);
+    let mut written = expected.to_env();
+    written.sort();
+    pairs.sort_unstable();
+    assert_eq!(written, pairs.map(|(name, value)| (name, value.into())));
+    assert_eq!(Config::default().to_env(), []);
+}
+
+#[test]
+fn other_threads_to_keep_are_a_file() {
+    let pairs = [("SUPERSTEP_PROBE_THREADS", "places.json")];
+    let read = config(&pairs).unwrap();
+    assert_eq!(read.probe_threads, KeepThreads::At("places.json".into()));
+    assert_eq!(
+        read.to_env(),
+        pairs.map(|(name, value)| (name, value.into()))
+    );
 }
 
 #[test]
@@ -81,6 +115,13 @@ fn unusable_values_are_named() {
     for (name, value) in [
         ("SUPERSTEP_CPU_THREADS", "0"),
         ("SUPERSTEP_CPU_THREADS", "many"),
+        ("SUPERSTEP_CPU_DEVICES", "65"),
+        ("SUPERSTEP_CPU_STACK_KIB", "63"),
+        ("SUPERSTEP_CPU_STACK_KIB", "1048577"),
+        ("SUPERSTEP_WORKERS", "0"),
+        ("SUPERSTEP_SINK", "tape"),
+        ("SUPERSTEP_CONSUMER_PAUSE_US", "-1"),
+        ("SUPERSTEP_WATCHDOG_S", "x"),
         ("SUPERSTEP_PROTOCOL", "fast"),
         ("SUPERSTEP_BINS", "3"),
         ("SUPERSTEP_BIN_RECORDS", "-1"),
@@ -91,7 +132,6 @@ fn unusable_values_are_named() {
         ("SUPERSTEP_CTAS", "5-2"),
         ("SUPERSTEP_SAMPLE_LAUNCHES", "2"),
         ("SUPERSTEP_CTA_BLOCKS", "48"),
-        ("SUPERSTEP_PROBE_THREADS", "2"),
         ("SUPERSTEP_PROBE_PARAMETERS", "1,x"),
     ] {
         let error = config(&[(name, value)]).unwrap_err().to_string();

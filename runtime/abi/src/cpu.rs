@@ -1,11 +1,11 @@
-//! Data that device objects and host objects share with the runtime: mirrors of `device/thread.h` and of the tables that the instrumenter
-//! emits.
+//! Data that a CPU device object shares with its runtime: mirrors of `runtime/cpu/device/thread.h` (a test compares them) and of the tables
+//! that the instrumenter emits.
 
 use std::ffi::{c_char, c_void};
 
 pub const WARP_LANES: u32 = 32;
 
-/// The thread block: what a device function knows about the thread that runs. Mirrors `struct SuperstepThread`.
+/// The thread block: what a device function knows about the thread that runs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct SuperstepThread {
@@ -76,13 +76,13 @@ pub struct CpuKernel {
     pub static_shared_bytes: u64,
     /// Runs the kernel for a range of a CTA's threads from one barrier to the next; null when its threads cannot run in a loop.
     pub step: Option<Step>,
-    /// Bytes that a CTA keeps between steps for each thread.
+    /// Bytes that a CTA keeps between steps for each thread, whose number is rounded up to a multiple of [`FRAME_THREADS_UNIT`].
     pub frame_bytes: u64,
     /// As many as [`parameters`](Self::parameters) says.
     pub parameter_list: *const Parameter,
     /// The kernel itself: what launches from the device name it by.
     pub function: *const c_void,
-    /// Most threads of a CTA; 0: as many as the device allows.
+    /// Most threads of a CTA; 0: the device's limit.
     pub most_threads: u64,
 }
 
@@ -91,7 +91,7 @@ pub struct CpuKernel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
     pub bytes: u32,
-    /// Where it lies in a block of all arguments, as launches from the device pass them.
+    /// Offset in a block of all arguments, as launches from the device pass them.
     pub offset_bytes: u32,
 }
 
@@ -110,11 +110,13 @@ pub type Step = unsafe extern "C" fn(
 pub const EXIT: u32 = u32::MAX;
 /// What a [`Step`] returns when its threads go on with different regions: the frame begins with each thread's.
 pub const DIVERGED: u32 = u32::MAX - 1;
-/// A frame has room for a multiple of this many threads.
+/// The number of threads for which a frame has room is a multiple of this.
 pub const FRAME_THREADS_UNIT: u32 = 64;
 
 /// [`CpuGlobal::space`] of a `__device__` variable.
 pub const SPACE_GLOBAL: u32 = 1;
+/// [`CpuGlobal::space`] of a `__constant__` variable.
+pub const SPACE_CONSTANT: u32 = 4;
 
 /// A `__device__` or `__constant__` variable of a device module.
 #[repr(C)]
@@ -124,12 +126,11 @@ pub struct CpuGlobal {
     pub name: *const c_char,
     pub address: *mut c_void,
     pub bytes: u64,
-    /// 1: global, 4: constant.
     pub space: u32,
     pub pad: u32,
 }
 
-/// What a device object hands to [`crate::registry`] when the program starts.
+/// Argument of `__superstep_register_cpu_module`, which a device object calls when the program starts.
 #[repr(C)]
 #[derive(Debug)]
 pub struct CpuModule {
@@ -148,8 +149,5 @@ pub struct CpuModule {
     pub table_json_bytes: u64,
 }
 
-/// Version of [`CpuModule`] that this runtime understands.
+/// Version of these structures.
 pub const ABI_VERSION: u32 = 6;
-
-#[cfg(test)]
-mod tests;
