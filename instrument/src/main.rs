@@ -171,6 +171,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     contraction::fuse(&module);
     approximate::lower(&module, cuda);
     let mut table = probe_module(&mut module, arguments, &machine)?;
+    let marked = sites::marked(&module);
     module.mark(MARK);
     let mut handler = (arguments.handler.as_deref()).filter(|_| arguments.probe != Probe::None);
     if arguments.probe == Probe::Defined
@@ -192,6 +193,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
         let libraries: Vec<&Path> = support.into_iter().chain(handler).collect();
         cpu::lower(&mut module, &table, &libraries, target.unwrap_or("x86-64"))?;
     }
+    sites::check(&module, &marked, &table.sites)?;
     module.write("the backend's last pass", &arguments.output)?;
     std::fs::write(&arguments.table, table.to_json())
         .with_context(|| format!("failed to write {}", arguments.table.display()))?;
@@ -220,7 +222,8 @@ fn probe_module(
         sites: Vec::new(),
         kernels: sites::kernels(module),
     };
-    if arguments.probe == Probe::None {
+    // On the CPU, untraced code is specialised too: what `cpu::wraps` does depends on a function's copy.
+    if arguments.probe == Probe::None && arguments.backend == Backend::Cuda {
         return Ok(table);
     }
     let copies = {
@@ -228,6 +231,9 @@ fn probe_module(
         specialise::specialise(module, &space::Analysis::of(module).contexts(module))
     };
     drop_unreachable_functions(module, "specialising device functions", machine)?;
+    if arguments.probe == Probe::None {
+        return Ok(table);
+    }
     if let Some(path) = &arguments.explain {
         let explanation = explain::explain(module, &copies, arguments.allow_opaque_asm)?;
         std::fs::write(path, serde_json::to_vec(&explanation)?)
