@@ -3,6 +3,7 @@
 use super::{Graph, NODES, Work, destroy, graph, node};
 use crate::errors::{CudaError, CudaResult, cuda, put};
 use std::ffi::{c_int, c_uint, c_void};
+use superstep_runtime_core::BadEdge;
 
 /// Writes handles, as many as there is room for, or their number when `places` is null.
 fn hand_out(handles: &[usize], places: *mut usize, count: *mut usize) -> CudaResult {
@@ -27,7 +28,7 @@ fn hand_out(handles: &[usize], places: *mut usize, count: *mut usize) -> CudaRes
 fn nodes(handle: usize, wanted: impl Fn(&Graph, usize) -> bool) -> Result<Vec<usize>, CudaError> {
     let graph = graph(handle)?;
     let graph = graph.lock();
-    let all = graph.nodes.iter().copied();
+    let all = graph.nodes().iter().copied();
     Ok(all.filter(|&node| wanted(&graph, node)).collect())
 }
 
@@ -36,44 +37,21 @@ fn change(
     from: *const usize,
     to: *const usize,
     count: usize,
-    change: impl Fn(&mut Graph, (usize, usize)) -> CudaResult,
+    change: impl Fn(&mut Graph, (usize, usize)) -> Result<(), BadEdge>,
 ) -> CudaResult {
     let graph = graph(handle)?;
     let mut graph = graph.lock();
     for index in 0..count {
         // SAFETY: the program passes this many handles of either kind.
         let edge = unsafe { (from.add(index).read(), to.add(index).read()) };
-        change(&mut graph, edge)?;
-    }
-    Ok(())
-}
-
-fn add_edge(graph: &mut Graph, edge: (usize, usize)) -> CudaResult {
-    let is_known = graph.nodes.contains(&edge.0) && graph.nodes.contains(&edge.1);
-    if !is_known || edge.0 == edge.1 || graph.edges.contains(&edge) {
-        return Err(CudaError::INVALID_VALUE);
-    }
-    graph.edges.push(edge);
-    Ok(())
-}
-
-fn remove_edge(graph: &mut Graph, edge: (usize, usize)) -> CudaResult {
-    let before = graph.edges.len();
-    graph.edges.retain(|other| *other != edge);
-    if graph.edges.len() == before {
-        return Err(CudaError::INVALID_VALUE);
+        change(&mut graph, edge).map_err(|BadEdge| CudaError::INVALID_VALUE)?;
     }
     Ok(())
 }
 
 fn destroy_node(handle: usize) -> CudaResult {
     let removed = NODES.remove(handle as *const c_void)?;
-    let graph = graph(removed.graph)?;
-    let mut graph = graph.lock();
-    graph.nodes.retain(|node| *node != handle);
-    graph
-        .edges
-        .retain(|edge| edge.0 != handle && edge.1 != handle);
+    graph(removed.graph)?.lock().remove(handle);
     match *removed.work.lock() {
         Work::Child(child) => destroy(child),
         _ => Ok(()),
@@ -86,13 +64,13 @@ cuda! {
     }
 
     fn [cudaGraphGetRootNodes](graph: usize, places: *mut usize, count: *mut usize) {
-        let is_root = |graph: &Graph, node| graph.edges.iter().all(|edge| edge.1 != node);
+        let is_root = |graph: &Graph, node| graph.edges().iter().all(|edge| edge.1 != node);
         hand_out(&nodes(graph, is_root)?, places, count)
     }
 
     fn [cudaGraphGetEdges](of: usize, from: *mut usize, to: *mut usize, count: *mut usize) {
         let graph = graph(of)?;
-        let (before, behind): (Vec<usize>, Vec<usize>) = graph.lock().edges.iter().copied().unzip();
+        let (before, behind): (Vec<usize>, Vec<usize>) = graph.lock().edges().iter().copied().unzip();
         if from.is_null() || to.is_null() {
             return put(count, before.len());
         }
@@ -104,21 +82,21 @@ cuda! {
     }
 
     fn [cudaGraphNodeGetDependencies](of: usize, places: *mut usize, count: *mut usize) {
-        let is_before = |graph: &Graph, node| graph.edges.contains(&(node, of));
+        let is_before = |graph: &Graph, node| graph.edges().contains(&(node, of));
         hand_out(&nodes(node(of)?.graph, is_before)?, places, count)
     }
 
     fn [cudaGraphNodeGetDependentNodes](of: usize, places: *mut usize, count: *mut usize) {
-        let is_behind = |graph: &Graph, node| graph.edges.contains(&(of, node));
+        let is_behind = |graph: &Graph, node| graph.edges().contains(&(of, node));
         hand_out(&nodes(node(of)?.graph, is_behind)?, places, count)
     }
 
     fn [cudaGraphAddDependencies](graph: usize, from: *const usize, to: *const usize, count: usize) {
-        change(graph, from, to, count, add_edge)
+        change(graph, from, to, count, Graph::add_edge)
     }
 
     fn [cudaGraphRemoveDependencies](graph: usize, from: *const usize, to: *const usize, count: usize) {
-        change(graph, from, to, count, remove_edge)
+        change(graph, from, to, count, Graph::remove_edge)
     }
 
     fn [cudaGraphDestroyNode](node: usize) {

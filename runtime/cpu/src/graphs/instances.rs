@@ -2,12 +2,13 @@
 
 use super::nodes::{copy_1d, copy_3d, fill, from_symbol, host, kernel, to_symbol};
 use super::structures::{HostParameters, KernelParameters, MemsetParameters, UpdateResult};
-use super::{Graph, Work, graph, in_order, node};
+use super::{Work, graph, node};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::handles::Handles;
 use parking_lot::Mutex;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
+use superstep_runtime_core::BadEdge;
 use superstep_runtime_core::cuda::Copy3d;
 
 /// A node of an instance.
@@ -29,11 +30,8 @@ struct Instance {
 static INSTANCES: Handles<Mutex<Instance>> = Handles::new();
 
 fn steps(handle: usize) -> Result<Vec<Step>, CudaError> {
-    let order = {
-        let graph = graph(handle)?;
-        let graph: &Graph = &graph.lock();
-        in_order(graph)?
-    };
+    let order = graph(handle)?.lock().in_order();
+    let order = order.map_err(|BadEdge| CudaError::INVALID_VALUE)?;
     let mut steps = Vec::with_capacity(order.len());
     for handle in order {
         let work = node(handle)?.work.lock().clone();

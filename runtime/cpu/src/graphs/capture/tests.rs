@@ -1,7 +1,6 @@
 //! Tests of `capture`.
 
 use super::*;
-use crate::graphs::{Graph, in_order};
 use std::ptr::null_mut;
 
 #[test]
@@ -39,16 +38,10 @@ fn streams_join_a_capture_by_events() {
     assert_eq!(end(first), Ok(graph));
     assert!(!join(second, late) && !stream_is_capturing(second));
     let model = super::graph(graph).unwrap();
-    let Graph { nodes, edges } = &*model.lock();
-    assert_eq!(in_order(&model_copy(nodes, edges)).unwrap(), *nodes);
+    let model = model.lock();
+    let (nodes, edges) = (model.nodes(), model.edges());
+    assert_eq!(model.in_order().unwrap(), nodes);
     let between = |a: usize, b: usize| edges.contains(&(nodes[a], nodes[b]));
     assert!(between(0, 1) && between(0, 2) && between(1, 3) && between(2, 3));
     assert_eq!(edges.len(), 4);
-}
-
-fn model_copy(nodes: &[usize], edges: &[(usize, usize)]) -> Graph {
-    Graph {
-        nodes: nodes.to_vec(),
-        edges: edges.to_vec(),
-    }
 }
