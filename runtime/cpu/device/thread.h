@@ -21,7 +21,7 @@ struct SuperstepThread {
 
 extern __attribute__((weak)) _Thread_local struct SuperstepThread __superstep_thread;
 
-/* Exported by the CPU runtime (runtime/cpu/src/device_calls.rs). */
+/* Exported by the CPU runtime (runtime/cpu/src/device_calls/). */
 void __superstep_log_full(void);
 void __superstep_barrier(uint32_t id, uint32_t thread_count /* 0: all */);
 void __superstep_barrier_arrive(uint32_t id, uint32_t thread_count);

@@ -148,7 +148,7 @@ macro_rules! cuda {
             $(#[$meta])*
             fn [$async_name $($async_alias)*]($($argument: $type,)* $stream: *mut std::ffi::c_void) {
                 let $call = stringify!($async_name);
-                $crate::graphs::submit($stream, $crate::graphs::Kind::$kind, move |$stream| $body)
+                $crate::streams::graphs::submit($stream, $crate::streams::graphs::Kind::$kind, move |$stream| $body)
             }
         }
     )*};

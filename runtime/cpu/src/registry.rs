@@ -2,8 +2,8 @@
 //! module index and name. Nothing is bound before it is used.
 
 use crate::errors::CudaError;
+use crate::exec::worker::Mode;
 use crate::runtime::session;
-use crate::worker::Mode;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_void};
