@@ -343,21 +343,11 @@ impl Worker {
     }
 }
 
-/// `SUPERSTEP_WATCHDOG_S`: after how many seconds without a sign of life a kernel is named; 0: never.
+/// Time without a sign of life after which a kernel is named.
 fn watchdog(session: &Session) -> Option<Duration> {
     const USUAL: Duration = Duration::from_secs(30);
-    let text = std::env::var("SUPERSTEP_WATCHDOG_S").unwrap_or_default();
-    match text.parse::<u64>() {
-        Ok(0) => None,
-        Ok(seconds) => Some(Duration::from_secs(seconds)),
-        Err(_) if text.is_empty() => Some(USUAL),
-        Err(_) => {
-            session.fault(format!(
-                "failed to read SUPERSTEP_WATCHDOG_S={text:?}: expected a number of seconds, 0 for none"
-            ));
-            Some(USUAL)
-        }
-    }
+    let time = session.config().watchdog.unwrap_or(USUAL);
+    Some(time).filter(|time| !time.is_zero())
 }
 
 fn name(launch: &Launch) -> String {

@@ -22,6 +22,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
+use superstep_abi::variable::PROTOCOL;
 use superstep_runtime_core::{AllocatedBy, Session, is_used_fork};
 use superstep_trace::{AllocationKind, Backend, Probe, Protocol, StreamId};
 
@@ -203,7 +204,7 @@ impl Runtime {
         ) {
             (Some(Err(error)), _) => Err(error),
             (Some(Ok(built)), Some(asked)) if built != asked => Err(format!(
-                "the program was built for --protocol {built}, but SUPERSTEP_PROTOCOL asks for {asked}; build it for that one, or unset the variable"
+                "the program was built for --protocol {built}, but {PROTOCOL} asks for {asked}; build it for that one, or unset the variable"
             )),
             (Some(Ok(built)), _) => Ok(built),
             (None, asked) => Ok(asked.unwrap_or_default()),
@@ -241,7 +242,7 @@ impl Runtime {
         let bins = config.bins.map_or(usual.0, |bins| bins as usize);
         let records = config
             .bin_records
-            .map_or(usual.1, |records| records as usize);
+            .map_or(usual.1, |records| records.get() as usize);
         let wanted = Shape::rounded(bins, records);
         let buffer = Buffer::new(wanted)?;
         if buffer.shape != wanted {
@@ -254,13 +255,8 @@ impl Runtime {
     }
 
     fn stream_transport(&self, of_graph: bool) -> Result<Transport, String> {
-        let lookup =
-            |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         let sms = Device::current()?.sms;
-        let (mut settings, problems) = stream::Settings::read(self.session.config(), sms, lookup);
-        for problem in problems {
-            self.session.fault(problem);
-        }
+        let mut settings = stream::Settings::new(self.session.config(), sms);
         if of_graph {
             settings = settings.for_graph();
         }

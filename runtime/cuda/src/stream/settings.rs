@@ -1,8 +1,8 @@
-//! What the environment asks of this protocol, beyond what `superstep_runtime_core::Config` reads.
+//! Sizes of this protocol's buffers and threads: configured, or fit for the device.
 
 use super::layout::Shape;
 use std::time::Duration;
-use superstep_runtime_core::Config;
+use superstep_abi::{Config, RecordSink};
 
 /// Pieces of a ring on the device.
 const SLOTS: usize = 4;
@@ -16,22 +16,10 @@ const GRAPH_WORKERS: usize = 4;
 /// Most threads that empty a buffer, unless asked for.
 const MOST_WORKERS: usize = 16;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SinkChoice {
-    /// Compressed into the capture.
-    #[default]
-    Disk,
-    /// The last records of each worker stay in memory as they came; older ones are overwritten.
-    Memory,
-    /// Only their number is kept.
-    Count,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// `SUPERSTEP_BINS` (rings), `SUPERSTEP_BIN_RECORDS` (units of a piece), `SUPERSTEP_RING_PIECES`, `SUPERSTEP_HOST_PIECES`.
     pub shape: Shape,
-    /// `SUPERSTEP_WORKERS`: threads that empty a buffer.
+    /// Threads that empty a buffer.
     pub workers: usize,
     pub how: WorkerSettings,
 }
@@ -39,62 +27,31 @@ pub struct Settings {
 /// What a worker does with pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerSettings {
-    /// `SUPERSTEP_SINK`: disk, memory or count.
-    pub sink: SinkChoice,
-    /// `SUPERSTEP_CONSUMER_PAUSE_US`: longest random pause before each look at the rings; for tests of slow consumers.
+    pub sink: RecordSink,
+    /// Longest random pause before each look at the rings; for tests of slow consumers.
     pub pause: Duration,
 }
 
 impl Settings {
-    /// Reads them for a device of `sms` SMs. `lookup` stands for the environment; what cannot be used is left at its default
-    /// and told in the second value.
-    pub fn read(
-        config: &Config,
-        sms: usize,
-        lookup: impl Fn(&str) -> Option<String>,
-    ) -> (Self, Vec<String>) {
-        let mut problems = Vec::new();
-        let mut number = |name: &str, default: usize| match lookup(name).as_deref() {
-            None | Some("") => default,
-            Some(text) => text.parse().ok().filter(|&n| n > 0).unwrap_or_else(|| {
-                problems.push(format!(
-                    "failed to read {name}={text:?}: expected a number, at least 1"
-                ));
-                default
-            }),
-        };
+    /// Those of a device with `sms` SMs.
+    pub fn new(config: &Config, sms: usize) -> Self {
         let cores = std::thread::available_parallelism().map_or(4, usize::from);
         let shape = Shape::rounded(
             config.bins.map_or(sms, |bins| bins as usize),
-            config
-                .bin_records
-                .map_or(PIECE_UNITS, |units| units as usize),
-            number("SUPERSTEP_RING_PIECES", SLOTS),
-            number("SUPERSTEP_HOST_PIECES", HOST_SLOTS),
+            (config.bin_records).map_or(PIECE_UNITS, |units| units.get() as usize),
+            config.ring_pieces.map_or(SLOTS, usize::from),
+            config.host_pieces.map_or(HOST_SLOTS, usize::from),
         );
         let most = cores.saturating_sub(2).clamp(1, MOST_WORKERS);
-        let workers = number("SUPERSTEP_WORKERS", most).min(shape.rings);
-        let pause = match lookup("SUPERSTEP_CONSUMER_PAUSE_US").as_deref() {
-            None | Some("" | "0") => Duration::ZERO,
-            Some(_) => Duration::from_micros(number("SUPERSTEP_CONSUMER_PAUSE_US", 1) as u64),
-        };
-        let sink = match lookup("SUPERSTEP_SINK").as_deref() {
-            None | Some("" | "disk") => SinkChoice::Disk,
-            Some("memory") => SinkChoice::Memory,
-            Some("count") => SinkChoice::Count,
-            Some(text) => {
-                problems.push(format!(
-                    "failed to read SUPERSTEP_SINK={text:?}: expected disk, memory or count"
-                ));
-                SinkChoice::Disk
-            }
-        };
-        let settings = Settings {
+        let workers = config.workers.map_or(most, usize::from);
+        Settings {
             shape,
-            workers,
-            how: WorkerSettings { sink, pause },
-        };
-        (settings, problems)
+            workers: workers.min(shape.rings),
+            how: WorkerSettings {
+                sink: config.sink,
+                pause: config.consumer_pause,
+            },
+        }
     }
 
     /// The same with less memory and fewer threads: a CUDA graph may need many buffers.
@@ -108,34 +65,24 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::num::{NonZeroU32, NonZeroUsize};
 
     #[test]
-    fn what_is_set_is_read_and_what_cannot_be_is_named() {
+    fn configured_sizes_are_taken_and_workers_do_not_exceed_rings() {
         let config = Config {
             bins: Some(2),
-            bin_records: Some(64),
+            bin_records: NonZeroU32::new(64),
+            ring_pieces: NonZeroUsize::new(8),
+            host_pieces: NonZeroUsize::new(2),
+            workers: NonZeroUsize::new(5),
+            sink: RecordSink::Count,
             ..Config::default()
         };
-        let read = |pairs: &'static [(&str, &str)]| {
-            Settings::read(&config, 132, |name| {
-                let pair = pairs.iter().find(|(key, _)| *key == name);
-                pair.map(|(_, value)| (*value).to_owned())
-            })
-        };
-        let (settings, problems) = read(&[
-            ("SUPERSTEP_SINK", "count"),
-            ("SUPERSTEP_RING_PIECES", "8"),
-            ("SUPERSTEP_HOST_PIECES", "2"),
-            ("SUPERSTEP_WORKERS", "5"),
-        ]);
-        assert!(problems.is_empty(), "{problems:?}");
+        let settings = Settings::new(&config, 132);
         assert_eq!(settings.shape, Shape::rounded(2, 64, 8, 2));
         assert_eq!(
             (settings.how.sink, settings.workers),
-            (SinkChoice::Count, 2)
+            (RecordSink::Count, 2)
         );
-        let (settings, problems) = read(&[("SUPERSTEP_SINK", "tape"), ("SUPERSTEP_WORKERS", "0")]);
-        assert_eq!(settings.how.sink, SinkChoice::Disk);
-        assert_eq!(problems.len(), 2, "{problems:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::layout::Shape;
 use super::rings::HostRing;
-use super::settings::{SinkChoice, WorkerSettings};
+use super::settings::WorkerSettings;
 use super::shared::SharedRing;
 use super::wire_tests::record;
 use super::workers::{Team, Worker};
@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use superstep_abi::RecordSink;
 use superstep_runtime_core::ActiveLaunch;
 use superstep_trace::{
     AccessGroup, Backend, Capture, CaptureWriter, ChunkBuilder, Event, Header, Launch, LaunchId,
@@ -72,7 +73,7 @@ impl Device {
         let team = Team::new(workers);
         let shared = SharedRing::all(all);
         let settings = WorkerSettings {
-            sink: SinkChoice::Disk,
+            sink: RecordSink::Disk,
             pause,
         };
         let start = |number| {

@@ -2,7 +2,7 @@
 //!
 //! They make no CUDA call, for the reason given in `consumer`: a kernel may be waiting for them.
 
-use super::settings::{SinkChoice, WorkerSettings};
+use super::settings::WorkerSettings;
 use super::shared::SharedRing;
 use super::wire::{Emit, Reader};
 use crate::consumer::{Ending, Sink};
@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use superstep_abi::RecordSink;
 use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Offsets, WARP_LANES};
 
 /// How long a worker looks without a pause after it found something.
@@ -408,13 +409,13 @@ impl<S: Sink> Worker<S> {
     /// the launch `ends`, nothing may be left over.
     fn take(&mut self, ticket: &Ticket, ring: usize, ends: bool) -> Option<Option<usize>> {
         let (mut count, mut broken, mut wrote) = (Count::default(), 0, false);
-        let keeps = self.settings.sink == SinkChoice::Disk && !self.discard;
+        let keeps = self.settings.sink == RecordSink::Disk && !self.discard;
         let taken = self.rings[ring].visit(self.number, |inside| {
             let reader = &mut inside.reader;
             let is_first = inside.serial != self.serial;
             let taken = match self.settings.sink {
                 _ if self.discard => inside.host.take(self.serial, |_, _| broken += 1),
-                SinkChoice::Disk => inside.host.take(self.serial, |number, piece| {
+                RecordSink::Disk => inside.host.take(self.serial, |number, piece| {
                     if !self.keeps.contains(&ring) {
                         self.keeps.push(ring);
                     }
@@ -428,10 +429,10 @@ impl<S: Sink> Worker<S> {
                     broken += read(reader, is_first, number, piece, &mut encode);
                     (count, wrote) = (encode.count, encode.wrote);
                 }),
-                SinkChoice::Count => inside.host.take(self.serial, |number, piece| {
+                RecordSink::Count => inside.host.take(self.serial, |number, piece| {
                     broken += read(reader, is_first, number, piece, &mut count);
                 }),
-                SinkChoice::Memory => inside.host.take(self.serial, |number, piece| {
+                RecordSink::Memory => inside.host.take(self.serial, |number, piece| {
                     keep(&mut self.kept, &mut self.kept_at, piece);
                     broken += read(reader, is_first, number, piece, &mut count);
                 }),
