@@ -1,6 +1,6 @@
-//! Calls of closed libraries of which it is known what they read and write: those in the table of `superstep-runtime-core`.
+//! Calls of proprietary libraries whose reads and writes are known: those in the table of `superstep-runtime-core`.
 //!
-//! A function of ours stands before each of them, as symbol and for `dlsym`. What the library launches while it runs belongs to the call.
+//! A function of ours is found before each of them, as symbol and by `dlsym`. Launches that the library makes meanwhile belong to the call.
 
 use crate::runtime::runtime;
 use crate::{driver, ffi, symbols};
@@ -9,13 +9,12 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use superstep_runtime_core::calls::{self, Arguments};
+use superstep_runtime_core::calls;
 use superstep_trace::{Block, KnownCall};
 
 /// `CUBLAS_STATUS_NOT_INITIALIZED`, `CUFFT_INVALID_PLAN`.
-const NO_LIBRARY: usize = 1;
+const NO_LIBRARY: c_int = 1;
 
-/// One of the functions.
 struct Function {
     name: &'static CStr,
     /// The library's function; null until it is known.
@@ -26,37 +25,40 @@ struct Function {
 static LENT: Mutex<Vec<Block>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// Whether this thread is in a call, and what is known of it. Never dropped, so that destructors of the program's own variables may
-    /// call.
+    /// The known call that this thread is in; inner `None`: its arguments do not determine what it touches. Never dropped, so that
+    /// destructors of the program's own variables may call.
     static CALL: RefCell<Option<ManuallyDrop<Option<KnownCall>>>> = const { RefCell::new(None) };
 }
 
-/// What is known of the call that this thread is in.
+/// The known call that this thread is in.
 pub fn current() -> Option<KnownCall> {
     CALL.with_borrow(|call| call.as_ref().and_then(|call| (**call).clone()))
 }
 
 impl Function {
-    /// # Safety
-    /// `arguments` begin with those of the function of this name.
-    unsafe fn call(&self, own: *const c_void, arguments: Arguments) -> usize {
+    /// The library's function behind `own`.
+    fn real(&self, own: *const c_void) -> Option<*mut c_void> {
         let mut real = self.real.load(Ordering::Relaxed);
         if real.is_null() {
             // SAFETY: the name ends with a zero byte.
             real = unsafe { symbols::real()(libc::RTLD_NEXT, self.name.as_ptr()) };
             if real.is_null() || real.cast_const() == own {
-                return NO_LIBRARY;
+                return None;
             }
             self.real.store(real, Ordering::Relaxed);
         }
+        Some(real)
+    }
+
+    /// Runs `call`, which calls the library's function with `arguments`.
+    fn call(&self, arguments: &[usize], call: impl FnOnce() -> c_int) -> c_int {
         // Some functions are made of others.
         let is_outermost = CALL.with_borrow(Option::is_none);
         if !is_outermost || runtime().device().is_none() {
-            // SAFETY: the caller's promise.
-            return unsafe { pass_on(real, arguments) };
+            return call();
         }
         let function = calls::function(&self.name.to_string_lossy());
-        let known = function.and_then(|function| function.known(&arguments, allocation_of));
+        let known = function.and_then(|function| function.known(arguments, allocation_of));
         let (known, lent) = match known {
             Some((mut known, lent)) => {
                 known.writes.extend_from_slice(&LENT.lock());
@@ -65,11 +67,10 @@ impl Function {
             None => (None, Vec::new()),
         };
         CALL.set(Some(ManuallyDrop::new(known)));
-        // SAFETY: the caller's promise.
-        let status = unsafe { pass_on(real, arguments) };
+        let status = call();
         drop(CALL.take().map(ManuallyDrop::into_inner));
         let mut all = LENT.lock();
-        for block in lent.into_iter().filter(|_| status as c_int == 0) {
+        for block in lent.into_iter().filter(|_| status == 0) {
             if !all.contains(&block) {
                 all.push(block);
             }
@@ -78,40 +79,20 @@ impl Function {
     }
 }
 
-/// First byte and size of the allocation that `address` lies in.
+/// First byte and size of the allocation of `address`.
 fn allocation_of(address: u64) -> Option<(u64, u64)> {
-    type Ask = unsafe extern "C" fn(*mut u64, *mut usize, u64) -> c_int;
-    let ask = driver::find(c"cuMemGetAddressRange_v2")?;
-    // SAFETY: the C interface of the driver gives the function this type.
-    let ask = unsafe { std::mem::transmute::<*mut c_void, Ask>(ask) };
     let (mut start, mut bytes) = (0, 0);
-    // SAFETY: both pointers lead to room for the answers; any number may be asked for.
-    let error = unsafe { ask(&mut start, &mut bytes, address) };
+    // SAFETY: both pointers lead to numbers; the driver refuses addresses that it does not know.
+    let error = unsafe { driver::address_range(&mut start, &mut bytes, address) };
     (error == ffi::SUCCESS).then_some((start, bytes as u64))
 }
 
-/// # Safety
-/// `real` is a function that takes integers and pointers, at most [`ARGUMENTS`], and `arguments` begin with them.
-unsafe fn pass_on(real: *mut c_void, arguments: Arguments) -> usize {
-    macro_rules! function {
-        ($($index:literal)+) => {{
-            // SAFETY: the caller's promise; a function of the C interface does not see what is behind its arguments.
-            let function = unsafe {
-                std::mem::transmute::<*mut c_void, unsafe extern "C" fn($(function!(@ $index)),+) -> usize>(real)
-            };
-            // SAFETY: the caller's promise.
-            unsafe { function($(arguments[$index]),+) }
-        }};
-        (@ $index:literal) => { usize };
-    }
-    function!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23)
-}
+type Pointer = *mut c_void;
 
 /// Defines our functions, exported, and the one that finds them by name.
 macro_rules! wrappers {
-    ($($family:ident: $($name:ident $bytes:literal),+;)+) => {
-        $($(wrappers!(@define $name
-            (a b c d e f g h i j k l m n o p q r s t u v w x));)+)+
+    ($($family:ident $int:ident: $($name:ident $bytes:literal),+;)+) => {
+        $($(signature!($family $int $name);)+)+
 
         /// Our function of this name, where there is one, and what stands behind it.
         fn find(name: &[u8]) -> Option<(*const std::ffi::c_void, &'static Function)> {
@@ -136,16 +117,50 @@ macro_rules! wrappers {
             )+)+
         }
     };
-    (@define $name:ident ($($argument:ident)+)) => {
-        #[doc = concat!("Stands before the closed library's `", stringify!($name), "`.")]
+}
+
+/// The C signature of each family: `$n` is the type of sizes, operations and data types are enumerations.
+#[rustfmt::skip]
+macro_rules! signature {
+    (GEMM $n:ident $name:ident) => { wrapper!($name(handle: Pointer, op_a: c_int, op_b: c_int, m: $n, n: $n, k: $n, alpha: Pointer,
+        a: Pointer, lda: $n, b: Pointer, ldb: $n, beta: Pointer, c: Pointer, ldc: $n)); };
+    (GEMM_TYPES $n:ident $name:ident) => { wrapper!($name(handle: Pointer, op_a: c_int, op_b: c_int, m: $n, n: $n, k: $n, alpha: Pointer,
+        a: Pointer, type_a: c_int, lda: $n, b: Pointer, type_b: c_int, ldb: $n, beta: Pointer, c: Pointer, type_c: c_int, ldc: $n)); };
+    (GEMM_EX $n:ident $name:ident) => { wrapper!($name(handle: Pointer, op_a: c_int, op_b: c_int, m: $n, n: $n, k: $n, alpha: Pointer,
+        a: Pointer, type_a: c_int, lda: $n, b: Pointer, type_b: c_int, ldb: $n, beta: Pointer, c: Pointer, type_c: c_int, ldc: $n,
+        compute: c_int, algorithm: c_int)); };
+    (STRIDED $n:ident $name:ident) => { wrapper!($name(handle: Pointer, op_a: c_int, op_b: c_int, m: $n, n: $n, k: $n, alpha: Pointer,
+        a: Pointer, lda: $n, stride_a: i64, b: Pointer, ldb: $n, stride_b: i64, beta: Pointer, c: Pointer, ldc: $n, stride_c: i64,
+        count: $n)); };
+    (STRIDED_EX $n:ident $name:ident) => { wrapper!($name(handle: Pointer, op_a: c_int, op_b: c_int, m: $n, n: $n, k: $n, alpha: Pointer,
+        a: Pointer, type_a: c_int, lda: $n, stride_a: i64, b: Pointer, type_b: c_int, ldb: $n, stride_b: i64, beta: Pointer,
+        c: Pointer, type_c: c_int, ldc: $n, stride_c: i64, count: $n, compute: c_int, algorithm: c_int)); };
+    (AXPY $n:ident $name:ident) => {
+        wrapper!($name(handle: Pointer, n: $n, alpha: Pointer, x: Pointer, incx: $n, y: Pointer, incy: $n));
+    };
+    (COPY $n:ident $name:ident) => { wrapper!($name(handle: Pointer, n: $n, x: Pointer, incx: $n, y: Pointer, incy: $n)); };
+    (TRANSFORM $n:ident $name:ident) => { wrapper!($name(plan: $n, input: Pointer, output: Pointer)); };
+    (BACK_TO_REAL $n:ident $name:ident) => { wrapper!($name(plan: $n, input: Pointer, output: Pointer)); };
+    (WORKSPACE $n:ident $name:ident) => { wrapper!($name(handle: Pointer, workspace: Pointer, bytes: $n)); };
+    (WORK_AREA $n:ident $name:ident) => { wrapper!($name(plan: $n, area: Pointer)); };
+}
+
+macro_rules! wrapper {
+    ($name:ident($($argument:ident: $type:ty),+)) => {
+        #[doc = concat!("Calls the library's `", stringify!($name), "` and notes what the call touches.")]
         ///
         /// # Safety
-        /// As for the library's function.
+        /// The arguments meet the contract of the library's function.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::many_single_char_names, reason = "the C interface")]
-        pub unsafe extern "C" fn $name($($argument: usize),+) -> usize {
-            // SAFETY: the caller's promise.
-            unsafe { functions::$name.call($name as *const std::ffi::c_void, [$($argument),+]) }
+        pub unsafe extern "C" fn $name($($argument: $type),+) -> c_int {
+            let Some(real) = functions::$name.real($name as *const c_void) else {
+                return NO_LIBRARY;
+            };
+            // SAFETY: the library exports `real` by this name; its header declares it with these types.
+            let real = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),+) -> c_int>(real) };
+            // SAFETY: the program calls this function with these arguments.
+            functions::$name.call(&[$($argument as usize),+], || unsafe { real($($argument),+) })
         }
     };
 }
