@@ -1,9 +1,9 @@
 //! Copies that the host asks for.
 
 use super::{At, interposed};
-use crate::ffi::{self, Copy3d};
-use crate::real;
-use crate::runtime::runtime;
+use crate::cuda::ffi::{self, Copy3d};
+use crate::cuda::real;
+use crate::recorder::runtime::runtime;
 use std::ffi::{c_int, c_void};
 use superstep_trace::{CopyDirection, Gap};
 

@@ -7,12 +7,12 @@ use super::driver_copies::*;
 use super::interposed;
 use super::memory::*;
 use super::processes::*;
-use crate::driver;
-use crate::ffi::{self, Dim3, Error, GraphExec, Stream};
-use crate::launch::{Call, Form, Origin};
-use crate::missing::noticed;
-use crate::opaque;
-use crate::runtime::runtime;
+use crate::cuda::driver;
+use crate::cuda::ffi::{self, Dim3, Error, GraphExec, Stream};
+use crate::model::missing::noticed;
+use crate::recorder::launch::{Call, Form, Origin};
+use crate::recorder::opaque;
+use crate::recorder::runtime::runtime;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 /// `CUDA_ERROR_NOT_INITIALIZED`.

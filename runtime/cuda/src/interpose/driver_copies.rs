@@ -3,7 +3,7 @@
 use super::copies::{Side, note, note_box};
 use super::driver::NOT_INITIALIZED;
 use super::{At, fills, interposed};
-use crate::ffi::{self, Error, Stream};
+use crate::cuda::ffi::{self, Error, Stream};
 use std::ffi::{c_int, c_uint, c_void};
 
 /// `cudaMemcpyDefault`.
@@ -109,7 +109,7 @@ pub fn note_3d(copy: &Copy3d, at: At) {
             let size = [copy.width_bytes, copy.height, copy.depth];
             note_box(to, from, BY_ADDRESS, size, at);
         }
-        _ => (crate::runtime::runtime().session).gap(superstep_trace::Gap::ArrayCopy),
+        _ => (crate::recorder::runtime::runtime().session).gap(superstep_trace::Gap::ArrayCopy),
     }
 }
 
@@ -133,7 +133,7 @@ fn copied_2d(error: Error, copy: *const Copy2d, at: At) -> Error {
                 let size = [copy.width_bytes, copy.height, 1];
                 note_box(to, from, BY_ADDRESS, size, at);
             }
-            _ => (crate::runtime::runtime().session).gap(superstep_trace::Gap::ArrayCopy),
+            _ => (crate::recorder::runtime::runtime().session).gap(superstep_trace::Gap::ArrayCopy),
         }
     }
     error

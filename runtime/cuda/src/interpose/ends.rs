@@ -1,7 +1,8 @@
 //! Ends of the process that run no exit handlers: what its kernels do is waited for, as `exit` does.
 
-use crate::runtime::STALL;
-use crate::{signals, symbols};
+use crate::cuda::symbols;
+use crate::recorder::drain::signals;
+use crate::recorder::runtime::STALL;
 use std::ffi::{c_int, c_void};
 
 /// Waits for the device. A program whose kernels never end is let go, with launches that have no end.

@@ -1,8 +1,8 @@
 //! Fills that the host asks for.
 
 use super::{At, interposed};
-use crate::ffi::{self, Extent, MemsetParameters, PitchedPointer};
-use crate::runtime::runtime;
+use crate::cuda::ffi::{self, Extent, MemsetParameters, PitchedPointer};
+use crate::recorder::runtime::runtime;
 use std::ffi::{c_int, c_void};
 
 /// Notes that `width` bytes of each of the rows of each of the slices were set to `value`.

@@ -1,7 +1,7 @@
 //! Questions about kernels. They pass through; one about a kernel that no image of the program holds ends the run with an error.
 
 use super::interposed;
-use crate::missing::noticed;
+use crate::model::missing::noticed;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 interposed! {

@@ -2,15 +2,15 @@
 
 use super::interposed;
 use super::refused::unless_probed;
-use crate::ffi::{
+use crate::cuda::ffi::{
     self, Error, Event, Graph, GraphExec, GraphNode, HostNodeParameters, InstantiateParameters,
     KernelNodeParameters, MemsetParameters, NodeParameters, Stream,
 };
-use crate::graph_launch::{launch, twice};
-use crate::graph_nodes::{add_kernel, kernel_in, set_parameters};
-use crate::own_nodes;
-use crate::real;
-use crate::runtime::runtime;
+use crate::cuda::real;
+use crate::model::own_nodes;
+use crate::recorder::graph_launch::{launch, twice};
+use crate::recorder::graph_nodes::{add_kernel, kernel_in, set_parameters};
+use crate::recorder::runtime::runtime;
 use std::ffi::{c_int, c_uint, c_void};
 
 type Nodes = *const GraphNode;

@@ -1,8 +1,8 @@
 //! Kernel launches.
 
 use super::interposed;
-use crate::ffi::{Dim3, LaunchConfig, Stream};
-use crate::launch::{Call, Form, Origin};
+use crate::cuda::ffi::{Dim3, LaunchConfig, Stream};
+use crate::recorder::launch::{Call, Form, Origin};
 use std::ffi::c_void;
 
 type Arguments = *mut *mut c_void;
@@ -32,7 +32,7 @@ interposed! {
     }
     // A reset takes the consumers' buffers and events away, so they end first. The second is its old name.
     [cudaDeviceReset, cudaThreadExit]() |real| {
-        crate::runtime::runtime().before_reset();
+        crate::recorder::runtime::runtime().before_reset();
         real()
     }
 }

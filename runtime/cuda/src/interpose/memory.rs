@@ -2,9 +2,9 @@
 
 use super::driver::NOT_INITIALIZED;
 use super::interposed;
-use crate::ffi::{self, Extent, PitchedPointer, Stream};
-use crate::real;
-use crate::runtime::runtime;
+use crate::cuda::ffi::{self, Extent, PitchedPointer, Stream};
+use crate::cuda::real;
+use crate::recorder::runtime::runtime;
 use std::ffi::{c_uint, c_void};
 use superstep_trace::AllocationKind;
 

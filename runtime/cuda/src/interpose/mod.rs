@@ -3,6 +3,7 @@
 //! Each passes its call on to the real function of the same name. Names that end in `_ptds` or `_ptsz` are what programs
 //! compiled with a per-thread default stream call.
 
+pub mod calls;
 mod copies;
 mod driver;
 mod driver_copies;
@@ -18,7 +19,7 @@ mod registration;
 mod streams;
 
 /// Where work is queued: the stream as given, and whether stream 0 means the thread's own one.
-type At = (crate::ffi::Stream, bool);
+type At = (crate::cuda::ffi::Stream, bool);
 
 /// Defines exported functions of one signature. `real` calls the real function with the same arguments, but for those that
 /// it lists itself; `per_thread` says whether stream 0 means the thread's own stream.
@@ -32,7 +33,7 @@ macro_rules! interposed {
                 let $at: super::At = (std::ptr::null_mut(), per_thread);
                 $body
             }
-            $async_names($($argument: $type,)* stream: $crate::ffi::Stream) |$real, per_thread| {
+            $async_names($($argument: $type,)* stream: $crate::cuda::ffi::Stream) |$real, per_thread| {
                 let $at: super::At = (stream, per_thread);
                 $body
             }
@@ -40,7 +41,7 @@ macro_rules! interposed {
     )*};
     (driver: $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*) => {
         $(interposed!(@each_of $names $arguments
-            [found_by($crate::driver::find) -> $crate::ffi::Error, NOT_INITIALIZED] [$real $(with $($other)+)? $(, $flag)?] $body);)*
+            [found_by($crate::cuda::driver::find) -> $crate::cuda::ffi::Error, NOT_INITIALIZED] [$real $(with $($other)+)? $(, $flag)?] $body);)*
     };
     (nothing: $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)?| $body:block)*) => {
         $(interposed!(@each_of $names $arguments [new() -> (), ()] [$real $(with $($other)+)?] $body);)*
@@ -60,21 +61,21 @@ macro_rules! interposed {
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments, reason = "the C interface")]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
-            static ENTRY: $crate::real::Entry = {
+            static ENTRY: $crate::cuda::real::Entry = {
                 const NAME: &str = concat!(stringify!($name), "\0");
                 match ::std::ffi::CStr::from_bytes_with_nul(NAME.as_bytes()) {
-                    Ok(name) => $crate::real::Entry::$entry(name $(, $find)?),
+                    Ok(name) => $crate::cuda::real::Entry::$entry(name $(, $find)?),
                     Err(_) => unreachable!(),
                 }
             };
-            let $real = |$($($other),+)?| $crate::real::call!(ENTRY, ($($argument => $type),*) -> $result, $otherwise);
+            let $real = |$($($other),+)?| $crate::cuda::real::call!(ENTRY, ($($argument => $type),*) -> $result, $otherwise);
             $(let $flag = $per_thread;)?
             $body
         }
     };
     ($($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*) => {
         $(interposed!(@each_of $names $arguments
-            [new() -> $crate::ffi::Error, $crate::ffi::SYMBOL_NOT_FOUND] [$real $(with $($other)+)? $(, $flag)?] $body);)*
+            [new() -> $crate::cuda::ffi::Error, $crate::cuda::ffi::SYMBOL_NOT_FOUND] [$real $(with $($other)+)? $(, $flag)?] $body);)*
     };
 }
 pub use driver::replacement;

@@ -2,8 +2,8 @@
 
 use super::driver::NOT_INITIALIZED;
 use super::interposed;
-use crate::ffi::{self, Error};
-use crate::runtime::runtime;
+use crate::cuda::ffi::{self, Error};
+use crate::recorder::runtime::runtime;
 use std::ffi::{c_int, c_uint, c_void};
 
 /// `cudaIpcMemHandle_t` and `CUipcMemHandle`, which are passed by value.

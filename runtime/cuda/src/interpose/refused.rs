@@ -1,8 +1,8 @@
 //! Calls that would run a traced kernel without the parameters that it needs. A program without probes may make them.
 
 use super::interposed;
-use crate::ffi;
-use crate::runtime::runtime;
+use crate::cuda::ffi;
+use crate::recorder::runtime::runtime;
 use std::ffi::{c_uint, c_void};
 
 /// Passes the call on, unless the program is traced: then it fails, and the run says why.

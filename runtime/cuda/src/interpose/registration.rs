@@ -1,9 +1,9 @@
 //! What constructors call before `main`: modules, kernels and variables announce themselves.
 
 use super::interposed;
-use crate::modules::Variable;
-use crate::real::{Entry, call};
-use crate::runtime::{hook_exit_early, runtime};
+use crate::cuda::real::{Entry, call};
+use crate::model::modules::Variable;
+use crate::recorder::runtime::{hook_exit_early, runtime};
 use parking_lot::Mutex;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;

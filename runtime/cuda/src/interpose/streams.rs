@@ -1,8 +1,8 @@
 //! Streams, which get their numbers when they are made.
 
 use super::interposed;
-use crate::ffi::{self, Stream};
-use crate::runtime::runtime;
+use crate::cuda::ffi::{self, Stream};
+use crate::recorder::runtime::runtime;
 use std::ffi::{c_int, c_uint};
 
 fn made(error: ffi::Error, stream: *mut Stream) -> ffi::Error {

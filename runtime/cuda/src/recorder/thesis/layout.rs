@@ -1,0 +1,65 @@
+//! What host and device share, byte for byte: the mirror of `device/context.h`.
+
+use std::sync::atomic::AtomicU64;
+
+/// Version of the layout; a kernel module built for another one is refused by name, not run.
+pub const CONTEXT_VERSION: u32 = 2;
+
+/// The three indices of one bin, in records; see `device/context.h`.
+#[repr(C)]
+pub struct Bin {
+    /// Positions handed out; the device adds.
+    pub reserved: AtomicU64,
+    pad0: [u64; 15],
+    /// Records completely written; the device adds.
+    pub acknowledged: AtomicU64,
+    pad1: [u64; 15],
+    /// Positions below `released + bin_records` may be written; the host stores.
+    pub released: AtomicU64,
+    pad2: [u64; 15],
+}
+
+impl Bin {
+    /// A bin that nobody has used.
+    pub const fn new() -> Self {
+        Bin {
+            reserved: AtomicU64::new(0),
+            pad0: [0; 15],
+            acknowledged: AtomicU64::new(0),
+            pad1: [0; 15],
+            released: AtomicU64::new(0),
+            pad2: [0; 15],
+        }
+    }
+}
+
+impl Default for Bin {
+    fn default() -> Self {
+        Bin::new()
+    }
+}
+
+/// What a kernel's first trailing parameter points to. Pointers are device addresses.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TraceContext {
+    pub version: u32,
+    /// Number of bins less one.
+    pub bin_mask: u32,
+    pub bin_records: u64,
+    /// Its logarithm to base 2.
+    pub bin_records_log2: u32,
+    /// Always 0.
+    pub pad: u32,
+    /// Address of the bins' indices.
+    pub bins: u64,
+    /// Address of the first bin's first record.
+    pub records: u64,
+    /// Address of the table of counter arrays, by module number (count probe), or 0.
+    pub site_counts: u64,
+    /// Address of what says which CTAs are recorded, or 0.
+    pub selection: u64,
+}
+
+#[cfg(test)]
+mod tests;
