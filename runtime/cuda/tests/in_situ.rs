@@ -68,7 +68,7 @@ fn what_a_device_does_to_the_memory_of_another_is_known_or_unknown() {
         7 has no shadow, ";
     assert_eq!(run.stdout, expected, "{}", run.stderr);
     let warnings = &run.summary().warnings;
-    let is_told = |warning: &&String| warning.contains("may have stored in memory of device");
+    let is_told = |warning: &&String| warning.contains("are not tracked in situ");
     assert_eq!(warnings.iter().filter(is_told).count(), 1, "{warnings:?}");
     assert_eq!(run.summary().faults, <[String; 0]>::default());
 }

@@ -1,62 +1,72 @@
-//! The GPU that the program uses, events on it, and memory that both sides see.
+//! Devices, events on them, and kernels as the runtime knows them.
 
-use crate::cuda::ffi;
-use crate::cuda::real;
-use crate::recorder::thesis::bins::{Bins, Shape};
-use crate::recorder::thesis::layout::{Bin, CONTEXT_VERSION, TraceContext};
-use crate::recorder::thesis::record::Record;
+use super::loader::find_in_runtime;
+use super::{CudaError, Event, Status, Stub, ask, cuda};
+use cudarc::runtime::sys::{cudaDeviceAttr, cudaFuncAttributes};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
-use superstep_trace::DeviceInfo;
+use std::mem::MaybeUninit;
+use superstep_trace::{DeviceInfo, KernelResources};
 
 /// The device that the program's first call went to.
 #[derive(Clone, Debug)]
 pub struct Device {
     pub ordinal: c_int,
     pub sms: usize,
-    /// What captures and summaries say.
+    /// Part of captures and summaries.
     pub info: DeviceInfo,
 }
 
 impl Device {
     /// The calling thread's device.
-    pub fn current() -> Result<Self, String> {
+    pub fn current() -> Result<Self, CudaError> {
         // SAFETY: the pointer leads to a number.
-        let ask = |ordinal: &mut c_int| unsafe { real::get_device(ordinal) };
-        let ordinal = real::answer("find a CUDA device", 0, ask)?;
+        let get = |ordinal: &mut c_int| unsafe { cuda!(cudaGetDevice(ordinal)) };
+        let ordinal = ask("find a CUDA device", 0, get)?;
         let attribute = |attribute| {
-            // SAFETY: the pointer leads to a number.
-            let ask =
-                |value: &mut c_int| unsafe { real::device_attribute(value, attribute, ordinal) };
-            real::answer("ask the CUDA device what it is", 0, ask)
-                .map(|value| u32::try_from(value).unwrap_or(0))
+            attribute_of(ordinal, attribute).map(|value| u32::try_from(value).unwrap_or(0))
         };
         let info = DeviceInfo {
             name: device_name(ordinal),
             compute_capability: [
-                attribute(ffi::ATTRIBUTE_CAPABILITY_MAJOR)?,
-                attribute(ffi::ATTRIBUTE_CAPABILITY_MINOR)?,
+                attribute(cudaDeviceAttr::cudaDevAttrComputeCapabilityMajor)?,
+                attribute(cudaDeviceAttr::cudaDevAttrComputeCapabilityMinor)?,
             ],
             driver: driver_version(),
         };
-        let sms = attribute(ffi::ATTRIBUTE_SM_COUNT)? as usize;
+        let sms = attribute(cudaDeviceAttr::cudaDevAttrMultiProcessorCount)? as usize;
         Ok(Device { ordinal, sms, info })
     }
 }
 
+pub fn attribute_of(ordinal: c_int, attribute: cudaDeviceAttr) -> Result<c_int, CudaError> {
+    // SAFETY: the pointer leads to a number.
+    ask(
+        "ask the CUDA device for an attribute",
+        0,
+        |value: &mut _| unsafe { cuda!(cudaDeviceGetAttribute(value, attribute, ordinal)) },
+    )
+}
+
 fn device_name(ordinal: c_int) -> String {
-    // `cudaDeviceProp` begins with the name and takes about a kilobyte; a later runtime may add to it.
+    type Get = unsafe extern "C" fn(*mut c_void, c_int) -> Status;
+    // `cudaDeviceProp` begins with the name in all versions and takes about a kilobyte; a later runtime may add to it.
     let mut properties = [0u64; 1024];
-    // SAFETY: the buffer is several times as large as the structure.
-    let error = unsafe { real::device_properties(properties.as_mut_ptr().cast(), ordinal) };
+    let names = [c"cudaGetDeviceProperties_v2", c"cudaGetDeviceProperties"];
+    let status = names.into_iter().find_map(find_in_runtime).map(|address| {
+        // SAFETY: CUDA's headers declare both functions with this type, whichever version of the structure they fill.
+        let get = unsafe { std::mem::transmute::<*mut c_void, Get>(address) };
+        // SAFETY: the buffer is several times as large as the structure.
+        unsafe { get(properties.as_mut_ptr().cast(), ordinal) }
+    });
     let bytes: Vec<u8> = properties
         .iter()
         .flat_map(|word| word.to_ne_bytes())
         .take(256)
         .collect();
     match CStr::from_bytes_until_nul(&bytes) {
-        Ok(name) if error == ffi::SUCCESS => name.to_string_lossy().into_owned(),
+        Ok(name) if status == Some(Status::SUCCESS) => name.to_string_lossy().into_owned(),
         _ => format!("CUDA device {ordinal}"),
     }
 }
@@ -65,15 +75,11 @@ fn device_name(ordinal: c_int) -> String {
 fn driver_version() -> Option<String> {
     let mut cuda: c_int = 0;
     // SAFETY: the pointer leads to a number.
-    let known = unsafe { real::driver_version(&mut cuda) } == ffi::SUCCESS && cuda > 0;
+    let known = unsafe { cuda!(cudaDriverGetVersion(&mut cuda)) }.is_success() && cuda > 0;
     let cuda = known.then(|| format!("CUDA {}.{}", cuda / 1000, cuda % 1000 / 10));
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
-    let is_version = |word: &&str| {
-        word.split('.').count() >= 2
-            && word
-                .split('.')
-                .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
-    };
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let is_version = |word: &&str| word.contains('.') && word.split('.').all(is_number);
     let mut words = text.lines().next().unwrap_or_default().split_whitespace();
     match (words.find(is_version), cuda) {
         (Some(driver), Some(cuda)) => Some(format!("{driver} ({cuda})")),
@@ -82,37 +88,57 @@ fn driver_version() -> Option<String> {
     }
 }
 
-/// Events that are not in use, each with its device. They are kept as numbers so that they can travel between threads.
+/// The calling thread's device; 0 when there is none.
+pub fn current_device() -> c_int {
+    let mut ordinal = 0;
+    // SAFETY: the pointer leads to a number.
+    let status = unsafe { cuda!(cudaGetDevice(&mut ordinal)) };
+    if status.is_success() { ordinal } else { 0 }
+}
+
+pub fn set_device(ordinal: c_int) -> Result<(), CudaError> {
+    // SAFETY: no pointers.
+    unsafe { cuda!(cudaSetDevice(ordinal)) }.check("change the current CUDA device")
+}
+
+/// Runs `work` with another current device.
+pub fn with_device<T, E: From<CudaError>>(
+    ordinal: c_int,
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let before = current_device();
+    set_device(ordinal)?;
+    let done = work();
+    set_device(before)?;
+    done
+}
+
+/// Unused events, each with its device.
 #[derive(Default)]
 pub struct EventPool(Mutex<Events>);
 
 #[derive(Default)]
 struct Events {
-    free: HashMap<c_int, Vec<usize>>,
-    device_of: HashMap<usize, c_int>,
+    free: HashMap<c_int, Vec<Event>>,
+    device_of: HashMap<Event, c_int>,
 }
 
 impl EventPool {
-    /// An event of the calling thread's device, or 0 when none can be made; the time is then unknown and nothing else.
-    pub fn take(&self) -> usize {
+    /// An event of the calling thread's device. `None` when it cannot be made: then a time is unknown and nothing else.
+    pub fn take(&self) -> Option<Event> {
         let device = current_device();
         if let Some(event) = self.0.lock().free.get_mut(&device).and_then(Vec::pop) {
-            return event;
+            return Some(event);
         }
-        let mut event = std::ptr::null_mut();
-        // SAFETY: the pointer leads to an event handle. Waiting threads sleep rather than spin.
-        let error = unsafe { real::event_create(&mut event, ffi::EVENT_BLOCKING) };
-        if error != ffi::SUCCESS {
-            return 0;
-        }
-        self.0.lock().device_of.insert(event as usize, device);
-        event as usize
+        let event = Event::create().ok()?;
+        self.0.lock().device_of.insert(event, device);
+        Some(event)
     }
 
     /// Gives events back that no stream uses any more.
-    pub fn give_back(&self, events: &[usize]) {
+    pub fn give_back(&self, events: impl IntoIterator<Item = Event>) {
         let mut pool = self.0.lock();
-        for &event in events {
+        for event in events {
             if let Some(&device) = pool.device_of.get(&event) {
                 pool.free.entry(device).or_default().push(event);
             }
@@ -125,159 +151,73 @@ impl EventPool {
     }
 }
 
-/// The calling thread's device; 0 when there is none.
-pub fn current_device() -> c_int {
-    let mut ordinal = 0;
-    // SAFETY: the pointer leads to a number.
-    match unsafe { real::get_device(&mut ordinal) } {
-        ffi::SUCCESS => ordinal,
-        _ => 0,
-    }
+/// Attributes of a kernel, whose module is loaded for that.
+pub fn attributes_of(stub: Stub) -> Option<cudaFuncAttributes> {
+    // Room for later versions of the structure.
+    let mut attributes = MaybeUninit::<[cudaFuncAttributes; 8]>::zeroed();
+    // SAFETY: the structure has room for what any version of the runtime writes; the stub was registered.
+    let status = unsafe {
+        cuda!(cudaFuncGetAttributes(
+            attributes.as_mut_ptr().cast(),
+            stub.raw()
+        ))
+    };
+    // SAFETY: the structure is made of numbers, for which zeroes are valid.
+    status
+        .is_success()
+        .then(|| unsafe { attributes.assume_init() }[0])
 }
 
-/// Does something with another current device.
-pub fn with_device<T>(
-    ordinal: c_int,
-    work: impl FnOnce() -> Result<T, String>,
-) -> Result<T, String> {
-    let before = current_device();
-    // SAFETY: no pointers.
-    let set = |ordinal| unsafe { real::set_device(ordinal) };
-    real::check(set(ordinal), "change the current CUDA device")?;
-    let done = work();
-    real::check(set(before), "change the current CUDA device")?;
-    done
+/// CTAs of the kernel that fit on an SM.
+pub fn ctas_on_sm(stub: Stub, cta_threads: c_int, dynamic_shared_bytes: usize) -> Option<c_int> {
+    let mut ctas = 0;
+    // SAFETY: the pointer leads to a number; the stub was registered.
+    let status = unsafe {
+        cuda!(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &mut ctas,
+            stub.raw(),
+            cta_threads,
+            dynamic_shared_bytes
+        ))
+    };
+    status.is_success().then_some(ctas)
 }
 
-/// Page-locked memory that the device sees, zeroed. It stays until the process or the device's context ends.
-#[derive(Clone, Copy, Debug)]
-pub struct Pinned {
-    pub host: usize,
-    pub device: u64,
-}
-
-impl Pinned {
-    /// Allocates `bytes`. The program does not see a failure as its last error.
-    pub fn new(bytes: usize) -> Result<Self, String> {
-        let what = format!("allocate {bytes} bytes of page-locked host memory for the trace");
-        // SAFETY: the pointer leads to a pointer.
-        let ask = |host: &mut _| unsafe { real::host_alloc(host, bytes, ffi::HOST_ALLOC_MAPPED) };
-        let host = forgotten(real::answer(&what, std::ptr::null_mut(), ask))?;
-        // SAFETY: the pointer leads to a pointer; `host` comes from the call before.
-        let ask = |device: &mut _| unsafe { real::host_device_pointer(device, host, 0) };
-        let device = real::answer("map host memory into the device", std::ptr::null_mut(), ask)?;
-        // SAFETY: `bytes` bytes were allocated, and nobody else knows them yet.
-        unsafe { std::ptr::write_bytes(host.cast::<u8>(), 0, bytes) };
-        Ok(Pinned {
-            host: host as usize,
-            device: device as u64,
-        })
-    }
-
-    /// Gives the memory back, which nobody may use.
-    pub fn free(self) {
-        // SAFETY: the memory was allocated by `new`, and the caller is the last who knows it.
-        unsafe { real::free_host(self.host as *mut c_void) };
-    }
-}
-
-/// The program must not see a failure of ours as its last error.
-fn forgotten<T>(result: Result<T, String>) -> Result<T, String> {
-    result.inspect_err(|_| {
-        // SAFETY: no arguments.
-        unsafe { real::get_last_error() };
+/// Registers, memory and occupancy of a kernel that is launched with CTAs of `cta_threads` threads.
+pub fn resources_of(
+    attributes: &cudaFuncAttributes,
+    stub: Stub,
+    cta_threads: u32,
+    dynamic_shared_bytes: usize,
+) -> Option<KernelResources> {
+    let sm_threads = attribute_of(
+        current_device(),
+        cudaDeviceAttr::cudaDevAttrMaxThreadsPerMultiProcessor,
+    );
+    let threads = c_int::try_from(cta_threads).ok()?;
+    let sm_ctas = ctas_on_sm(stub, threads, dynamic_shared_bytes)?;
+    let number = |value: c_int| u32::try_from(value).unwrap_or(0);
+    Some(KernelResources {
+        registers: number(attributes.numRegs),
+        local_bytes: attributes.localSizeBytes as u64,
+        cta_threads,
+        shared_bytes: (attributes.sharedSizeBytes + dynamic_shared_bytes) as u64,
+        sm_ctas: number(sm_ctas),
+        sm_threads: number(sm_threads.ok()?),
     })
 }
 
-/// Device memory for `purpose`. It stays until the context ends, or is given back with `cudaFree`.
-pub fn device_memory(bytes: usize, purpose: &str) -> Result<*mut c_void, String> {
-    let what = format!("allocate {bytes} bytes of device memory for the {purpose}");
-    // SAFETY: the pointer leads to a pointer.
-    let ask = |pointer: &mut _| unsafe { real::malloc(pointer, bytes) };
-    forgotten(real::answer(&what, std::ptr::null_mut(), ask))
+/// Whether CUDA's own exit handler has run.
+pub fn is_unloading() -> bool {
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: both pointers lead to numbers.
+    unsafe { cuda!(cudaMemGetInfo(&mut free, &mut total)) == Status::CUDART_UNLOADING }
 }
 
-/// Device memory with a copy of `words`. It stays until the context ends.
-pub fn device_words(words: &[u64]) -> Result<u64, String> {
-    let bytes = size_of_val(words);
-    let pointer = device_memory(bytes.max(8), "trace")?;
-    let what = "write the trace's device memory";
-    // In a stream of its own: the legacy one waits for all others, which is an error while one of them is captured into a graph.
-    let make = |stream: &mut _| {
-        // SAFETY: the pointer leads to a handle.
-        unsafe { real::stream_create(stream, ffi::STREAM_NON_BLOCKING) }
-    };
-    let stream = real::answer(what, std::ptr::null_mut(), make)?;
-    let words = words.as_ptr().cast();
-    // SAFETY: both sides hold so many bytes, and the source lives until the stream was waited for; the stream is destroyed once.
-    let errors = unsafe {
-        [
-            real::memcpy_async(pointer, words, bytes, ffi::HOST_TO_DEVICE, stream),
-            real::stream_synchronize(stream),
-            real::stream_destroy(stream),
-        ]
-    };
-    for error in errors {
-        real::check(error, what)?;
-    }
-    Ok(pointer as u64)
-}
-
-/// The words of a structure that the device reads.
-///
-/// # Safety
-/// `T` is plain data without padding, of whole words.
-pub unsafe fn words_of<T>(structure: &T) -> &[u64] {
-    assert!(align_of::<T>() == 8);
-    // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(structure).cast(), size_of::<T>() / 8) }
-}
-
-/// Device memory with a copy of `context`.
-pub fn device_context(context: &TraceContext) -> Result<u64, String> {
-    // SAFETY: the structure is plain data without padding (`pad` is a field).
-    device_words(unsafe { words_of(context) })
-}
-
-/// The buffer of one stream: bins in host memory and the context that tells the device where they are.
-pub struct Buffer {
-    /// The device's address of the [`TraceContext`].
-    pub context: u64,
-    pub bins: Bins,
-    /// What was allocated, which is less than asked for when memory is short.
-    pub shape: Shape,
-}
-
-impl Buffer {
-    /// Allocates a buffer; takes smaller bins where the host cannot lock that much memory.
-    pub fn new(wanted: Shape) -> Result<Self, String> {
-        let mut shape = wanted;
-        let memory = loop {
-            match Pinned::new(shape.index_bytes() + shape.record_bytes()) {
-                Ok(memory) => break memory,
-                Err(_) if shape.bin_records > 1024 => shape.bin_records /= 2,
-                Err(error) => return Err(error),
-            }
-        };
-        let context = device_context(&TraceContext {
-            version: CONTEXT_VERSION,
-            bin_mask: (shape.bins - 1) as u32,
-            bin_records: shape.bin_records as u64,
-            bin_records_log2: shape.bin_records.trailing_zeros(),
-            bins: memory.device,
-            records: memory.device + shape.index_bytes() as u64,
-            selection: crate::recorder::selection::device_selection()?,
-            ..TraceContext::default()
-        })?;
-        let indices = memory.host as *const Bin;
-        let records = (memory.host + shape.index_bytes()) as *const Record;
-        // SAFETY: the memory holds both arrays, zeroed and page-aligned, and is never freed; a device reset, which takes
-        // it away, is announced to the consumers first.
-        let bins = unsafe { Bins::new(shape, indices, records) };
-        Ok(Buffer {
-            context,
-            bins,
-            shape,
-        })
-    }
+/// Address of a variable of the device by its shadow on the host; its module is loaded for that.
+pub fn symbol_address(shadow: *const c_void) -> Result<u64, Status> {
+    let mut address = std::ptr::null_mut();
+    // SAFETY: the pointer leads to a pointer; the runtime refuses shadows that it does not know.
+    unsafe { cuda!(cudaGetSymbolAddress(&mut address, shadow)) }.ok()?;
+    Ok(address as u64)
 }

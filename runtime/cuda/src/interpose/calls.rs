@@ -3,16 +3,14 @@
 //! A function of ours is found before each of them, as symbol and by `dlsym`. Launches that the library makes meanwhile belong to the call.
 
 use crate::cuda::driver;
-use crate::cuda::ffi;
-use crate::cuda::symbols;
+use crate::cuda::loader::dlsym;
+use crate::recorder::opaque::{in_known_call, is_in_known_call};
 use crate::recorder::runtime::runtime;
 use parking_lot::Mutex;
-use std::cell::RefCell;
 use std::ffi::{CStr, c_int, c_void};
-use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use superstep_runtime_core::calls;
-use superstep_trace::{Block, KnownCall};
+use superstep_trace::Block;
 
 /// `CUBLAS_STATUS_NOT_INITIALIZED`, `CUFFT_INVALID_PLAN`.
 const NO_LIBRARY: c_int = 1;
@@ -26,24 +24,13 @@ struct Function {
 /// Memory that was lent for all calls.
 static LENT: Mutex<Vec<Block>> = Mutex::new(Vec::new());
 
-thread_local! {
-    /// The known call that this thread is in; inner `None`: its arguments do not determine what it touches. Never dropped, so that
-    /// destructors of the program's own variables may call.
-    static CALL: RefCell<Option<ManuallyDrop<Option<KnownCall>>>> = const { RefCell::new(None) };
-}
-
-/// The known call that this thread is in.
-pub fn current() -> Option<KnownCall> {
-    CALL.with_borrow(|call| call.as_ref().and_then(|call| (**call).clone()))
-}
-
 impl Function {
     /// The library's function behind `own`.
     fn real(&self, own: *const c_void) -> Option<*mut c_void> {
         let mut real = self.real.load(Ordering::Relaxed);
         if real.is_null() {
             // SAFETY: the name ends with a zero byte.
-            real = unsafe { symbols::real()(libc::RTLD_NEXT, self.name.as_ptr()) };
+            real = unsafe { dlsym()(libc::RTLD_NEXT, self.name.as_ptr()) };
             if real.is_null() || real.cast_const() == own {
                 return None;
             }
@@ -55,12 +42,12 @@ impl Function {
     /// Runs `call`, which calls the library's function with `arguments`.
     fn call(&self, arguments: &[usize], call: impl FnOnce() -> c_int) -> c_int {
         // Some functions are made of others.
-        let is_outermost = CALL.with_borrow(Option::is_none);
-        if !is_outermost || runtime().device().is_none() {
+        if is_in_known_call() || runtime().device().is_none() {
             return call();
         }
         let function = calls::function(&self.name.to_string_lossy());
-        let known = function.and_then(|function| function.known(arguments, allocation_of));
+        let known = function
+            .and_then(|function| function.known(arguments, |at| driver::allocation_of(at).ok()));
         let (known, lent) = match known {
             Some((mut known, lent)) => {
                 known.writes.extend_from_slice(&LENT.lock());
@@ -68,9 +55,7 @@ impl Function {
             }
             None => (None, Vec::new()),
         };
-        CALL.set(Some(ManuallyDrop::new(known)));
-        let status = call();
-        drop(CALL.take().map(ManuallyDrop::into_inner));
+        let status = in_known_call(known, call);
         let mut all = LENT.lock();
         for block in lent.into_iter().filter(|_| status == 0) {
             if !all.contains(&block) {
@@ -79,14 +64,6 @@ impl Function {
         }
         status
     }
-}
-
-/// First byte and size of the allocation of `address`.
-fn allocation_of(address: u64) -> Option<(u64, u64)> {
-    let (mut start, mut bytes) = (0, 0);
-    // SAFETY: both pointers lead to numbers; the driver refuses addresses that it does not know.
-    let error = unsafe { driver::address_range(&mut start, &mut bytes, address) };
-    (error == ffi::SUCCESS).then_some((start, bytes as u64))
 }
 
 type Pointer = *mut c_void;

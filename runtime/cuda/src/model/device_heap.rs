@@ -1,42 +1,42 @@
-//! Where the heap of device-side `malloc` lies. No function of the driver says; a kernel of ours asks for the heap's first block.
+//! Address of the heap of device-side `malloc`. No function of the driver has it; a kernel of this library allocates the heap's first
+//! block.
 
-use crate::cuda::device::Pinned;
-use crate::cuda::driver::driver;
-use crate::cuda::ffi::Dim3;
-use crate::cuda::real;
-use std::ffi::{c_int, c_void};
+use crate::cuda::memory::Pinned;
+use crate::cuda::{CudaError, ask, cuda, driver};
+use cudarc::runtime::sys::cudaLimit;
+use std::ffi::c_void;
 
 const PTX: &str = include_str!("../../device/heap_block.ptx");
-/// `cudaLimitMallocHeapSize`.
-const HEAP_SIZE: c_int = 2;
 /// The heap begins and ends at multiples of this.
 const PAGE_BYTES: u64 = 2 << 20;
 
 /// First byte and bytes of the current device's heap. To be called before any kernel allocates.
-pub fn extent() -> Result<(u64, u64), String> {
-    let what = "find the heap of device-side malloc";
-    let driver = driver()?;
+pub fn extent() -> Result<(u64, u64), CudaError> {
+    const DOING: &str = "find the heap of device-side malloc";
     // SAFETY: the pointer leads to a number.
-    let ask = |limit: &mut _| unsafe { real::device_get_limit(limit, HEAP_SIZE) };
-    let limit = real::answer(what, 0, ask)?;
-    let function = driver.load(PTX, c"__superstep_heap_block", what)?;
+    let limit = ask(DOING, 0, |limit| unsafe {
+        cuda!(cudaDeviceGetLimit(
+            limit,
+            cudaLimit::cudaLimitMallocHeapSize
+        ))
+    })?;
+    let function = driver::load(PTX, c"__superstep_heap_block", DOING)?;
     let answer = Pinned::new(8)?;
     let mut address = answer.device;
     let mut arguments = [(&raw mut address).cast::<c_void>()];
-    let one = Dim3 { x: 1, y: 1, z: 1 };
-    driver.alone(what, |stream| {
+    driver::alone(DOING, |stream| {
         // SAFETY: the function takes this one argument.
-        unsafe { driver.launch(function, (one, one), 0, stream, arguments.as_mut_ptr()) }
+        unsafe { driver::launch(function, [[1; 3]; 2], 0, stream, arguments.as_mut_ptr()) }
     })?;
     // SAFETY: the memory holds eight bytes, and the kernel that wrote them has ended.
-    let first = unsafe { (answer.host as *const u64).read_volatile() };
+    let first = unsafe { answer.at::<u64>().read_volatile() };
     if first == 0 {
-        return Err(format!("failed to {what}: it has no room for a byte"));
+        return Err(CudaError::NoHeap);
     }
     Ok(around(first, limit as u64))
 }
 
-/// The heap whose first block lies at `first`: blocks are given from its end (seen with driver 580 on an H200).
+/// The heap whose first block is at `first`: blocks are given from its end (seen with driver 580 on an H200).
 fn around(first: u64, limit_bytes: u64) -> (u64, u64) {
     let bytes = limit_bytes.next_multiple_of(PAGE_BYTES);
     (

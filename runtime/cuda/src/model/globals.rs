@@ -1,12 +1,9 @@
-//! Variables that the host's code never names: the table that the instrumenter leaves in each module says where they lie.
+//! Variables that the host's code never names, from the table that the instrumenter leaves in each module.
 
-use crate::cuda::driver::{check, driver};
-use std::ffi::{CStr, c_void};
+use crate::cuda::{CudaError, Stub, driver};
+use std::ffi::CStr;
 
 const DEVICE_HEAP_OF: &str = "device malloc heap of ";
-
-/// `CUDA_ERROR_NOT_FOUND`.
-const NOT_FOUND: i32 = 500;
 
 /// A variable in global memory.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,7 +15,6 @@ pub struct Global {
     pub bytes: u64,
 }
 
-/// What a module's table says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Table {
     pub variables: Vec<Global>,
@@ -27,19 +23,14 @@ pub struct Table {
 }
 
 /// The table of the module of a kernel, by the kernel's host stub. Loads the module. One without a table has no variables.
-pub fn of_kernel(stub: *const c_void) -> Result<Table, String> {
-    let driver = driver()?;
-    let module = driver.module_of(stub)?;
-    let find = |name: &CStr| {
-        let (mut address, mut bytes) = (0, 0);
-        // SAFETY: both pointers lead to numbers; the module is loaded.
-        let error = unsafe { (driver.get_global)(&mut address, &mut bytes, module, name.as_ptr()) };
-        if error == NOT_FOUND {
-            return Ok(None);
+pub fn of_kernel(stub: Stub) -> Result<Table, CudaError> {
+    let module = driver::module_of(stub)?;
+    let find = |name: &CStr| match driver::global(module, name)? {
+        Some((address, bytes)) => {
+            let mut content = vec![0; bytes];
+            driver::read(&mut content, address).map(|()| Some(content))
         }
-        check(error, "find the table of a module's variables")?;
-        let mut content = vec![0; bytes];
-        driver.read(&mut content, address).map(|()| Some(content))
+        None => Ok(None),
     };
     let table = find(c"__superstep_globals")?;
     let names = find(c"__superstep_global_names")?;

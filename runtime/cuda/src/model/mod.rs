@@ -4,8 +4,6 @@ pub mod device_heap;
 pub mod globals;
 pub mod graphs;
 pub mod imported;
-pub mod missing;
 pub mod modules;
 pub mod node_order;
 pub mod own_nodes;
-pub mod resources;

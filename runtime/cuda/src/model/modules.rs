@@ -1,19 +1,22 @@
-//! Which host stub stands for which kernel of which module, and which variables the device has.
+//! The program's modules: kernels by their host stubs, and variables of the device.
 
+use crate::cuda::{self, Stub};
+use crate::recorder::Recorder;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use superstep_trace::{KernelInfo, ModuleTable, Probe};
 
 /// A kernel as a launch needs it.
-#[derive(Debug)]
 pub struct Kernel {
     /// Mangled name.
     pub name: String,
-    pub stub: usize,
+    pub stub: Stub,
     /// The fat binary that it belongs to.
-    pub binary: usize,
-    /// What its module was built with; `None`: a kernel of a module that Superstep did not build.
+    pub binary: cuda::Binary,
+    /// `None`: a kernel of a module that Superstep did not build.
     pub probe: Option<Probe>,
+    /// Chosen when its module was registered.
+    pub recorder: Option<&'static dyn Recorder>,
     /// Number of its own parameters.
     pub parameters: usize,
     /// Whether it may launch kernels.
@@ -34,12 +37,12 @@ pub struct Variable {
     pub managed: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Binary {
-    /// None: a module that Superstep did not build.
+    /// `None`: a module that Superstep did not build.
     table: Option<Arc<ModuleTable>>,
-    /// Host stubs and names of its kernels.
-    kernels: Vec<(usize, String)>,
+    recorder: Option<&'static dyn Recorder>,
+    kernels: Vec<(Stub, String)>,
 }
 
 impl Binary {
@@ -51,39 +54,45 @@ impl Binary {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Modules {
-    /// The fat binaries, by their handles.
-    binaries: BTreeMap<usize, Binary>,
+    binaries: BTreeMap<cuda::Binary, Binary>,
     variables: Vec<Variable>,
     announced_variables: HashMap<i32, usize>,
-    tables_read: HashSet<(i32, usize)>,
+    tables_read: HashSet<(i32, cuda::Binary)>,
     /// Kernels that may call `malloc`, by device, until the first of them was launched there.
     allocating: HashMap<i32, HashSet<String>>,
     shadows: HashMap<String, usize>,
-    kernels: HashMap<usize, Arc<Kernel>>,
-    handles: HashMap<usize, usize>,
+    kernels: HashMap<Stub, Arc<Kernel>>,
+    /// Stubs by the driver's handles for the same kernels.
+    handles: HashMap<Stub, Stub>,
 }
 
 impl Modules {
     /// A fat binary that Superstep built, which comes before its kernels.
-    pub fn add_binary(&mut self, binary: usize, table: Arc<ModuleTable>) {
-        self.binaries.entry(binary).or_default().table = Some(table);
+    pub fn add_binary(
+        &mut self,
+        binary: cuda::Binary,
+        table: Arc<ModuleTable>,
+        recorder: Option<&'static dyn Recorder>,
+    ) {
+        let binary = self.binaries.entry(binary).or_default();
+        (binary.table, binary.recorder) = (Some(table), recorder);
     }
 
     /// Whether Superstep built a fat binary.
-    pub fn is_ours(&self, binary: usize) -> bool {
+    pub fn is_ours(&self, binary: cuda::Binary) -> bool {
         (self.binaries.get(&binary)).is_some_and(|binary| binary.table.is_some())
     }
 
     /// A fat binary and its stubs are gone.
-    pub fn remove_binary(&mut self, binary: usize) {
+    pub fn remove_binary(&mut self, binary: cuda::Binary) {
         self.binaries.remove(&binary);
         self.kernels.clear();
     }
 
     /// A fat binary's kernel: `host` is the stub that launches name.
-    pub fn add_kernel(&mut self, binary: usize, host: usize, name: String) {
+    pub fn add_kernel(&mut self, binary: cuda::Binary, host: Stub, name: String) {
         let binary = self.binaries.entry(binary).or_default();
         binary.kernels.push((host, name));
         self.kernels.clear();
@@ -115,7 +124,7 @@ impl Modules {
     }
 
     /// Whether the table of the variables in `binary` has yet to be read for device `device`; the caller then reads it.
-    pub fn table_is_new(&mut self, device: i32, binary: usize) -> bool {
+    pub fn table_is_new(&mut self, device: i32, binary: cuda::Binary) -> bool {
         self.tables_read.insert((device, binary))
     }
 
@@ -143,7 +152,7 @@ impl Modules {
     }
 
     /// Stubs of the kernels that carry the trace, at most `most` of them.
-    pub fn traced_stubs(&self, most: usize) -> Vec<usize> {
+    pub fn traced_stubs(&self, most: usize) -> Vec<Stub> {
         let kernels = (self.binaries.values())
             .flat_map(|binary| binary.kernels.iter().map(move |kernel| (binary, kernel)));
         kernels
@@ -157,12 +166,12 @@ impl Modules {
     }
 
     /// A handle by which the program may launch the kernel of a stub.
-    pub fn add_handle(&mut self, handle: usize, stub: usize) {
+    pub fn add_handle(&mut self, handle: Stub, stub: Stub) {
         self.handles.insert(handle, stub);
     }
 
     /// The kernel that the stub or handle `host` launches, if it is known.
-    pub fn kernel(&mut self, host: usize) -> Option<Arc<Kernel>> {
+    pub fn kernel(&mut self, host: Stub) -> Option<Arc<Kernel>> {
         if let Some(kernel) = self.kernels.get(&host) {
             return Some(kernel.clone());
         }
@@ -173,7 +182,7 @@ impl Modules {
     }
 
     /// The kernel of `binary` that its device code launches by `number`, from 1.
-    pub fn numbered(&mut self, binary: usize, number: u64) -> Option<Arc<Kernel>> {
+    pub fn numbered(&mut self, binary: cuda::Binary, number: u64) -> Option<Arc<Kernel>> {
         let binary = self.binaries.get(&binary)?;
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         let name = &binary.table.as_ref()?.kernels.get(index)?.name;
@@ -181,7 +190,7 @@ impl Modules {
         self.kernel(*stub)
     }
 
-    fn resolve(&self, host: usize) -> Option<Kernel> {
+    fn resolve(&self, host: Stub) -> Option<Kernel> {
         let (&key, binary, name) = self.binaries.iter().find_map(|(key, binary)| {
             let (_, name) = binary.kernels.iter().find(|(stub, _)| *stub == host)?;
             Some((key, binary, name))
@@ -192,6 +201,7 @@ impl Modules {
             stub: host,
             binary: key,
             probe: found.map(|(probe, _)| probe),
+            recorder: found.and(binary.recorder),
             parameters: found.map_or(0, |(_, kernel)| kernel.parameters as usize),
             launches: binary.table.as_ref().is_some_and(|table| table.launches),
             static_shared_bytes: OnceLock::new(),

@@ -1,70 +1,18 @@
-//! The order in which the nodes of a CUDA graph run one by one, and why some graphs cannot be run so.
+//! The order in which the nodes of a CUDA graph run one by one.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::ffi::c_int;
-use std::fmt;
+use std::hash::Hash;
 
-/// Why the nodes of a graph cannot be run one by one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unfit {
-    /// A `cudaGraphNodeType` that the shadow memory cannot follow.
-    Node(c_int),
-    /// The edges allow no order, or lead to nodes that are not the graph's.
-    Edges,
-    /// The program changed a node that is not known.
-    Unknown,
-    /// A call to CUDA failed.
-    Cuda(String),
-}
-
-impl From<String> for Unfit {
-    fn from(error: String) -> Self {
-        Unfit::Cuda(error)
-    }
-}
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unfit::Node(kind) => write!(
-                f,
-                "it has a node of the kind {}; leave that out of the graph, or trace the program",
-                kind_name(*kind)
-            ),
-            Unfit::Edges => f.write_str("no order of its nodes agrees with its edges"),
-            Unfit::Unknown => f.write_str(
-                "a node was changed that was not found in the instance; instantiate the changed graph instead, or trace the program",
-            ),
-            Unfit::Cuda(error) => f.write_str(error),
-        }
-    }
-}
-
-fn kind_name(kind: c_int) -> String {
-    let name = match kind {
-        8 => "cudaGraphNodeTypeExtSemaphoreSignal (external semaphores)",
-        9 => "cudaGraphNodeTypeExtSemaphoreWait (external semaphores)",
-        10 => "cudaGraphNodeTypeMemAlloc (memory of the graph's own)",
-        11 => "cudaGraphNodeTypeMemFree (memory of the graph's own)",
-        12 => "CU_GRAPH_NODE_TYPE_BATCH_MEM_OP (batches of memory operations)",
-        13 => "cudaGraphNodeTypeConditional (conditional nodes)",
-        _ => return format!("{kind}, which Superstep does not know"),
-    };
-    name.to_owned()
-}
-
-/// The nodes in an order in which each comes behind those that it depends on, and otherwise as early as it stands in `nodes`: these
-/// are as the program added them, which is how a trace numbers their launches.
-pub fn node_order(nodes: &[usize], edges: &[[usize; 2]]) -> Result<Vec<usize>, Unfit> {
+/// Sorts nodes so that each follows those that it depends on, and otherwise keeps the order of `nodes`: the program's, by which a
+/// trace numbers their launches. `None` where the edges allow no order, or lead to other nodes.
+pub fn node_order<N: Copy + Eq + Hash>(nodes: &[N], edges: &[[N; 2]]) -> Option<Vec<N>> {
     let numbered = nodes.iter().enumerate().map(|(index, &node)| (node, index));
-    let index: HashMap<usize, usize> = numbered.collect();
+    let index: HashMap<N, usize> = numbered.collect();
     let mut waits_for = vec![0usize; nodes.len()];
     let mut behind = vec![Vec::new(); nodes.len()];
     for [from, to] in edges {
-        let (Some(&from), Some(&to)) = (index.get(from), index.get(to)) else {
-            return Err(Unfit::Edges);
-        };
+        let (&from, &to) = (index.get(from)?, index.get(to)?);
         behind[from].push(to);
         waits_for[to] += 1;
     }
@@ -80,11 +28,7 @@ pub fn node_order(nodes: &[usize], edges: &[[usize; 2]]) -> Result<Vec<usize>, U
             }
         }
     }
-    if order.len() == nodes.len() {
-        Ok(order)
-    } else {
-        Err(Unfit::Edges)
-    }
+    (order.len() == nodes.len()).then_some(order)
 }
 
 #[cfg(test)]

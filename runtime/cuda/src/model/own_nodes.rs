@@ -1,9 +1,9 @@
-//! The nodes that the program sees of its graphs: all but those around its kernels that are ours.
+//! The nodes that the program sees of its graphs: all but those that recorders added around its kernels.
 //!
-//! A node of ours counts as its kernel: what leads to it leads to the kernel, and what it leads to follows the kernel.
+//! An added node counts as its kernel: edges to it lead to the kernel, and edges from it come from the kernel.
 
-use crate::cuda::ffi::{self, Error, GraphNode};
-use crate::recorder::runtime::runtime;
+use crate::cuda::{GraphNode, Status};
+use crate::model::graphs::Graphs;
 use std::array::from_fn;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -12,30 +12,30 @@ use std::ptr::null_mut;
 /// Nodes side by side, and the data of the edge that they stand for.
 type Row<const NODES: usize> = ([GraphNode; NODES], u64);
 
-/// Kernels of the program's by the nodes of ours around them.
-struct Owners(HashMap<usize, usize>);
+/// Kernels of the program's by the nodes that recorders added around them.
+struct Owners(HashMap<GraphNode, GraphNode>);
 
 impl Owners {
-    /// `None` where no graph has nodes of ours.
-    fn get() -> Option<Self> {
-        let owners = runtime().graphs.owners();
+    /// `None` where no graph has nodes of the recorder's.
+    fn of(graphs: &Graphs) -> Option<Self> {
+        let owners = graphs.owners();
         (!owners.is_empty()).then_some(Owners(owners))
     }
 
     /// The program's node that `node` is or belongs to.
     fn shown(&self, node: GraphNode) -> GraphNode {
-        let owner = self.0.get(&(node as usize));
-        owner.map_or(node, |&owner| owner as GraphNode)
+        self.0.get(&node).copied().unwrap_or(node)
     }
 }
 
 /// Nodes of a graph, as `ask` asks for them.
 pub fn nodes(
+    graphs: &Graphs,
     nodes: *mut GraphNode,
     count: *mut usize,
-    ask: impl Fn(*mut GraphNode, *mut usize) -> Error,
-) -> Error {
-    let Some(owners) = Owners::get().filter(|_| !count.is_null()) else {
+    ask: impl Fn(*mut GraphNode, *mut usize) -> Status,
+) -> Status {
+    let Some(owners) = Owners::of(graphs).filter(|_| !count.is_null()) else {
         return ask(nodes, count);
     };
     match rows(false, |[nodes], _, count| ask(nodes, count)) {
@@ -51,12 +51,13 @@ pub fn nodes(
 
 /// Edges of a graph: where they begin and where they end.
 pub fn edges(
+    graphs: &Graphs,
     ends: [*mut GraphNode; 2],
     data: *mut u64,
     count: *mut usize,
-    ask: impl Fn([*mut GraphNode; 2], *mut u64, *mut usize) -> Error,
-) -> Error {
-    let Some(owners) = Owners::get().filter(|_| !count.is_null()) else {
+    ask: impl Fn([*mut GraphNode; 2], *mut u64, *mut usize) -> Status,
+) -> Status {
+    let Some(owners) = Owners::of(graphs).filter(|_| !count.is_null()) else {
         return ask(ends, data, count);
     };
     match rows(!data.is_null(), ask) {
@@ -72,20 +73,18 @@ pub fn edges(
 
 /// The nodes that `node` depends on, or those that depend on it.
 pub fn neighbours(
+    graphs: &Graphs,
     node: GraphNode,
     nodes: *mut GraphNode,
     data: *mut u64,
     count: *mut usize,
-    ask: impl Fn(GraphNode, *mut GraphNode, *mut u64, *mut usize) -> Error,
-) -> Error {
-    let Some(owners) = Owners::get().filter(|_| !count.is_null()) else {
+    ask: impl Fn(GraphNode, *mut GraphNode, *mut u64, *mut usize) -> Status,
+) -> Status {
+    let Some(owners) = Owners::of(graphs).filter(|_| !count.is_null()) else {
         return ask(node, nodes, data, count);
     };
-    let own = owners
-        .0
-        .iter()
-        .filter(|(_, owner)| **owner == node as usize);
-    let own = own.map(|(&own, _)| own as GraphNode);
+    let own = owners.0.iter().filter(|(_, owner)| **owner == node);
+    let own = own.map(|(&own, _)| own);
     let mut all = Vec::new();
     for member in [node].into_iter().chain(own) {
         match rows(!data.is_null(), |[nodes], data, count| {
@@ -109,14 +108,14 @@ pub fn neighbours(
 /// All rows that `ask` has; without data, unless the program wants them: CUDA then refuses edges that have some.
 fn rows<const NODES: usize>(
     has_data: bool,
-    ask: impl Fn([*mut GraphNode; NODES], *mut u64, *mut usize) -> Error,
-) -> Result<Vec<Row<NODES>>, Error> {
+    ask: impl Fn([*mut GraphNode; NODES], *mut u64, *mut usize) -> Status,
+) -> Result<Vec<Row<NODES>>, Status> {
     let mut count = 0;
     let error = ask([null_mut(); NODES], null_mut(), &mut count);
-    if error != ffi::SUCCESS {
+    if error != Status::SUCCESS {
         return Err(error);
     }
-    let mut columns: [Vec<GraphNode>; NODES] = from_fn(|_| vec![null_mut(); count]);
+    let mut columns: [Vec<GraphNode>; NODES] = from_fn(|_| vec![GraphNode::NULL; count]);
     let mut data = vec![0; count];
     let places = columns.each_mut().map(|column| column.as_mut_ptr());
     let place = if has_data {
@@ -125,7 +124,7 @@ fn rows<const NODES: usize>(
         null_mut()
     };
     let error = ask(places, place, &mut count);
-    if error != ffi::SUCCESS {
+    if error != Status::SUCCESS {
         return Err(error);
     }
     let row = |(row, data)| (columns.each_ref().map(|column| column[row]), data);
@@ -138,7 +137,7 @@ fn give<const NODES: usize>(
     columns: [*mut GraphNode; NODES],
     data: *mut u64,
     count: *mut usize,
-) -> Error
+) -> Status
 where
     [GraphNode; NODES]: Hash + Eq,
 {
@@ -148,10 +147,13 @@ where
     unsafe {
         if columns.iter().any(|column| column.is_null()) {
             *count = rows.len();
-            return ffi::SUCCESS;
+            return Status::SUCCESS;
         }
         for row in 0..*count {
-            let (nodes, edge) = rows.get(row).copied().unwrap_or(([null_mut(); NODES], 0));
+            let (nodes, edge) = rows
+                .get(row)
+                .copied()
+                .unwrap_or(([GraphNode::NULL; NODES], 0));
             for (column, node) in columns.into_iter().zip(nodes) {
                 *column.add(row) = node;
             }
@@ -161,5 +163,5 @@ where
         }
         *count = rows.len().min(*count);
     }
-    ffi::SUCCESS
+    Status::SUCCESS
 }

@@ -1,13 +1,14 @@
 //! Launches from the device. A kernel's calls note what it asks for (`device/support_children.cu`); when it has ended, the host does that,
 //! each child a launch of its own. One such kernel runs at a time.
 
-use crate::cuda::device::{Pinned, current_device};
-use crate::cuda::driver::{Driver, driver};
-use crate::cuda::ffi::{self, Dim3, Error, Stream};
-use crate::cuda::real;
+use super::launch::{Call, Form, Origin};
+use super::runtime::{runtime, session};
+use super::{HostAccess, RecordError};
+use crate::cuda::device::current_device;
+use crate::cuda::memory::Pinned;
+use crate::cuda::{Binary, CudaError, Function, Status, Stream, cuda, driver};
 use crate::model::modules::Kernel;
-use crate::recorder::launch::{Call, Form, Origin};
-use crate::recorder::runtime::Runtime;
+use cudarc::runtime::sys::dim3;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_int, c_void};
@@ -25,7 +26,7 @@ const MOVES: &str = include_str!("../../device/child_moves.ptx");
 /// `SuperstepChild` of `device/children.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-struct Asked {
+struct DeviceRequest {
     kind: u32,
     stream: u32,
     cta: u64,
@@ -60,9 +61,10 @@ struct Queue(Pinned);
 
 impl Queue {
     const CHILDREN: usize = size_of::<Head>().next_multiple_of(64);
-    const BYTES: usize = (Self::CHILDREN + CAPACITY * size_of::<Asked>()).next_multiple_of(64);
+    const BYTES: usize =
+        (Self::CHILDREN + CAPACITY * size_of::<DeviceRequest>()).next_multiple_of(64);
 
-    fn new() -> Result<Self, String> {
+    fn new() -> Result<Self, CudaError> {
         let queue = Queue(Pinned::new(Self::BYTES + CAPACITY_BYTES)?);
         queue.clear(0);
         Ok(queue)
@@ -79,32 +81,35 @@ impl Queue {
             ..Head::default()
         };
         // SAFETY: the memory is aligned to a page and holds the head; no kernel that writes to it is running.
-        unsafe { (self.0.host as *mut Head).write_volatile(head) };
+        unsafe { self.0.at::<Head>().write_volatile(head) };
     }
 
-    /// Takes what the kernel that has just ended asked for, with the bytes of all arguments.
-    fn take(self) -> Result<(Vec<Asked>, Vec<u8>), String> {
-        // SAFETY: as in `clear`.
-        let head = unsafe { (self.0.host as *const Head).read_volatile() };
+    /// Takes the requests of a kernel that has just ended, with the bytes of all arguments.
+    fn take(self, kernel: &str) -> Result<(Vec<DeviceRequest>, Vec<u8>), RecordError> {
+        // SAFETY: the memory is aligned to a page and holds the head; the kernel that wrote it has ended.
+        let head = unsafe { self.0.at::<Head>().read_volatile() };
         self.clear(head.streams);
         if head.used > CAPACITY as u64 || head.used_bytes > CAPACITY_BYTES as u64 {
-            return Err(format!(
-                "it asked for {} launches and copies with {} bytes of arguments; there is room for {CAPACITY} with {CAPACITY_BYTES}",
-                head.used, head.used_bytes
-            ));
+            return Err(RecordError::TooManyChildren {
+                kernel: kernel.to_owned(),
+                launches: head.used,
+                bytes: head.used_bytes,
+                room: CAPACITY,
+                room_bytes: CAPACITY_BYTES,
+            });
         }
-        let (asked, bytes) = (head.used as usize, head.used_bytes as usize);
-        // SAFETY: the memory holds both arrays, and the kernel has written so much of them.
+        let (requests, bytes) = (head.used as usize, head.used_bytes as usize);
+        // SAFETY: the memory holds both arrays, and the kernel has written these lengths of them.
         unsafe {
-            let asked =
-                std::slice::from_raw_parts((self.0.host + Self::CHILDREN) as *const Asked, asked);
-            let bytes = std::slice::from_raw_parts((self.0.host + Self::BYTES) as *const u8, bytes);
-            Ok((asked.to_vec(), bytes.to_vec()))
+            let first = self.0.at::<u8>();
+            let requests = std::slice::from_raw_parts(first.add(Self::CHILDREN).cast(), requests);
+            let bytes = std::slice::from_raw_parts(first.add(Self::BYTES), bytes);
+            Ok((requests.to_vec(), bytes.to_vec()))
         }
     }
 }
 
-enum Work {
+enum ChildWork {
     Launch(Launch),
     Copy { to: u64, from: u64, bytes: u64 },
     Fill { to: u64, value: u8, bytes: u64 },
@@ -113,8 +118,8 @@ enum Work {
 struct Launch {
     parent: Option<u64>,
     kernel: Arc<Kernel>,
-    grid: Dim3,
-    block: Dim3,
+    grid: [u32; 3],
+    block: [u32; 3],
     shared_bytes: usize,
     arguments: Vec<Vec<u8>>,
 }
@@ -130,9 +135,9 @@ enum Move {
 struct State {
     queues: HashMap<c_int, Queue>,
     /// Devices and binaries whose variable leads to the queue.
-    modules: HashSet<(c_int, usize)>,
+    modules: HashSet<(c_int, Binary)>,
     /// The functions of [`Move`], by device.
-    moves: HashMap<c_int, [usize; 2]>,
+    moves: HashMap<c_int, [Function; 2]>,
 }
 
 #[derive(Default)]
@@ -148,76 +153,64 @@ impl Children {
     }
 
     /// Launches the kernel, waits for it, and does what it asked for.
-    pub fn run(
-        &self,
-        runtime: &'static Runtime,
-        call: &Call<'_>,
-        kernel: &Kernel,
-    ) -> Result<Error, String> {
+    pub fn run(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
         let mut state = self.0.lock();
-        let driver = driver()?;
-        let queue = state.queue(&driver, kernel)?;
-        let error = call.now(runtime, kernel)?;
-        if error != ffi::SUCCESS {
-            return Ok(error);
+        let queue = state.queue(kernel)?;
+        let status = call.record(kernel)?;
+        if !status.is_success() {
+            return Ok(status);
         }
         let drain = |kernel: &Kernel, origin: &Origin| {
-            // SAFETY: a stream of the program's.
-            if unsafe { real::stream_synchronize(call.real_stream()) } != ffi::SUCCESS {
+            if !call.stream().synchronize().is_success() {
                 // The program and the monitor see for themselves that the kernel failed.
                 return Ok(Vec::new());
             }
-            let (asked, arguments) =
-                (queue.take()).map_err(|error| format!("{}: {error}", kernel.name))?;
-            let work = asked.iter().map(|asked| {
-                let launch = || resolve(runtime, &driver, kernel, origin, asked, &arguments);
+            let (requests, arguments) = queue.take(&kernel.name)?;
+            let children = requests.iter().map(|request| {
                 Ok(Child {
-                    cta: asked.cta,
-                    stream: asked.stream as usize,
-                    work: work(asked, launch)?,
+                    cta: request.cta,
+                    stream: request.stream as usize,
+                    work: work(request, || resolve(kernel, origin, request, &arguments))?,
                 })
             });
-            work.collect::<Result<Vec<_>, String>>()
+            children.collect::<Result<Vec<_>, RecordError>>()
         };
         let children = drain(kernel, &call.origin)?;
-        run_all(children, |work| match work {
-            Work::Launch(launch) => {
-                let (error, origin) = launch.run(runtime, call)?;
-                real::check(
-                    error,
-                    &format!("launch {} from the device", launch.kernel.name),
-                )?;
-                drain(&launch.kernel, &origin)
-            }
-            Work::Copy { to, from, bytes } => {
-                state.move_bytes(&driver, Move::Copy, call.real_stream(), [to, from, bytes])?;
-                let stream = runtime.stream(call.stream, call.per_thread);
-                (runtime.session).copy(CopyDirection::DeviceToDevice, to, from, bytes, stream);
-                let into = (call.stream, call.per_thread);
-                runtime.in_situ.host_wrote(runtime, to, bytes, into);
-                Ok(Vec::new())
-            }
-            Work::Fill { to, value, bytes } => {
-                state.move_bytes(
-                    &driver,
-                    Move::Fill,
-                    call.real_stream(),
-                    [to, value.into(), bytes],
-                )?;
-                let stream = runtime.stream(call.stream, call.per_thread);
-                (runtime.session).memset(to, bytes, value, stream);
-                let into = (call.stream, call.per_thread);
-                runtime.in_situ.host_wrote(runtime, to, bytes, into);
-                Ok(Vec::new())
-            }
+        run_all(children, |work| {
+            let (to, bytes) = match work {
+                ChildWork::Launch(launch) => {
+                    let (status, origin) = launch.run(call)?;
+                    let name = &launch.kernel.name;
+                    status.check(format!("launch {name} from the device"))?;
+                    return drain(&launch.kernel, &origin);
+                }
+                ChildWork::Copy { to, from, bytes } => {
+                    state.move_bytes(Move::Copy, call.stream(), [to, from, bytes])?;
+                    let (stream, direction) =
+                        (runtime().stream(call.stream), CopyDirection::DeviceToDevice);
+                    session().copy(direction, to, from, bytes, stream);
+                    (to, bytes)
+                }
+                ChildWork::Fill { to, value, bytes } => {
+                    state.move_bytes(Move::Fill, call.stream(), [to, value.into(), bytes])?;
+                    session().memset(to, bytes, value, runtime().stream(call.stream));
+                    (to, bytes)
+                }
+            };
+            runtime().host_access(&HostAccess::Wrote {
+                address: to,
+                bytes,
+                into: call.stream,
+            });
+            Ok(Vec::new())
         })?;
-        Ok(ffi::SUCCESS)
+        Ok(Status::SUCCESS)
     }
 }
 
 impl State {
     /// The queue of the current device, which the kernel's module then knows.
-    fn queue(&mut self, driver: &Driver, kernel: &Kernel) -> Result<Queue, String> {
+    fn queue(&mut self, kernel: &Kernel) -> Result<Queue, CudaError> {
         let device = current_device();
         let queue = match self.queues.get(&device) {
             Some(queue) => *queue,
@@ -228,9 +221,13 @@ impl State {
             }
         };
         if !self.modules.contains(&(device, kernel.binary)) {
-            let module = driver.module_of(kernel.stub as *const c_void)?;
-            let variable = driver.global(module, VARIABLE)?;
-            driver.write(variable, &[queue.0.device])?;
+            let module = driver::module_of(kernel.stub)?;
+            let variable = driver::global(module, VARIABLE)?;
+            let (variable, _) = variable.ok_or(CudaError::Call {
+                doing: "find the variable __superstep_children".into(),
+                status: Status::NAMED_SYMBOL_NOT_FOUND,
+            })?;
+            driver::write(variable, &[queue.0.device])?;
             self.modules.insert((device, kernel.binary));
         }
         Ok(queue)
@@ -239,17 +236,16 @@ impl State {
     /// Launches a kernel that takes these words.
     fn move_bytes(
         &mut self,
-        driver: &Driver,
         by: Move,
         stream: Stream,
         mut words: [u64; 3],
-    ) -> Result<(), String> {
-        const WHAT: &str = "copy or fill memory for a kernel";
+    ) -> Result<(), CudaError> {
+        const DOING: &str = "copy or fill memory for a kernel";
         let device = current_device();
         let functions = match self.moves.get(&device) {
             Some(functions) => *functions,
             None => {
-                let load = |name| driver.load(MOVES, name, WHAT).map(|f| f as usize);
+                let load = |name| driver::load(MOVES, name, DOING);
                 let functions = [
                     load(c"__superstep_child_copy_bytes")?,
                     load(c"__superstep_child_fill_bytes")?,
@@ -258,27 +254,26 @@ impl State {
                 functions
             }
         };
-        let shape = |x| Dim3 { x, y: 1, z: 1 };
         let ctas = words[2].div_ceil(256).clamp(1, 1024) as u32;
         let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());
-        let (function, grid) = (
-            functions[by as usize] as *mut c_void,
-            (shape(ctas), shape(256)),
-        );
+        let (function, shape) = (functions[by as usize], [[ctas, 1, 1], [256, 1, 1]]);
         // SAFETY: the function takes these three words.
-        let error = unsafe { driver.launch(function, grid, 0, stream, arguments.as_mut_ptr()) };
-        crate::cuda::driver::check(error, WHAT)
+        let status = unsafe { driver::launch(function, shape, 0, stream, arguments.as_mut_ptr()) };
+        driver::check(status, DOING)
     }
 }
 
-fn work(asked: &Asked, launch: impl FnOnce() -> Result<Launch, String>) -> Result<Work, String> {
-    let &Asked {
+fn work(
+    request: &DeviceRequest,
+    launch: impl FnOnce() -> Result<Launch, RecordError>,
+) -> Result<ChildWork, RecordError> {
+    let &DeviceRequest {
         to, from, bytes, ..
-    } = asked;
-    Ok(match asked.kind {
-        LAUNCH => Work::Launch(launch()?),
-        COPY => Work::Copy { to, from, bytes },
-        _ => Work::Fill {
+    } = request;
+    Ok(match request.kind {
+        LAUNCH => ChildWork::Launch(launch()?),
+        COPY => ChildWork::Copy { to, from, bytes },
+        _ => ChildWork::Fill {
             to,
             value: from as u8,
             bytes,
@@ -288,65 +283,65 @@ fn work(asked: &Asked, launch: impl FnOnce() -> Result<Launch, String>) -> Resul
 
 /// The launch that a kernel of `parent`'s module asked for. `bytes` are those of all arguments.
 fn resolve(
-    runtime: &Runtime,
-    driver: &Driver,
     parent: &Kernel,
     origin: &Origin,
-    asked: &Asked,
+    request: &DeviceRequest,
     bytes: &[u8],
-) -> Result<Launch, String> {
-    let kernel = runtime
-        .modules
-        .lock()
-        .numbered(parent.binary, asked.function);
-    let Some(kernel) = kernel else {
-        return Err(format!(
-            "{} launches a kernel whose address it has from memory; name the kernel where it is launched",
-            parent.name
-        ));
-    };
-    let function = driver.function_of(kernel.stub as *const c_void)?;
+) -> Result<Launch, RecordError> {
+    let mut modules = runtime().modules.lock();
+    let kernel = modules.numbered(parent.binary, request.function);
+    drop(modules);
+    let kernel = kernel.ok_or_else(|| RecordError::UnnamedChild(parent.name.clone()))?;
+    let function = driver::function_of(kernel.stub)?;
     let argument = |index| {
-        let [offset, size] = driver.parameter(function, index)?;
-        let first = asked.arguments as usize + offset;
+        let [offset, size] = driver::parameter(function, index)?;
+        let first = request.arguments as usize + offset;
         let value = bytes.get(first..first + size);
-        let value = value.ok_or_else(|| format!("{} got too few arguments", kernel.name))?;
+        let value = value.ok_or_else(|| RecordError::TooFewArguments(kernel.name.clone()))?;
         Ok(value.to_vec())
     };
     let arguments = (0..kernel.parameters).map(argument);
-    let arguments = arguments.collect::<Result<_, String>>()?;
-    let dim = |[x, y, z]: [u32; 3]| Dim3 { x, y, z };
+    let arguments = arguments.collect::<Result<_, RecordError>>()?;
     Ok(Launch {
         parent: origin.sequence.get(),
         kernel,
-        grid: dim(asked.grid),
-        block: dim(asked.block),
-        shared_bytes: asked.bytes as usize,
+        grid: request.grid,
+        block: request.block,
+        shared_bytes: request.bytes as usize,
         arguments,
     })
 }
 
 impl Launch {
     /// Launches into the stream of `call`, which the host made.
-    fn run(&self, runtime: &'static Runtime, call: &Call<'_>) -> Result<(Error, Origin), String> {
+    fn run(&self, call: &Call<'_>) -> Result<(Status, Origin), RecordError> {
         let pointers = self.arguments.iter();
         let mut pointers: Vec<*mut c_void> = pointers
             .map(|value| value.as_ptr().cast_mut().cast())
             .collect();
-        let (stub, stream) = (self.kernel.stub as *const c_void, call.real_stream());
+        let (stub, stream) = (self.kernel.stub, call.stream());
+        let [grid, block] = [self.grid, self.block].map(|[x, y, z]| dim3 { x, y, z });
         let launch = |arguments: *mut *mut c_void| {
-            let (grid, block) = (self.grid, self.block);
+            let bytes = self.shared_bytes;
             // SAFETY: the stub was registered, and there is a pointer to each of the kernel's arguments, the trailing ones included.
-            unsafe { real::launch_kernel(stub, grid, block, arguments, self.shared_bytes, stream) }
+            unsafe {
+                cuda!(cudaLaunchKernel(
+                    stub.raw(),
+                    grid,
+                    block,
+                    arguments,
+                    bytes,
+                    stream.raw()
+                ))
+            }
         };
         let child = Call {
-            function: stub,
+            stub,
             grid: self.grid,
             block: self.block,
             arguments: pointers.as_mut_ptr(),
             shared_bytes: self.shared_bytes,
             stream: call.stream,
-            per_thread: call.per_thread,
             form: Form::Plain,
             is_drivers: false,
             launch: &launch,
@@ -355,8 +350,8 @@ impl Launch {
                 ..Origin::default()
             },
         };
-        let error = child.now(runtime, &self.kernel)?;
-        Ok((error, child.origin))
+        let status = child.record(&self.kernel)?;
+        Ok((status, child.origin))
     }
 }
 

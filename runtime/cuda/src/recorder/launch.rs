@@ -1,19 +1,21 @@
-//! A kernel launch: appends the trailing parameters and surrounds the kernel with what the trace needs.
+//! A kernel launch of the program's, and what all recorders do around it.
 
-use crate::cuda::device::current_device;
-use crate::cuda::ffi::{self, Dim3, Error, Stream};
-use crate::cuda::real;
-use crate::model::graphs;
-use crate::model::missing;
+use super::graph_nodes::Captured;
+use super::runtime::{monitor, runtime, session};
+use super::{RecordError, Recorder, selection};
+use crate::cuda::device::{attribute_of, attributes_of, ctas_on_sm, current_device, resources_of};
+use crate::cuda::graph::{captured_by, with_relaxed_capture};
+use crate::cuda::{Event, Status, Stream, StreamArgument, Stub};
+use crate::model::graphs::Node;
 use crate::model::modules::Kernel;
-use crate::model::resources;
 use crate::recorder::drain::monitor::{Item, Queued};
-use crate::recorder::runtime::{Runtime, runtime};
-use crate::recorder::selection;
+use cudarc::runtime::sys::cudaDeviceAttr;
+use parking_lot::Mutex;
 use std::cell::Cell;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 use superstep_runtime_core::{ActiveLaunch, Geometry, is_used_fork, limits::is_configuration};
-use superstep_trace::{Probe, Recorded, StreamId};
+use superstep_trace::{Probe, Recorded};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -25,24 +27,21 @@ pub enum Form {
 
 /// One launch call of the program.
 pub struct Call<'a> {
-    pub function: *const c_void,
-    pub grid: Dim3,
-    pub block: Dim3,
+    pub stub: Stub,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
     pub arguments: *mut *mut c_void,
     /// Dynamic shared memory of a CTA.
     pub shared_bytes: usize,
-    /// The stream, as given.
-    pub stream: Stream,
-    /// Whether stream 0 means the thread's own one.
-    pub per_thread: bool,
+    pub stream: StreamArgument,
     pub form: Form,
-    /// Whether the function is a handle of the driver's.
+    /// Whether the stub is a handle of the driver's.
     pub is_drivers: bool,
-    pub launch: &'a dyn Fn(*mut *mut c_void) -> Error,
+    pub launch: &'a dyn Fn(*mut *mut c_void) -> Status,
     pub origin: Origin,
 }
 
-/// Where a launch comes from, and what it became.
+/// The cause of a launch, and its number.
 #[derive(Default)]
 pub struct Origin {
     /// `sequence` of the launch whose kernel asked for it; `None`: the host did.
@@ -54,183 +53,171 @@ pub struct Origin {
 }
 
 impl Call<'_> {
-    /// Does what the program asked for, and records it.
-    pub fn run(&self) -> Error {
+    /// Launches and records.
+    pub fn run(&self) -> Status {
         if is_used_fork() {
-            return ffi::INITIALIZATION_ERROR;
+            return Status::INITIALIZATION_ERROR;
         }
         let runtime = runtime();
-        let (Some(_), kernel) = (runtime.device_to_launch_on(), runtime.kernel(self.function))
-        else {
-            return (self.launch)(self.arguments);
-        };
-        // The runtime says so to the program, and nothing runs: there is no launch to record.
+        if runtime.device_to_launch_on().is_none() {
+            return self.launch_as_is();
+        }
+        let kernel = runtime.kernel(self.stub);
+        // CUDA returns the error to the program, and nothing runs: there is no launch to record.
         if runtime.is_unloaded() {
             return self.refused(kernel.as_deref());
         }
         let Some(kernel) = kernel else {
             return self.opaque(None);
         };
-        if kernel.probe.is_none() {
-            let error = self.opaque(Some(&kernel));
-            missing::notice(&kernel.name, error);
-            return error;
-        }
-        let (grid, block) = (self.grid.into(), self.block.into());
-        if !is_configuration(grid, block)
-            || self.form == Form::Cooperative && !may_be_resident(grid, block)
+        let Some(recorder) = kernel.recorder else {
+            let status = self.opaque(Some(&kernel));
+            report_missing(&kernel.name, status);
+            return status;
+        };
+        // As above, nothing runs.
+        if !is_configuration(self.grid, self.block)
+            || self.form == Form::Cooperative && !may_be_resident(self.grid, self.block)
         {
-            // As above.
             return self.refused(Some(&kernel));
         }
         let launched = if runtime.graphs.is_capturing() {
-            // Nothing that we ask for besides must spoil the capture.
-            let mode = real::relax_capture_mode();
-            let launched = match graphs::captured_by(self.real_stream()) {
-                Some(graph) => self.captured(runtime, &kernel, graph),
-                None => self.with_children(runtime, &kernel),
-            };
-            real::restore_capture_mode(mode);
-            launched
+            // Calls of the recorder must not spoil the capture.
+            with_relaxed_capture(|| self.capture(&kernel, recorder))
         } else {
-            self.with_children(runtime, &kernel)
+            self.with_children(&kernel)
         };
-        let error = launched.unwrap_or_else(|error| cannot(runtime, &kernel.name, &error));
+        let status = launched.unwrap_or_else(|error| cannot_launch(&kernel.name, error));
         runtime.hook_exit();
-        missing::notice(&kernel.name, error);
-        error
+        report_missing(&kernel.name, status);
+        status
     }
 
     /// A launch that the runtime does not take.
-    fn refused(&self, kernel: Option<&Kernel>) -> Error {
+    fn refused(&self, kernel: Option<&Kernel>) -> Status {
         match kernel.filter(|kernel| !matches!(kernel.probe, Some(Probe::None) | None)) {
             Some(kernel) => {
                 self.launch_with(kernel, 0, selection::launch_bits(Recorded::OutOfScope))
             }
-            None => (self.launch)(self.arguments),
+            None => self.launch_as_is(),
         }
     }
 
-    /// A launch that is not captured, and what its kernel launches.
-    fn with_children(&self, runtime: &'static Runtime, kernel: &Kernel) -> Result<Error, String> {
-        match kernel.launches {
-            true => runtime.children.run(runtime, self, kernel),
-            false => self.now(runtime, kernel),
-        }
-    }
-
-    /// The kernel alone; an error where its trace cannot be had.
-    pub(crate) fn now(&self, runtime: &'static Runtime, kernel: &Kernel) -> Result<Error, String> {
-        let stream = runtime.stream(self.stream, self.per_thread);
-        match kernel.probe {
-            Some(Probe::Trace) if runtime.in_situ.is_wanted(runtime) => {
-                self.in_situ(runtime, kernel, stream)
-            }
-            Some(Probe::Trace) => {
-                let lane = runtime.lane(stream)?;
-                Ok(self.traced(runtime, kernel, stream, &lane))
-            }
-            Some(Probe::Count) => self.counted(runtime, kernel, stream),
-            Some(Probe::Defined) => self.probed(runtime, kernel, stream),
-            Some(Probe::None) | None => {
-                let active = self.begin(runtime, kernel, stream);
-                Ok(self.timed(runtime, active, || (self.launch)(self.arguments)))
-            }
-        }
-    }
-
-    pub(crate) fn real_stream(&self) -> Stream {
-        real_stream(self.stream, self.per_thread)
-    }
-
-    pub(crate) fn begin(
+    /// A launch while some stream is being captured into a CUDA graph: perhaps this one.
+    fn capture(
         &self,
-        runtime: &Runtime,
-        kernel: &Kernel,
-        stream: StreamId,
-    ) -> ActiveLaunch {
-        runtime.note_variables(kernel);
-        let (session, name) = (runtime.session, &kernel.name);
-        let geometry = self.geometry(kernel);
-        let active = match self.origin.in_graph {
-            true => session.graph_launch_begin(stream, name, geometry),
-            false => session.launch_begin(stream, name, geometry, self.origin.parent),
+        kernel: &Arc<Kernel>,
+        recorder: &dyn Recorder,
+    ) -> Result<Status, RecordError> {
+        let Some(graph) = captured_by(self.stream()) else {
+            return self.with_children(kernel);
+        };
+        if kernel.launches {
+            return Err(RecordError::ChildrenInGraph);
+        }
+        let mut place = Captured::new(self, kernel, graph);
+        let recording = recorder.add_to_graph(kernel, &mut place)?;
+        let node = Node {
+            kernel: kernel.clone(),
+            geometry: Mutex::new(geometry(kernel, self.grid, self.block, self.shared_bytes)),
+            recording,
+        };
+        (runtime().graphs).add(graph, place.handle, place.own, node);
+        Ok(Status::SUCCESS)
+    }
+
+    /// A launch into a stream, and those that its kernel asks for.
+    fn with_children(&self, kernel: &Kernel) -> Result<Status, RecordError> {
+        if kernel.launches {
+            return runtime().children.run(self, kernel);
+        }
+        self.record(kernel)
+    }
+
+    /// The kernel alone; an error where it cannot be recorded.
+    pub fn record(&self, kernel: &Kernel) -> Result<Status, RecordError> {
+        match kernel.recorder {
+            Some(recorder) => recorder.launch(self, kernel),
+            None => Ok(self.opaque(Some(kernel))),
+        }
+    }
+
+    pub fn stream(&self) -> Stream {
+        self.stream.stream()
+    }
+
+    pub fn begin(&self, kernel: &Kernel) -> ActiveLaunch {
+        runtime().note_variables(kernel);
+        let (stream, name) = (runtime().stream(self.stream), &kernel.name);
+        let geometry = geometry(kernel, self.grid, self.block, self.shared_bytes);
+        let active = if self.origin.in_graph {
+            session().graph_launch_begin(stream, name, geometry)
+        } else {
+            session().launch_begin(stream, name, geometry, self.origin.parent)
         };
         self.origin.sequence.set(Some(active.launch.sequence));
         active
     }
 
-    pub(crate) fn geometry(&self, kernel: &Kernel) -> Geometry {
-        geometry(kernel, self.grid, self.block, self.shared_bytes)
+    pub fn launch_as_is(&self) -> Status {
+        (self.launch)(self.arguments)
     }
 
-    /// Calls the kernel with the two trailing parameters.
-    pub(crate) fn launch_with(&self, kernel: &Kernel, context: u64, launch: u64) -> Error {
+    /// Launches the kernel with the two trailing arguments.
+    pub fn launch_with(&self, kernel: &Kernel, context: u64, launch: u64) -> Status {
         with_trailing(kernel, self.arguments, [context, launch], self.launch)
     }
 
-    fn counted(
-        &self,
-        runtime: &'static Runtime,
-        kernel: &Kernel,
-        stream: StreamId,
-    ) -> Result<Error, String> {
-        let counters = runtime.counters(stream)?;
-        let real_stream = self.real_stream();
-        let _submit = counters.submit.lock();
-        let active = self.begin(runtime, kernel, stream);
-        let bits = selection::launch_bits(active.recorded);
-        let cleared = counters.clear(real_stream);
-        let (error, mut queued) = self.surround(runtime, active, || {
-            if cleared == ffi::SUCCESS {
-                self.launch_with(kernel, counters.context, bits)
-            } else {
-                cleared
-            }
-        });
-        if error == ffi::SUCCESS {
-            match counters.fetch(real_stream, runtime.events.take()) {
-                Ok(counted) => {
-                    record(counted.done, real_stream);
-                    queued.counted = Some(counted);
-                }
-                Err(error) => runtime.session.fault(error),
-            }
-        }
-        runtime.monitor().send(Item::Queued(queued));
-        Ok(error)
-    }
-
     /// A launch of which only the time is recorded.
-    pub(crate) fn timed(
-        &self,
-        runtime: &'static Runtime,
-        active: ActiveLaunch,
-        launch: impl FnOnce() -> Error,
-    ) -> Error {
-        let (error, queued) = self.surround(runtime, active, launch);
-        runtime.monitor().send(Item::Queued(queued));
-        error
+    pub fn timed(&self, active: ActiveLaunch, launch: impl FnOnce() -> Status) -> Status {
+        let (status, queued) = self.surround(active, launch);
+        monitor().send(Item::Queued(queued));
+        status
     }
 
-    pub(crate) fn surround(
+    /// Launches between two events.
+    pub fn surround(
         &self,
-        runtime: &Runtime,
         active: ActiveLaunch,
-        launch: impl FnOnce() -> Error,
-    ) -> (Error, Queued) {
-        let events = [runtime.events.take(), runtime.events.take()];
-        record(events[0], self.real_stream());
-        let error = launch();
-        record(events[1], self.real_stream());
+        launch: impl FnOnce() -> Status,
+    ) -> (Status, Queued) {
+        let events = [(); 2].map(|()| runtime().events.take());
+        record(events[0], self.stream());
+        let status = launch();
+        record(events[1], self.stream());
         let queued = Queued {
             active,
             events,
-            counted: None,
-            summed: None,
-            refused: (error != ffi::SUCCESS).then(|| real::describe(error)),
+            result: None,
+            refused: (!status.is_success()).then(|| status.to_string()),
         };
-        (error, queued)
+        (status, queued)
+    }
+
+    /// Reports what the trace has to do with a launch that the runtime did not take.
+    pub fn explain_refusal(&self, kernel: &Kernel, status: Status) {
+        let threads = self.block.iter().product::<u32>() as c_int;
+        let name = &kernel.name;
+        match status {
+            Status::LAUNCH_OUT_OF_RESOURCES => session().fault(format!(
+                "failed to launch {name} with its trace: a CTA of {threads} threads needs more registers than an SM has, because a \
+                 traced kernel takes more of them; build for this GPU's architecture (--gpu-arch), where they are limited to what the \
+                 untraced kernel's CTAs leave room for, launch smaller CTAs, or give the kernel __launch_bounds__({threads})"
+            )),
+            Status::COOPERATIVE_LAUNCH_TOO_LARGE => {
+                let ctas = ctas_on_sm(kernel.stub, threads, self.shared_bytes).unwrap_or(0);
+                let attribute = cudaDeviceAttr::cudaDevAttrMultiProcessorCount;
+                let sms = attribute_of(current_device(), attribute).unwrap_or(0);
+                let wanted = self.grid.iter().map(|&n| u64::from(n)).product::<u64>();
+                session().fault(format!(
+                    "failed to launch {name} with its trace: {} CTAs of the traced kernel fit on the device at the same time, the \
+                     cooperative launch has {wanted}; ask cudaOccupancyMaxActiveBlocksPerMultiprocessor for the number instead of \
+                     fixing it, or launch fewer CTAs",
+                    ctas * sms
+                ));
+            }
+            _ => {}
+        }
     }
 }
 
@@ -238,89 +225,101 @@ impl Call<'_> {
 fn may_be_resident(grid: [u32; 3], block: [u32; 3]) -> bool {
     let device = current_device();
     let attribute = |attribute| {
-        let mut value = 0;
-        // SAFETY: the pointer leads to a number.
-        let error = unsafe { real::device_attribute(&mut value, attribute, device) };
-        (error == ffi::SUCCESS).then(|| u64::from(value.unsigned_abs()))
+        let value = attribute_of(device, attribute).ok()?;
+        Some(u64::from(value.unsigned_abs()))
     };
     let product = |extent: [u32; 3]| extent.iter().map(|&n| u64::from(n)).product::<u64>();
     let most = || {
-        let by_threads = attribute(ffi::ATTRIBUTE_SM_THREADS)? / product(block);
-        Some(
-            attribute(ffi::ATTRIBUTE_SM_COUNT)?
-                * by_threads.min(attribute(ffi::ATTRIBUTE_SM_CTAS)?),
-        )
+        let threads = attribute(cudaDeviceAttr::cudaDevAttrMaxThreadsPerMultiProcessor)?;
+        let ctas = attribute(cudaDeviceAttr::cudaDevAttrMaxBlocksPerMultiprocessor)?;
+        let sms = attribute(cudaDeviceAttr::cudaDevAttrMultiProcessorCount)?;
+        Some(sms * (threads / product(block)).min(ctas))
     };
     most().is_none_or(|most| product(grid) <= most)
 }
 
-pub(crate) fn geometry(
+pub fn geometry(
     kernel: &Kernel,
-    grid: Dim3,
-    block: Dim3,
+    grid: [u32; 3],
+    block: [u32; 3],
     dynamic_shared_bytes: usize,
 ) -> Geometry {
     let static_shared_bytes = kernel.static_shared_bytes.get_or_init(|| {
-        let Some(attributes) = real::attributes_of(kernel.stub) else {
+        let Some(attributes) = attributes_of(kernel.stub) else {
             return 0;
         };
-        let (threads, stub) = (block.x * block.y * block.z, kernel.stub as *const c_void);
-        let resources = resources::of_kernel(&attributes, stub, threads, dynamic_shared_bytes);
+        let threads = block.iter().product();
+        let resources = resources_of(&attributes, kernel.stub, threads, dynamic_shared_bytes);
         if let Some(resources) = resources {
-            let session = runtime().session;
-            session.kernel_resources(&kernel.name, resources);
+            session().kernel_resources(&kernel.name, resources);
         }
-        attributes.static_shared_bytes as u64
+        attributes.sharedSizeBytes as u64
     });
     Geometry {
-        grid: grid.into(),
-        block: block.into(),
+        grid,
+        block,
         dynamic_shared_bytes: dynamic_shared_bytes as u64,
         static_shared_bytes: *static_shared_bytes,
         device: current_device(),
     }
 }
 
-/// The launch fails, because its trace cannot be had.
-pub(crate) fn cannot(runtime: &Runtime, kernel: &str, error: &str) -> Error {
-    let text = format!("failed to launch {kernel} with its trace: {error}");
-    runtime.session.fault(text);
-    ffi::MEMORY_ALLOCATION
-}
-
-/// A stream as the real runtime's functions without a suffix take it.
-pub(crate) fn real_stream(stream: Stream, per_thread: bool) -> Stream {
-    if stream.is_null() && per_thread {
-        std::ptr::without_provenance_mut(ffi::PER_THREAD_STREAM)
-    } else {
-        stream
+/// Reports a launch that fails because it cannot be recorded; returns the program's error.
+pub fn cannot_launch(kernel: &str, error: RecordError) -> Status {
+    if let RecordError::Refused(status) = error {
+        return status;
     }
+    session().fault(format!("failed to launch {kernel} with its trace: {error}"));
+    Status::MEMORY_ALLOCATION
 }
 
-/// The arguments of a kernel with the two trailing ones behind, handed to `run` as the interface takes them.
-pub(crate) fn with_trailing(
+/// Runs `run` with the arguments of a kernel and the two trailing ones behind them.
+pub fn with_trailing(
     kernel: &Kernel,
     arguments: *mut *mut c_void,
     mut trailing: [u64; 2],
-    run: impl FnOnce(*mut *mut c_void) -> Error,
-) -> Error {
+    run: impl FnOnce(*mut *mut c_void) -> Status,
+) -> Status {
     let mut all = Vec::with_capacity(kernel.parameters + 2);
     if !arguments.is_null() {
         // SAFETY: the program gives one pointer for each of the kernel's own parameters.
         let own = unsafe { std::slice::from_raw_parts(arguments, kernel.parameters) };
         all.extend_from_slice(own);
     }
-    all.extend(
-        trailing
-            .iter_mut()
-            .map(|word| std::ptr::from_mut(word).cast::<c_void>()),
-    );
+    let trailing = trailing.iter_mut();
+    all.extend(trailing.map(|word| std::ptr::from_mut(word).cast::<c_void>()));
     run(all.as_mut_ptr())
 }
 
-pub(crate) fn record(event: usize, stream: Stream) {
-    if event != 0 {
-        // SAFETY: the event was made by the runtime and is in no other launch. A failure leaves the time unknown.
-        unsafe { real::event_record(event as ffi::Event, stream) };
+/// Records an event, if it could be made. A failure leaves the time unknown.
+pub fn record(event: Option<Event>, stream: Stream) {
+    if let Some(event) = event {
+        event.record(stream);
     }
+}
+
+/// Reports `kernel` if `status` means that no image in the program holds its device code. Libraries that probe for kernels (CUB)
+/// drop such an error: the program then computes nothing and seems fine, so it is a fault of the run.
+fn report_missing(kernel: &str, status: Status) {
+    let is_missing = matches!(
+        status,
+        Status::INVALID_DEVICE_FUNCTION | Status::NO_KERNEL_IMAGE | Status::NAMED_SYMBOL_NOT_FOUND
+    );
+    if is_missing {
+        session().fault(format!(
+            "no image in the program holds kernel {kernel} for this GPU ({status}); compile host and device code of its file for the same \
+             architectures, and for this GPU's"
+        ));
+    }
+}
+
+/// Passes on the result of a question about a kernel, which is reported if it is missing. A function that was never registered is the
+/// program's own mistake, of which CUDA tells it.
+pub fn noticed(stub: Stub, status: Status) -> Status {
+    if !status.is_success()
+        && let Some(kernel) = runtime().kernel(stub)
+    {
+        report_missing(&kernel.name, status);
+    }
+    status
 }

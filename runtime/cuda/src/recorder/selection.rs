@@ -1,7 +1,8 @@
-//! What the device needs to know about the selection: `device/selection.h`.
+//! The selection of launches and CTAs, as the device reads it: `device/selection.h`.
 
-use crate::cuda::device::device_words;
-use crate::recorder::runtime::runtime;
+use super::runtime::session;
+use crate::cuda::CudaError;
+use crate::cuda::memory::device_words;
 use superstep_trace::{Recorded, Sample, SampleUnit, Selection};
 
 /// Bit of the second trailing parameter: nothing of the launch is recorded.
@@ -18,12 +19,13 @@ pub fn launch_bits(recorded: Recorded) -> u64 {
     }
 }
 
-/// The device's address of what `superstep_takes_cta` reads; 0 when no launch asks.
-pub fn device_selection() -> Result<u64, String> {
-    let selection = &runtime().session.config().selection;
-    match selection.is_by_cta() {
-        true => device_words(&words(selection)),
-        false => Ok(0),
+/// The device's address of the words that `superstep_takes_cta` reads; 0 when no launch needs them.
+pub fn device_selection() -> Result<u64, CudaError> {
+    let selection = &session().config().selection;
+    if selection.is_by_cta() {
+        device_words(&words(selection))
+    } else {
+        Ok(0)
     }
 }
 

@@ -1,17 +1,16 @@
-//! Memory that nobody allocates: the device's variables, and the heap of device-side `malloc`. Noted before the first launch that can touch it.
+//! Memory without an allocating call: the device's variables, and the heap of device-side `malloc`. Noted before the first launch that can
+//! touch it.
 
-use crate::cuda::device::current_device;
-use crate::cuda::ffi;
-use crate::cuda::real;
-use crate::model::device_heap;
-use crate::model::globals;
+use super::runtime::Runtime;
+use crate::cuda::CudaError;
+use crate::cuda::device::{current_device, symbol_address};
 use crate::model::modules::Kernel;
-use crate::recorder::runtime::Runtime;
+use crate::model::{device_heap, globals};
 use std::ffi::c_void;
 use superstep_trace::{AllocationKind, DEVICE_HEAP, Probe};
 
 impl Runtime {
-    /// Notes variables of the device that nobody has noted yet: those of the program's host code, and all in the module of
+    /// Notes variables of the device that are not noted yet: those of the program's host code, and all in the module of
     /// `kernel`. Loads their modules.
     pub fn note_variables(&self, kernel: &Kernel) {
         let device = current_device();
@@ -29,14 +28,12 @@ impl Runtime {
         {
             return;
         }
-        match globals::of_kernel(kernel.stub as *const c_void) {
+        match globals::of_kernel(kernel.stub) {
             Ok(table) => {
                 self.modules.lock().add_allocating(device, table.allocating);
                 for variable in table.variables {
                     if !self.session.is_allocated(variable.address) {
-                        let name = variable.name;
-                        let kind = AllocationKind::Symbol { name };
-                        self.allocated(variable.address, variable.bytes, kind);
+                        self.note_variable(variable.address, variable.bytes, variable.name);
                     }
                 }
             }
@@ -49,8 +46,7 @@ impl Runtime {
     fn note_device_heap(&self) {
         match device_heap::extent() {
             Ok((address, bytes)) if !self.session.is_allocated(address) => {
-                let name = DEVICE_HEAP.to_owned();
-                self.allocated(address, bytes, AllocationKind::Symbol { name });
+                self.note_variable(address, bytes, DEVICE_HEAP.to_owned());
             }
             Ok(_) => {}
             Err(error) => self.session.warning(format!(
@@ -62,23 +58,23 @@ impl Runtime {
     fn note_named_variables(&self, device: i32) {
         let variables = self.modules.lock().new_variables(device).to_vec();
         for variable in variables {
-            let mut address = std::ptr::null_mut();
-            let error = if variable.managed {
+            let address = if variable.managed {
                 // SAFETY: a managed variable's shadow is a pointer, which the runtime has set by now.
-                address = unsafe { *(variable.host as *const *mut c_void) };
-                ffi::SUCCESS
+                Ok(unsafe { *(variable.host as *const *mut c_void) } as u64)
             } else {
-                // SAFETY: the pointer leads to a pointer; the shadow was registered.
-                unsafe { real::symbol_address(&mut address, variable.host as *const c_void) }
+                symbol_address(variable.host as *const c_void)
             };
-            let name = variable.name;
-            match real::check(error, &format!("find the device variable {name}")) {
-                Ok(()) => {
-                    let kind = AllocationKind::Symbol { name };
-                    self.allocated(address as u64, variable.bytes, kind);
+            match address {
+                Ok(address) => self.note_variable(address, variable.bytes, variable.name),
+                Err(status) => {
+                    let doing = format!("find the device variable {}", variable.name).into();
+                    (self.session).warning(CudaError::Call { doing, status }.to_string());
                 }
-                Err(error) => self.session.warning(error),
             }
         }
+    }
+
+    fn note_variable(&self, address: u64, bytes: u64, name: String) {
+        self.allocated(address, bytes, AllocationKind::Symbol { name });
     }
 }

@@ -1,6 +1,8 @@
 //! Programs that some tests need. Where one is missing the test is skipped with a reason, unless
 //! `SUPERSTEP_REQUIRE_TOOLS=1` makes that a failure.
 
+mod layers;
+
 use std::path::PathBuf;
 
 /// The first of `names` that is on the `PATH` or is a path itself; `None` after saying why the test is skipped.

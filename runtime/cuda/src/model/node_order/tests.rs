@@ -6,11 +6,11 @@ use crate::tests::Numbers;
 #[test]
 fn nodes_keep_their_order_where_the_edges_allow_it() {
     let nodes = [50, 10, 40, 20, 30];
-    assert_eq!(node_order(&nodes, &[]), Ok(nodes.to_vec()));
+    assert_eq!(node_order(&nodes, &[]), Some(nodes.to_vec()));
     // An edge that stands twice, and one from a node that was added later.
     let edges = [[50, 10], [50, 10], [30, 10], [40, 20]];
     let expected = vec![50, 40, 20, 30, 10];
-    assert_eq!(node_order(&nodes, &edges), Ok(expected));
+    assert_eq!(node_order(&nodes, &edges), Some(expected));
 }
 
 #[test]
@@ -36,13 +36,6 @@ fn each_node_comes_once_and_behind_what_it_depends_on() {
 
 #[test]
 fn edges_without_an_order_are_an_error() {
-    assert_eq!(node_order(&[1, 2], &[[1, 2], [2, 1]]), Err(Unfit::Edges));
-    assert_eq!(node_order(&[1, 2], &[[1, 3]]), Err(Unfit::Edges));
-}
-
-#[test]
-fn an_error_names_the_kind_of_node() {
-    for (kind, name) in [(10, "MemAlloc"), (13, "Conditional"), (77, "77")] {
-        assert!(Unfit::Node(kind).to_string().contains(name));
-    }
+    assert_eq!(node_order(&[1, 2], &[[1, 2], [2, 1]]), None);
+    assert_eq!(node_order(&[1, 2], &[[1, 3]]), None);
 }

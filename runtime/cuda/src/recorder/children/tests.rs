@@ -20,7 +20,7 @@ fn structures_are_those_of_the_device_code() {
         };
     }
     let (names, offsets) =
-        mirrored!(Asked: kind stream cta function arguments to from bytes grid block);
+        mirrored!(DeviceRequest: kind stream cta function arguments to from bytes grid block);
     assert_eq!(fields("SuperstepChild"), names);
     assert_eq!(offsets, [0, 4, 8, 16, 24, 32, 40, 48, 56, 68]);
     let (names, offsets) =
@@ -42,20 +42,26 @@ fn a_queue_gives_what_was_asked_for_once_and_says_when_there_was_no_room() {
     unsafe {
         (*head).used = 1;
         (*head).used_bytes = 16;
-        let child = (host + Queue::CHILDREN) as *mut Asked;
+        let child = (host + Queue::CHILDREN) as *mut DeviceRequest;
         (*child).cta = 7;
         *((host + Queue::BYTES) as *mut u8) = 9;
     }
-    let (asked, bytes) = queue.take().expect("there is room");
+    let (asked, bytes) = queue.take("k").expect("there is room");
     assert_eq!(
         (asked.len(), asked[0].cta, bytes[0], bytes.len()),
         (1, 7, 9, 16)
     );
-    assert!(queue.take().expect("there is room").0.is_empty());
+    assert!(queue.take("k").expect("there is room").0.is_empty());
     // SAFETY: as above.
     unsafe {
         assert_eq!((*head).streams, 3);
         (*head).used = CAPACITY as u64 + 1;
     }
-    assert!(queue.take().unwrap_err().contains("65537 launches"));
+    assert!(
+        queue
+            .take("k")
+            .unwrap_err()
+            .to_string()
+            .contains("65537 launches")
+    );
 }

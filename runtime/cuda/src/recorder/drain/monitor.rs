@@ -1,15 +1,14 @@
-//! The thread that asks the device: times of ended launches, and whether a silent stream has faulted.
+//! The thread that asks the device for times of ended launches, and whether a silent stream has faulted.
 //!
-//! It is the only thread of ours that may block inside CUDA, so that the consumers never do.
+//! It is the only thread of this library that may block inside CUDA, so that the consumers never do.
 
-use crate::cuda::ffi;
-use crate::cuda::real;
-use crate::recorder::count::Counted;
-use crate::recorder::drain::queue::Ticket;
-use crate::recorder::drain::signals::{ASKED_FOR_REST, MONITORED, OPEN_LAUNCHES, PROGRESS};
-use crate::recorder::in_situ::Summed;
-use crate::recorder::opaque::Running;
-use crate::recorder::runtime::Runtime;
+use super::queue::Ticket;
+use super::signals::{self, ASKED_FOR_REST, MONITORED, OPEN_LAUNCHES, PROGRESS};
+use crate::cuda::device::set_device;
+use crate::cuda::graph::relax_capture;
+use crate::cuda::{Event, Status};
+use crate::recorder::opaque::OpaqueRunning;
+use crate::recorder::runtime::{runtime, session};
 use crate::recorder::thesis::consumer::Ending;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -18,36 +17,46 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use superstep_runtime_core::{ActiveLaunch, Session};
+use superstep_runtime_core::ActiveLaunch;
 use superstep_trace::{Launch, LaunchOutcome, OpaqueLaunch};
 
 /// How often silent streams are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Something to be found out.
+/// A launch that ends some time.
 pub enum Item {
     /// A traced launch is written completely; only its time is missing.
     Traced(Arc<Ticket>, Ending),
     /// A launch without records is in its stream.
     Queued(Queued),
     /// An opaque launch is in its stream.
-    Opaque(Running),
+    Opaque(OpaqueRunning),
 }
 
-/// A launch whose end nobody else waits for.
+/// A launch for whose end only the monitor waits.
 pub struct Queued {
     pub active: ActiveLaunch,
     /// Events before and after the kernel.
-    pub events: [usize; 2],
-    /// What the counting probe will have counted.
-    pub counted: Option<Counted>,
-    /// What the launch will have added up.
-    pub summed: Option<Summed>,
-    /// What the launch call answered, if not success.
+    pub events: [Option<Event>; 2],
+    /// What the kernel leaves on the device.
+    pub result: Option<Box<dyn LaunchResult>>,
+    /// Why the runtime did not take the launch.
     pub refused: Option<String>,
 }
 
-/// The monitor's end that others hold.
+/// Results of a launch on their way to the host.
+pub trait LaunchResult: Send {
+    /// The event after which they have arrived.
+    fn done(&self) -> Option<Event>;
+
+    /// Writes them, once [`done`](Self::done) has happened without a failure; returns the launch's accesses.
+    fn keep(&self, active: &ActiveLaunch) -> u64;
+
+    /// Lets another launch use their memory.
+    fn give_back(self: Box<Self>);
+}
+
+/// The handle by which other threads use the monitor.
 pub struct Monitor {
     items: Mutex<Sender<Item>>,
     sent: AtomicU64,
@@ -55,28 +64,27 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    pub fn start(runtime: &'static Runtime, ordinal: c_int) -> Self {
+    pub fn start(ordinal: c_int) -> Self {
         let (sender, receiver) = channel();
         let done = Arc::new(AtomicU64::new(0));
         let worker = Worker {
-            watchdog: watchdog(runtime.session),
+            watchdog: watchdog(),
             silences: HashMap::new(),
-            runtime,
             done: done.clone(),
         };
         let spawned = std::thread::Builder::new()
             .name("superstep-monitor".to_owned())
             .spawn(move || {
-                // SAFETY: no pointers. Without this, the thread would make a context on device 0.
-                unsafe { real::set_device(ordinal) };
-                // What this thread asks must not spoil a capture into a CUDA graph that the program makes meanwhile.
-                real::relax_capture_mode();
-                crate::recorder::drain::signals::block();
+                // Without this, the thread would make a context on device 0. A failure shows again at its first question.
+                let _ = set_device(ordinal);
+                // Questions of this thread must not spoil a capture into a CUDA graph that the program makes meanwhile.
+                relax_capture();
+                signals::block();
                 worker.run(&receiver);
             });
         MONITORED.store(std::process::id() as i32, Ordering::Release);
         if let Err(error) = spawned {
-            runtime.session.fault(format!(
+            session().fault(format!(
                 "failed to start the monitor thread: {error}; times and faults are not recorded"
             ));
         }
@@ -97,7 +105,7 @@ impl Monitor {
         }
     }
 
-    /// Waits until everything handed over so far is found out. Gives up, with `false`, when nothing moves for `stall`.
+    /// Blocks until every item sent so far has been processed. Returns `false` when nothing moves for `stall`.
     pub fn wait(&self, stall: Duration) -> bool {
         let goal = self.sent.load(Ordering::Relaxed);
         let left = || goal.saturating_sub(self.done.load(Ordering::Acquire));
@@ -105,7 +113,7 @@ impl Monitor {
     }
 }
 
-/// Waits until nothing is `left`. Gives up, with `false`, when that has not changed for `stall`.
+/// Blocks until nothing is `left`. Returns `false` when that has not changed for `stall`.
 pub fn wait_for_none(left: impl Fn() -> u64, stall: Duration) -> bool {
     let (mut last, mut since) = (left(), Instant::now());
     while last > 0 {
@@ -131,7 +139,6 @@ struct Silence {
 struct Worker {
     watchdog: Option<Duration>,
     silences: HashMap<usize, Silence>,
-    runtime: &'static Runtime,
     done: Arc<AtomicU64>,
 }
 
@@ -154,7 +161,7 @@ impl Worker {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             if ASKED_FOR_REST.load(Ordering::Acquire) {
-                self.runtime.write_rest();
+                runtime().write_rest();
                 ASKED_FOR_REST.store(false, Ordering::Release);
             }
             if looked.elapsed() >= LOOK_EVERY {
@@ -166,146 +173,86 @@ impl Worker {
     }
 
     fn traced(&self, ticket: &Ticket, ending: Ending) {
-        let session = self.runtime.session;
         let name = name(&ticket.active.launch);
         let Ending { lost, broken, .. } = ending;
         if lost > 0 {
-            session.records_lost(lost);
+            session().records_lost(lost);
             let text =
                 format!("{name}: {lost} records were reserved on the device and never written");
             match ending.failure {
-                Some(_) => session.warning(text),
-                None => session.fault(text),
+                Some(_) => session().warning(text),
+                None => session().fault(text),
             }
         }
         if broken > 0 && ending.failure.is_none() {
-            session.fault(format!(
+            session().fault(format!(
                 "{name}: {broken} records came without the rest of their access group"
             ));
         }
         let failed = ending.failure.is_some();
         let (active, accesses) = (&ticket.active, ending.thread_accesses);
         let is_fault = !ticket.was_refused();
-        self.end(active, accesses, ticket.events, ending.failure, is_fault);
+        end(active, accesses, ticket.events, ending.failure, is_fault);
         if !failed {
-            self.runtime.events.give_back(&ticket.events);
+            give_back(ticket.events);
         }
     }
 
     fn queued(&self, queued: Queued) {
-        let counted_at = queued.counted.as_ref().map(|counted| counted.done);
-        let summed_at = queued.summed.as_ref().map(|summed| summed.done);
-        let last = counted_at.or(summed_at).unwrap_or(queued.events[1]);
-        let error = if last == 0 {
-            ffi::SUCCESS
-        } else {
-            // SAFETY: the event was made by the runtime and is given back only below.
-            unsafe { real::event_synchronize(last as ffi::Event) }
-        };
-        let is_fault = error != ffi::SUCCESS;
+        let result_at = queued.result.as_ref().map(|result| result.done());
+        let last = result_at.unwrap_or(queued.events[1]);
+        let status = last.map_or(Status::SUCCESS, Event::synchronize);
+        let is_fault = !status.is_success();
         let failure = queued
             .refused
-            .or_else(|| is_fault.then(|| real::describe(error)));
+            .or_else(|| is_fault.then(|| status.to_string()));
         let mut thread_accesses = 0;
-        if let Some(counted) = queued.counted {
+        if let Some(result) = queued.result {
             if failure.is_none() {
-                let counts = counted.read();
-                thread_accesses = counts.iter().map(|(_, count)| count).sum();
-                self.runtime.session.site_counts(&queued.active, counts);
+                thread_accesses = result.keep(&queued.active);
             }
             if !is_fault {
-                self.runtime.events.give_back(&[counted.done]);
+                give_back(result.done());
             }
-            counted.give_back();
+            result.give_back();
         }
-        if let Some(summed) = queued.summed {
-            if failure.is_none() {
-                thread_accesses = summed.keep(self.runtime, &queued.active);
-            }
-            if !is_fault {
-                self.runtime.events.give_back(&[summed.done]);
-            }
-            summed.give_back();
-        }
-        self.end(
-            &queued.active,
-            thread_accesses,
-            queued.events,
-            failure,
-            is_fault,
-        );
+        let (active, events) = (&queued.active, queued.events);
+        end(active, thread_accesses, events, failure, is_fault);
         if !is_fault {
-            self.runtime.events.give_back(&queued.events);
+            give_back(events);
         }
     }
 
-    fn opaque(&self, running: &Running) {
-        let Running {
+    fn opaque(&self, running: &OpaqueRunning) {
+        let &OpaqueRunning {
             launch,
-            kernel,
-            events,
-        } = running;
-        if events.contains(&0) {
+            ref kernel,
+            events: [Some(start), Some(end)],
+        } = running
+        else {
             return;
-        }
-        // SAFETY: the event was made by the runtime and is given back only below.
-        let error = unsafe { real::event_synchronize(events[1] as ffi::Event) };
-        let session = self.runtime.session;
-        if error != ffi::SUCCESS {
-            let name = kernel.as_deref().unwrap_or(OpaqueLaunch::UNNAMED);
-            return session.fault(format!(
-                "opaque launch of {name}: {}",
-                real::describe(error)
-            ));
-        }
-        if let Ok(elapsed_ns) = real::elapsed_ns(*events) {
-            session.opaque_end(*launch, kernel.as_deref(), elapsed_ns);
-        }
-        self.runtime.events.give_back(events);
-    }
-
-    fn end(
-        &self,
-        active: &ActiveLaunch,
-        thread_accesses: u64,
-        events: [usize; 2],
-        failure: Option<String>,
-        is_fault: bool,
-    ) {
-        let session = self.runtime.session;
-        let (elapsed_ns, outcome) = match failure {
-            // Without its events a launch has no time.
-            None if events.contains(&0) => (0, LaunchOutcome::Completed),
-            None => {
-                let elapsed_ns = real::elapsed_ns(events).unwrap_or(0);
-                (elapsed_ns, LaunchOutcome::Completed)
-            }
-            Some(reason) => {
-                let text = format!("{}: {reason}", name(&active.launch));
-                if is_fault {
-                    session.fault(text);
-                } else {
-                    session.warning(text);
-                }
-                (0, LaunchOutcome::Failed(reason))
-            }
         };
-        session.launch_end(active, thread_accesses, elapsed_ns, outcome);
+        let status = end.synchronize();
+        if !status.is_success() {
+            let name = kernel.as_deref().unwrap_or(OpaqueLaunch::UNNAMED);
+            return session().fault(format!("opaque launch of {name}: {status}"));
+        }
+        if let Ok(elapsed_ns) = Event::elapsed_ns([start, end]) {
+            session().opaque_end(launch, kernel.as_deref(), elapsed_ns);
+        }
+        give_back([Some(start), Some(end)]);
     }
 
-    /// A stream that has stopped with an error calls no host function, so somebody has to ask.
+    /// Asks for faults: a stream that has stopped with an error calls no host function.
     fn look_for_faults(&self) {
-        for queue in self.runtime.lanes.queues() {
-            let Some(ticket) = queue
-                .peek()
-                .filter(|ticket| ticket.is_submitted() && ticket.ask != 0)
-            else {
+        for queue in runtime().tracing.buffers.queues() {
+            let ticket = queue.peek().filter(|ticket| ticket.is_submitted());
+            let Some(event) = ticket.and_then(|ticket| ticket.ask) else {
                 continue;
             };
-            // SAFETY: the event was made by the runtime; the ticket's events are given back when it has ended.
-            let error = unsafe { real::event_query(ticket.ask as ffi::Event) };
-            if error != ffi::SUCCESS && error != ffi::NOT_READY {
-                queue.fault(&real::describe(error));
+            let status = event.query();
+            if !status.is_success() && status != Status::NOT_READY {
+                queue.fault(&status.to_string());
             }
         }
     }
@@ -315,7 +262,7 @@ impl Worker {
         let Some(patience) = self.watchdog else {
             return;
         };
-        for queue in self.runtime.lanes.queues() {
+        for queue in runtime().tracing.buffers.queues() {
             let key = Arc::as_ptr(&queue) as usize;
             let Some(ticket) = queue.peek() else {
                 self.silences.remove(&key);
@@ -334,7 +281,7 @@ impl Worker {
             } else if !silence.told && silence.since.elapsed() >= patience {
                 silence.told = true;
                 let launch = &ticket.active.launch;
-                self.runtime.session.warning(format!(
+                session().warning(format!(
                     "nothing has moved for {} s in stream {}: launch {} of kernel {} has not ended, and none of its accesses has arrived; it computes, it waits for something that does not happen, or its stream still waits for earlier work",
                     patience.as_secs(), launch.stream, launch.launch, launch.kernel
                 ));
@@ -344,7 +291,7 @@ impl Worker {
 }
 
 /// `SUPERSTEP_WATCHDOG_S`: after how many seconds without a sign of life a kernel is named; 0: never.
-fn watchdog(session: &Session) -> Option<Duration> {
+fn watchdog() -> Option<Duration> {
     const USUAL: Duration = Duration::from_secs(30);
     let text = std::env::var("SUPERSTEP_WATCHDOG_S").unwrap_or_default();
     match text.parse::<u64>() {
@@ -352,7 +299,7 @@ fn watchdog(session: &Session) -> Option<Duration> {
         Ok(seconds) => Some(Duration::from_secs(seconds)),
         Err(_) if text.is_empty() => Some(USUAL),
         Err(_) => {
-            session.fault(format!(
+            session().fault(format!(
                 "failed to read SUPERSTEP_WATCHDOG_S={text:?}: expected a number of seconds, 0 for none"
             ));
             Some(USUAL)
@@ -363,4 +310,39 @@ fn watchdog(session: &Session) -> Option<Duration> {
 fn name(launch: &Launch) -> String {
     let (kernel, stream, launch) = (&launch.kernel, launch.stream, launch.launch);
     format!("kernel {kernel} (stream {stream}, launch {launch})")
+}
+
+fn give_back(events: impl IntoIterator<Item = impl Into<Option<Event>>>) {
+    runtime()
+        .events
+        .give_back(events.into_iter().filter_map(Into::into));
+}
+
+fn end(
+    active: &ActiveLaunch,
+    thread_accesses: u64,
+    events: [Option<Event>; 2],
+    failure: Option<String>,
+    is_fault: bool,
+) {
+    let (elapsed_ns, outcome) = match failure {
+        None => {
+            // Without its events a launch has no time.
+            let elapsed_ns = match events {
+                [Some(start), Some(end)] => Event::elapsed_ns([start, end]).unwrap_or(0),
+                _ => 0,
+            };
+            (elapsed_ns, LaunchOutcome::Completed)
+        }
+        Some(reason) => {
+            let text = format!("{}: {reason}", name(&active.launch));
+            if is_fault {
+                session().fault(text);
+            } else {
+                session().warning(text);
+            }
+            (0, LaunchOutcome::Failed(reason))
+        }
+    };
+    session().launch_end(active, thread_accesses, elapsed_ns, outcome);
 }

@@ -1,9 +1,10 @@
 //! The traced launches of one stream, in order, and how far each one is.
 //!
-//! Four parties meet here: the thread that launches, the stream (through host functions or the device's count of launches), the
+//! Its users are the thread that launches, the stream (through host functions or the device's count of launches), the
 //! consumers, and the monitor that looks for faults. None of them holds the lock while it calls CUDA or writes a file.
 
-use crate::recorder::drain::signals::{OPEN_LAUNCHES, PROGRESS};
+use super::signals::{OPEN_LAUNCHES, PROGRESS};
+use crate::cuda::Event;
 use crate::recorder::stream::rings::Ended;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -29,11 +30,11 @@ pub enum Phase {
 pub struct Ticket {
     /// What the capture knows of it.
     pub active: ActiveLaunch,
-    /// Events before and after the kernel; 0: none.
-    pub events: [usize; 2],
-    /// An event that tells whether the device has failed, recorded when all of the launch is in the stream; 0: none. Launches of one
-    /// CUDA graph share it.
-    pub ask: usize,
+    /// Events before and after the kernel.
+    pub events: [Option<Event>; 2],
+    /// An event that tells whether the device has failed, recorded when all of the launch is in the stream. Launches of one CUDA graph
+    /// share it.
+    pub ask: Option<Event>,
     /// Its number among all launches of the queue, from 0.
     pub serial: u64,
     phase: AtomicU8,
@@ -113,7 +114,12 @@ impl Queue {
     }
 
     /// Adds a launch, before anything of it is in the stream.
-    pub fn push(&self, active: ActiveLaunch, events: [usize; 2], ask: usize) -> Arc<Ticket> {
+    pub fn push(
+        &self,
+        active: ActiveLaunch,
+        events: [Option<Event>; 2],
+        ask: Option<Event>,
+    ) -> Arc<Ticket> {
         let mut state = self.state.lock();
         let ticket = Arc::new(Ticket {
             active,

@@ -4,6 +4,7 @@
 //! `_exit`. Where a signal has its default action, ours waits for the workers and then lets the default happen. `interpose::ends` waits
 //! before the process ends or replaces itself. Either may happen in a signal handler of the program, at any place of ours.
 
+use crate::recorder::runtime::STALL;
 use std::ffi::c_int;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
@@ -64,16 +65,27 @@ fn moves_until(stall_ms: u64, is_open: impl Fn() -> bool) -> bool {
     true
 }
 
+unsafe extern "C" {
+    fn at_quick_exit(handler: extern "C" fn()) -> c_int;
+}
+
+extern "C" fn wait_before_quick_exit() {
+    wait(STALL.as_millis() as u64);
+}
+
 extern "C" fn wait_and_die(signal: c_int) {
     wait(STALL_MS);
     // SAFETY: the default action is in place again (SA_RESETHAND); it happens when this function returns.
     unsafe { libc::raise(signal) };
 }
 
-/// Takes the signals that have their default action. The program may still set handlers of its own.
+/// Takes the signals that have their default action, and `quick_exit`, which ends the process inside the C library. The program may still
+/// set handlers of its own.
 pub fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        // SAFETY: the handler is a plain function of this library, which is never unloaded.
+        unsafe { at_quick_exit(wait_before_quick_exit) };
         for signal in SIGNALS {
             // SAFETY: the structure is plain data for which zeroes are valid.
             let mut action: libc::sigaction = unsafe { std::mem::zeroed() };

@@ -1,46 +1,76 @@
 //! CUDA graphs: in situ, the nodes of an instance run one after the other, each as a call of its own.
 //!
 //! Every launch of a kernel needs a number of its own, and the shadow memory must hear of copies and fills when they happen. So a
-//! program's instance is never launched. Beside it stands a [`Plan`]: for each of its nodes an instance of a graph with this node alone,
+//! program's instance is never launched. Beside it there is a [`Plan`]: for each of its nodes an instance of a graph with this node alone,
 //! in an order that the edges allow. It is made when the program makes its instance, and changed when the program changes that.
 //!
-//! A trace launches the program's instance. There, the plan says which copies and fills come between which kernels.
+//! A trace launches the program's instance. There, the plan has the copies and fills between the kernels.
 
 use super::InSitu;
-use super::graph_nodes::{
-    Alone, add_copy, add_kernel, copy_of, edges_of, event, fill_of, host_of, kernel_of, nodes_of,
-    take_by_name,
+use super::graph_nodes::{kernel_apart, take_by_name};
+use crate::cuda::graph::{LoneNode, NodeKind, with_relaxed_capture};
+use crate::cuda::{
+    CudaError, Event, Graph, GraphExec, GraphNode, Status, StreamArgument, Stub, cuda,
 };
-use crate::cuda::driver;
-use crate::cuda::ffi::{
-    self, Dim3, Error, Graph, GraphExec, GraphNode, HostNodeParameters, KernelNodeParameters,
-    Stream,
-};
-use crate::cuda::real::{self, answer, check};
-use crate::interpose::{note_3d, note_fill};
 use crate::model::graphs::Node;
-use crate::model::node_order::{Unfit, node_order};
-use crate::recorder::launch::{Call, Form, Origin, real_stream};
-use crate::recorder::runtime::{Runtime, runtime};
+use crate::model::node_order::node_order;
+use crate::recorder::host_access::{note_driver_3d, note_fill_node};
+use crate::recorder::launch::{Call, Form, Origin};
+use crate::recorder::runtime::{runtime, session};
+use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
+use cudarc::runtime::sys::{cudaHostNodeParams, cudaKernelNodeParams};
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::ffi::{c_int, c_void};
-use std::ptr::{null, null_mut};
+use std::ffi::c_void;
 use std::sync::Arc;
 use superstep_trace::{Gap, Probe};
+use thiserror::Error;
 
 /// The trailing arguments of a kernel in a graph of the program's, which never runs. If it did, the kernel would fault.
 pub const NOT_YET: [u64; 2] = [0; 2];
+
+/// Why the nodes of a graph cannot be run one by one.
+#[derive(Debug, Error)]
+pub enum Unfit {
+    #[error(
+        "it has a node of the kind {}; leave that out of the graph, or trace the program",
+        kind_name(*.0)
+    )]
+    Node(NodeKind),
+    /// The edges allow no order, or lead to nodes that are not the graph's.
+    #[error("no order of its nodes agrees with its edges")]
+    Edges,
+    /// The program changed a node that is not known.
+    #[error(
+        "a node was changed that was not found in the instance; instantiate the changed graph instead, or trace the program"
+    )]
+    Unknown,
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+}
+
+fn kind_name(NodeKind(kind): NodeKind) -> String {
+    let name = match kind {
+        8 => "cudaGraphNodeTypeExtSemaphoreSignal (external semaphores)",
+        9 => "cudaGraphNodeTypeExtSemaphoreWait (external semaphores)",
+        10 => "cudaGraphNodeTypeMemAlloc (memory of the graph's own)",
+        11 => "cudaGraphNodeTypeMemFree (memory of the graph's own)",
+        12 => "CU_GRAPH_NODE_TYPE_BATCH_MEM_OP (batches of memory operations)",
+        13 => "cudaGraphNodeTypeConditional (conditional nodes)",
+        _ => return format!("{kind}, which Superstep does not know"),
+    };
+    name.to_owned()
+}
 
 type Made = Result<Plan, Unfit>;
 
 /// By the program's instance; an error where its nodes cannot be run one by one.
 #[derive(Default)]
-pub struct Plans(Mutex<HashMap<usize, Arc<Mutex<Made>>>>);
+pub struct Plans(Mutex<HashMap<GraphExec, Arc<Mutex<Made>>>>);
 
 impl Plans {
     fn of(&self, instance: GraphExec) -> Option<Arc<Mutex<Made>>> {
-        self.0.lock().get(&(instance as usize)).cloned()
+        self.0.lock().get(&instance).cloned()
     }
 
     pub fn clear(&self) {
@@ -48,120 +78,105 @@ impl Plans {
     }
 }
 
-/// What an instance does, in order.
+/// The work of an instance, in order.
 #[derive(Default)]
 struct Plan {
     steps: Vec<Step>,
     /// Of all nodes in order: the kind, and the places of those that it depends on.
-    shape: Vec<(c_int, Vec<usize>)>,
+    shape: Vec<(NodeKind, Vec<usize>)>,
 }
 
 struct Step {
-    /// The nodes of the program's graphs that stand for it.
-    handles: Vec<usize>,
+    /// The nodes of the program's graphs that it stands for.
+    handles: Vec<GraphNode>,
     is_enabled: bool,
-    work: Work,
+    work: NodeWork,
 }
 
-enum Work {
+enum NodeWork {
     Kernel {
-        alone: Alone,
-        /// Its stub, or a handle of the driver's.
-        function: usize,
+        node: LoneNode,
+        stub: Stub,
     },
-    Copy(Alone),
-    Fill(Alone),
-    Host {
-        function: ffi::HostFunction,
-        data: usize,
-    },
-    Record(usize),
-    Wait(usize),
+    Copy(LoneNode),
+    Fill(LoneNode),
+    Host(HostCall),
+    Record(Event),
+    Wait(Event),
     /// In a trace: a kernel that is announced.
     Traced(Arc<Node>),
     /// In a trace: nothing is noted.
     Untraced,
 }
 
+#[derive(Clone, Copy)]
+struct HostCall(cudaHostNodeParams);
+
+// SAFETY: the program gives function and data for calls from CUDA's own threads.
+unsafe impl Send for HostCall {}
+
 impl Plan {
-    /// What an instance of `graph` does. `known` are the kernels that the program put there by the runtime's functions.
-    fn new(runtime: &Runtime, graph: Graph, mut known: Vec<Arc<Node>>) -> Made {
+    /// The work of an instance of `graph`. `known` are the kernels that the program put there by the runtime's functions.
+    fn new(in_situ: bool, graph: Graph, mut known: Vec<Arc<Node>>) -> Made {
         let mut plan = Plan::default();
-        plan.add_all(runtime, graph, &mut known)?;
-        match runtime.in_situ.is_wanted(runtime) || known.is_empty() {
-            true => Ok(plan),
-            false => Err(Unfit::Unknown),
+        plan.add_all(in_situ, graph, &mut known)?;
+        if in_situ || known.is_empty() {
+            Ok(plan)
+        } else {
+            Err(Unfit::Unknown)
         }
     }
 
     /// In a trace, takes the kernels that it finds out of `known`.
     fn add_all(
         &mut self,
-        runtime: &Runtime,
+        in_situ: bool,
         graph: Graph,
         known: &mut Vec<Arc<Node>>,
     ) -> Result<(), Unfit> {
-        let in_situ = runtime.in_situ.is_wanted(runtime);
-        let nodes = nodes_of(graph)?;
-        let edges = edges_of(graph)?;
-        let order = node_order(&nodes, &edges)?;
+        let nodes = graph.nodes()?;
+        let edges = graph.edges()?;
+        let order = node_order(&nodes, &edges).ok_or(Unfit::Edges)?;
         let numbered = order.iter().enumerate().map(|(place, &node)| (node, place));
-        let place: HashMap<usize, usize> = numbered.collect();
-        let mut befores: HashMap<usize, Vec<usize>> = HashMap::new();
+        let place: HashMap<GraphNode, usize> = numbered.collect();
+        let mut befores: HashMap<GraphNode, Vec<usize>> = HashMap::new();
         for [from, to] in &edges {
             befores.entry(*to).or_default().push(place[from]);
         }
         let mut by_handle = HashMap::new();
         for &node in nodes.iter().filter(|_| !in_situ) {
-            if let Some(of_node) = runtime.graphs.node(node as GraphNode)
+            if let Some(of_node) = runtime().graphs.node(node)
                 && let Some(place) = known.iter().position(|it| Arc::ptr_eq(it, &of_node.node))
             {
                 by_handle.insert(node, known.remove(place));
             }
         }
         for &node in &order {
-            let handle = node as GraphNode;
-            // SAFETY: the pointer leads to a number; the node is the graph's.
-            let ask = |kind: &mut _| unsafe { real::graph_node_kind(handle, kind) };
-            let kind = answer("ask what a node of a CUDA graph is", 0, ask)?;
+            let kind = node.kind()?;
             let mut before = befores.remove(&node).unwrap_or_default();
             before.sort_unstable();
             self.shape.push((kind, before));
             let work = match kind {
-                ffi::NODE_KERNEL if in_situ => {
-                    let (alone, function) = add_kernel(runtime, handle, known)?;
-                    Work::Kernel { alone, function }
+                NodeKind::KERNEL if in_situ => {
+                    let (node, stub) = kernel_apart(node, known)?;
+                    NodeWork::Kernel { node, stub }
                 }
-                ffi::NODE_KERNEL => {
-                    let by_name = || take_by_name(runtime, handle, known);
+                NodeKind::KERNEL => {
+                    let by_name = || take_by_name(node, known);
                     let kernel = by_handle.remove(&node).or_else(by_name);
-                    kernel.map_or(Work::Untraced, Work::Traced)
+                    kernel.map_or(NodeWork::Untraced, NodeWork::Traced)
                 }
-                ffi::NODE_COPY => {
-                    let copy = copy_of(handle)?;
-                    let add = |node: &mut _, graph| add_copy(node, graph, &copy);
-                    Work::Copy(Alone::new(in_situ, add)?)
-                }
-                ffi::NODE_FILL => {
-                    let fill = fill_of(handle)?;
-                    // SAFETY: the graph is ours; the parameters are those of another node.
-                    let add = |node: &mut _, graph| unsafe {
-                        real::graph_add_memset(node, graph, null(), 0, &fill)
-                    };
-                    Work::Fill(Alone::new(in_situ, add)?)
-                }
-                ffi::NODE_GRAPH => {
-                    // SAFETY: the pointer leads to a handle; the node is one with a graph.
-                    let ask = |child: &mut _| unsafe { real::graph_child(handle, child) };
-                    let child = answer("find a CUDA graph inside another", null_mut(), ask)?;
-                    self.add_all(runtime, child, known)?;
+                NodeKind::COPY => NodeWork::Copy(LoneNode::copy(in_situ, &node.copy()?)?),
+                NodeKind::FILL => NodeWork::Fill(LoneNode::fill(in_situ, &node.fill()?)?),
+                NodeKind::GRAPH => {
+                    self.add_all(in_situ, node.child()?, known)?;
                     continue;
                 }
-                _ if !in_situ => Work::Untraced,
-                ffi::NODE_HOST => Work::host(host_of(handle)?),
-                ffi::NODE_EMPTY => continue,
-                ffi::NODE_RECORD => Work::Record(event(handle, real::graph_recorded_event)?),
-                ffi::NODE_WAIT => Work::Wait(event(handle, real::graph_awaited_event)?),
+                _ if !in_situ => NodeWork::Untraced,
+                NodeKind::HOST => NodeWork::Host(HostCall(node.host()?)),
+                NodeKind::EMPTY => continue,
+                NodeKind::RECORD => NodeWork::Record(node.recorded_event()?),
+                NodeKind::WAIT => NodeWork::Wait(node.awaited_event()?),
                 other => return Err(Unfit::Node(other)),
             };
             self.steps.push(Step {
@@ -174,7 +189,6 @@ impl Plan {
     }
 
     fn step(&mut self, node: GraphNode) -> Result<&mut Step, Unfit> {
-        let node = node as usize;
         let of_node = |step: &&mut Step| step.handles.contains(&node);
         (self.steps.iter_mut().find(of_node)).ok_or(Unfit::Unknown)
     }
@@ -191,111 +205,98 @@ impl Plan {
     }
 
     fn has_memory_nodes(&self) -> bool {
-        let is_one = |step: &Step| matches!(step.work, Work::Copy(_) | Work::Fill(_));
+        let is_one = |step: &Step| matches!(step.work, NodeWork::Copy(_) | NodeWork::Fill(_));
         self.steps.iter().any(is_one)
     }
 
-    /// Notes what a launch of the program's instance does; `announce` is for its kernels, those included that are not enabled.
-    fn note(&self, runtime: &Runtime, at: (Stream, bool), mut announce: impl FnMut(&Arc<Node>)) {
+    /// Notes a launch of the program's instance; `announce` is for its kernels, those included that are not enabled.
+    fn note(&self, into: StreamArgument, mut announce: impl FnMut(&Arc<Node>)) {
         for step in &self.steps {
             let read = match &step.work {
-                Work::Traced(node) => {
+                NodeWork::Traced(node) => {
                     announce(node);
                     continue;
                 }
-                Work::Copy(alone) if step.is_enabled => {
-                    copy_of(alone.node()).map(|copy| note_3d(&copy, at))
+                NodeWork::Copy(lone) if step.is_enabled => {
+                    (lone.node().copy()).map(|copy| note_driver_3d(&copy, into))
                 }
-                Work::Fill(alone) if step.is_enabled => fill_of(alone.node()).map(|fill| {
-                    note_fill(ffi::SUCCESS, &fill, at);
-                }),
+                NodeWork::Fill(lone) if step.is_enabled => {
+                    (lone.node().fill()).map(|fill| note_fill_node(&fill, into))
+                }
                 _ => continue,
             };
             if read.is_err() {
-                runtime.session.gap(Gap::GraphMemoryNode);
+                session().gap(Gap::GraphMemoryNode);
             }
         }
     }
 
-    fn run(&self, (stream, per_thread): (Stream, bool)) -> Result<Error, Unfit> {
+    fn run(&self, into: StreamArgument) -> Result<Status, CudaError> {
         for step in self.steps.iter().filter(|step| step.is_enabled) {
-            let error = step.work.run((stream, per_thread))?;
-            if error != ffi::SUCCESS {
-                return Ok(error);
+            let status = step.work.run(into)?;
+            if !status.is_success() {
+                return Ok(status);
             }
         }
-        Ok(ffi::SUCCESS)
+        Ok(Status::SUCCESS)
     }
 }
 
-impl Work {
-    fn host(parameters: HostNodeParameters) -> Self {
-        Work::Host {
-            function: parameters.function,
-            data: parameters.data as usize,
-        }
-    }
-
-    fn run(&self, at: (Stream, bool)) -> Result<Error, Unfit> {
-        let stream = real_stream(at.0, at.1);
+impl NodeWork {
+    fn run(&self, into: StreamArgument) -> Result<Status, CudaError> {
+        let stream = into.stream();
         Ok(match self {
-            Work::Kernel { alone, function } => return run_kernel(alone, *function, at),
-            Work::Copy(alone) => {
-                let copy = copy_of(alone.node())?;
-                let error = alone.launch(stream);
-                if error == ffi::SUCCESS {
-                    note_3d(&copy, at);
+            NodeWork::Kernel { node, stub } => return run_kernel(node, *stub, into),
+            NodeWork::Copy(lone) => {
+                let copy = lone.node().copy()?;
+                let status = lone.launch(stream);
+                if status.is_success() {
+                    note_driver_3d(&copy, into);
                 }
-                error
+                status
             }
-            Work::Fill(alone) => {
-                let fill = fill_of(alone.node())?;
-                note_fill(alone.launch(stream), &fill, at)
+            NodeWork::Fill(lone) => {
+                let fill = lone.node().fill()?;
+                let status = lone.launch(stream);
+                if status.is_success() {
+                    note_fill_node(&fill, into);
+                }
+                status
             }
-            // SAFETY: the program gave both for this.
-            Work::Host { function, data } => unsafe {
-                real::launch_host_function(stream, *function, *data as *mut c_void)
-            },
-            // SAFETY: the program gave the event for this.
-            Work::Record(event) => unsafe { real::event_record(*event as ffi::Event, stream) },
-            // SAFETY: as above.
-            Work::Wait(event) => unsafe {
-                real::stream_wait_event(stream, *event as ffi::Event, 0)
-            },
-            Work::Traced(_) | Work::Untraced => ffi::SUCCESS,
+            NodeWork::Host(HostCall(host)) => {
+                // SAFETY: the program gave function and data for a call in this order.
+                unsafe { cuda!(cudaLaunchHostFunc(stream.raw(), host.fn_, host.userData)) }
+            }
+            NodeWork::Record(event) => event.record(stream),
+            NodeWork::Wait(event) => stream.wait_for(*event),
+            NodeWork::Traced(_) | NodeWork::Untraced => Status::SUCCESS,
         })
     }
 }
 
-/// Launches the kernel of a graph as if the program had asked for that alone.
-fn run_kernel(
-    alone: &Alone,
-    function: usize,
-    (stream, per_thread): (Stream, bool),
-) -> Result<Error, Unfit> {
-    let of_node = kernel_of(alone.node())?;
+/// Launches the kernel of a graph as if the program had launched that alone.
+fn run_kernel(node: &LoneNode, stub: Stub, into: StreamArgument) -> Result<Status, CudaError> {
+    let parameters = node.node().kernel()?;
     let launch = |arguments: *mut *mut c_void| {
-        if arguments != of_node.arguments {
-            let changed = driver::KernelNodeParameters {
-                arguments,
-                ..of_node
-            };
-            let error = alone.change(&changed);
-            if error != ffi::SUCCESS {
-                return error;
+        if arguments != parameters.kernelParams {
+            let changed = node.change(&CUDA_KERNEL_NODE_PARAMS_v2 {
+                kernelParams: arguments,
+                ..parameters
+            });
+            if !changed.is_success() {
+                return changed;
             }
         }
-        alone.launch(real_stream(stream, per_thread))
+        node.launch(into.stream())
     };
-    let [grid, block] = [of_node.grid, of_node.block].map(|[x, y, z]| Dim3 { x, y, z });
+    let p = &parameters;
     let call = Call {
-        function: function as *const c_void,
-        grid,
-        block,
-        arguments: of_node.arguments,
-        shared_bytes: of_node.shared_bytes as usize,
-        stream,
-        per_thread,
+        stub,
+        grid: [p.gridDimX, p.gridDimY, p.gridDimZ],
+        block: [p.blockDimX, p.blockDimY, p.blockDimZ],
+        arguments: p.kernelParams,
+        shared_bytes: p.sharedMemBytes as usize,
+        stream: into,
         form: Form::Extended,
         is_drivers: true,
         launch: &launch,
@@ -313,27 +314,25 @@ impl InSitu {
     }
 
     /// An instance was made of `graph`, or made to do the same.
-    pub fn instantiated(&self, runtime: &Runtime, instance: GraphExec, graph: Graph) {
-        let in_situ = self.is_wanted(runtime);
-        // The nodes around a kernel with the counting probe are not the program's, and nobody asks for copies there.
-        if !in_situ && runtime.session.registry().probe() == Probe::Count {
+    pub fn instantiated(&self, instance: GraphExec, graph: Graph) {
+        let in_situ = self.is_used();
+        // The nodes around a kernel with the counting probe are not the program's, and its copies are not needed there.
+        if !in_situ && session().registry().probe() == Probe::Count {
             return;
         }
-        let known = runtime.graphs.of_graph(graph);
-        let mode = real::relax_capture_mode();
-        let mut made = Plan::new(runtime, graph, known);
-        real::restore_capture_mode(mode);
+        let known = runtime().graphs.of_graph(graph);
+        let mut made = with_relaxed_capture(|| Plan::new(in_situ, graph, known));
         if !in_situ {
             if made.is_err() {
-                runtime.session.gap(Gap::GraphMemoryNode);
+                session().gap(Gap::GraphMemoryNode);
             }
-            let is_noted = |step: &Step| !matches!(step.work, Work::Untraced);
+            let is_noted = |step: &Step| !matches!(step.work, NodeWork::Untraced);
             if !(made.as_ref()).is_ok_and(|plan| plan.steps.iter().any(is_noted)) {
                 return self.instance_destroyed(instance);
             }
         }
         let mut plans = self.plans.0.lock();
-        match plans.get(&(instance as usize)) {
+        match plans.get(&instance) {
             Some(old) => {
                 let mut old = old.lock();
                 std::mem::swap(&mut *old, &mut made);
@@ -342,146 +341,144 @@ impl InSitu {
                 }
             }
             None => {
-                plans.insert(instance as usize, Arc::new(Mutex::new(made)));
+                plans.insert(instance, Arc::new(Mutex::new(made)));
             }
         }
     }
 
     pub fn instance_destroyed(&self, instance: GraphExec) {
-        self.plans.0.lock().remove(&(instance as usize));
+        self.plans.0.lock().remove(&instance);
     }
 
-    /// A trace notes what a launch of an instance does, and with `announce` the launches of its kernels. `known` are these, in the
-    /// order in which they were put there.
+    /// Notes a launch of an instance in a trace, with `announce` the launches of its kernels. `known` are these, in the order in which
+    /// they were put there.
     pub fn note_graph(
         &self,
-        runtime: &Runtime,
         instance: GraphExec,
-        at: (Stream, bool),
+        into: StreamArgument,
         known: &[Arc<Node>],
         mut announce: impl FnMut(&Arc<Node>),
     ) {
         let plan = self.plans.of(instance);
         match plan.as_ref().map(|plan| plan.lock()).as_deref() {
-            Some(Ok(plan)) => plan.note(runtime, at, announce),
+            Some(Ok(plan)) => plan.note(into, announce),
             _ => known.iter().for_each(&mut announce),
         }
     }
 
     /// Runs the nodes of an instance; `None` in a trace, and if it has no plan.
-    pub fn launch_graph(
-        &self,
-        runtime: &Runtime,
-        instance: GraphExec,
-        at: (Stream, bool),
-    ) -> Option<Error> {
-        if !self.is_wanted(runtime) {
+    pub fn launch_graph(&self, instance: GraphExec, into: StreamArgument) -> Option<Status> {
+        if !self.is_used() {
             return None;
         }
         let plan = self.plans.of(instance)?;
         let plan = plan.lock();
-        let unfit = match plan.as_ref().map(|plan| plan.run(at)) {
-            Ok(Ok(error)) => return Some(error),
-            Ok(Err(unfit)) => unfit.to_string(),
+        let unfit = match plan.as_ref().map(|plan| plan.run(into)) {
+            Ok(Ok(status)) => return Some(status),
+            Ok(Err(error)) => error.to_string(),
             Err(unfit) => unfit.to_string(),
         };
-        (runtime.session).fault(format!("failed to launch a CUDA graph in situ: {unfit}"));
-        Some(ffi::NOT_SUPPORTED)
+        session().fault(format!("failed to launch a CUDA graph in situ: {unfit}"));
+        Some(Status::NOT_SUPPORTED)
     }
 
-    /// A node of an instance was changed, which answered `error`; `change` does it to ours.
+    /// A node of an instance was changed, if `status` is success; `change` changes the plan's.
     fn changed(
         &self,
-        error: Error,
+        status: Status,
         instance: GraphExec,
         node: GraphNode,
         change: impl FnOnce(&mut Step) -> Result<(), Unfit>,
-    ) -> Error {
-        let Some(plan) = self.plans.of(instance).filter(|_| error == ffi::SUCCESS) else {
-            return error;
+    ) -> Status {
+        let Some(plan) = self.plans.of(instance).filter(|_| status.is_success()) else {
+            return status;
         };
         let mut plan = plan.lock();
         let changed = match &mut *plan {
             Ok(plan) => plan.step(node).and_then(change),
-            // Its launch says why.
-            Err(_) => return error,
+            // Its launch reports why.
+            Err(_) => return status,
         };
         let Err(unfit) = changed else {
-            return error;
+            return status;
         };
-        let runtime = runtime();
-        if self.is_wanted(runtime) {
+        if self.is_used() {
             *plan = Err(unfit);
         } else if plan.as_ref().is_ok_and(Plan::has_memory_nodes) {
-            runtime.session.gap(Gap::GraphMemoryNode);
+            session().gap(Gap::GraphMemoryNode);
         }
-        error
+        status
     }
 
     pub fn kernel_changed(
         &self,
-        error: Error,
+        status: Status,
         instance: GraphExec,
         node: GraphNode,
-        given: &KernelNodeParameters,
-    ) -> Error {
-        self.changed(error, instance, node, |step| {
-            let (alone, function) = match &mut step.work {
-                Work::Kernel { alone, function } => (alone, function),
-                Work::Traced(_) | Work::Untraced => return Ok(()),
+        given: &cudaKernelNodeParams,
+    ) -> Status {
+        self.changed(status, instance, node, |step| {
+            let (lone, stub) = match &mut step.work {
+                NodeWork::Kernel { node, stub } => (node, stub),
+                NodeWork::Traced(_) | NodeWork::Untraced => return Ok(()),
                 _ => return Err(Unfit::Unknown),
             };
-            // SAFETY: the node is ours; the runtime has accepted the parameters for another one, and copies the arguments.
-            let set = unsafe { real::graph_set_kernel(alone.node(), given) };
-            check(set.max(alone.update()), CHANGE)?;
-            *function = given.function as usize;
+            // SAFETY: the runtime has accepted the parameters for another node, and copies the arguments.
+            lone.set(|own| unsafe { cuda!(cudaGraphKernelNodeSetParams(own.raw(), given)) })?;
+            *stub = Stub::from_raw(given.func);
             Ok(())
         })
     }
 
-    /// A copy or a fill; `set` changes a node of ours.
+    /// A copy or a fill was changed; `set` changes a node of the plan's in the same way.
     pub fn memory_changed(
         &self,
-        error: Error,
+        status: Status,
         instance: GraphExec,
         node: GraphNode,
-        set: impl FnOnce(GraphNode) -> Error,
-    ) -> Error {
-        self.changed(error, instance, node, |step| {
-            let (Work::Copy(alone) | Work::Fill(alone)) = &step.work else {
-                return Err(Unfit::Unknown);
-            };
-            check(set(alone.node()), CHANGE)?;
-            check(alone.update(), CHANGE)?;
-            Ok(())
+        set: impl FnOnce(GraphNode) -> Status,
+    ) -> Status {
+        self.changed(status, instance, node, |step| match &step.work {
+            NodeWork::Copy(lone) | NodeWork::Fill(lone) => Ok(lone.set(set)?),
+            _ => Err(Unfit::Unknown),
         })
     }
 
     pub fn host_changed(
         &self,
-        error: Error,
+        status: Status,
         instance: GraphExec,
         node: GraphNode,
-        given: HostNodeParameters,
-    ) -> Error {
-        self.changed(error, instance, node, |step| {
-            step.work = Work::host(given);
+        given: cudaHostNodeParams,
+    ) -> Status {
+        self.changed(status, instance, node, |step| {
+            step.work = NodeWork::Host(HostCall(given));
             Ok(())
         })
     }
 
     pub fn enabled(
         &self,
-        error: Error,
+        status: Status,
         instance: GraphExec,
         node: GraphNode,
         is_enabled: bool,
-    ) -> Error {
-        self.changed(error, instance, node, |step| {
+    ) -> Status {
+        self.changed(status, instance, node, |step| {
             step.is_enabled = is_enabled;
             Ok(())
         })
     }
 }
 
-const CHANGE: &str = "change a node of a CUDA graph";
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_kind_of_node() {
+        for (kind, name) in [(10, "MemAlloc"), (13, "Conditional"), (77, "77")] {
+            assert!(Unfit::Node(NodeKind(kind)).to_string().contains(name));
+        }
+    }
+}

@@ -1,120 +1,131 @@
 //! Launches whose accesses are added up.
 
 use super::layout::{CTA_MASK, KNOWN_BYTES, KNOWN_LAUNCHES, LAUNCH_BITS, SLOT_SHIFT};
-use super::{OFTEN, OnDevice, SLOT_BYTES, Slot, device_memory, sums};
-use crate::cuda::ffi::{self, Error, Stream};
-use crate::cuda::real;
+use super::{InSitu, NOT_YET, OFTEN, OnDevice, SLOT_BYTES, Slot, sums};
+use crate::cuda::memory::{self, device_memory};
+use crate::cuda::{CudaError, Event, Status, Stream, cuda};
+use crate::model::graphs::NodeRecording;
 use crate::model::modules::Kernel;
-use crate::recorder::drain::monitor::Item;
+use crate::recorder::drain::monitor::{Item, LaunchResult};
+use crate::recorder::graph_nodes::Insertion;
 use crate::recorder::launch::{Call, record};
-use crate::recorder::runtime::Runtime;
-use crate::recorder::selection;
+use crate::recorder::runtime::{monitor, runtime, session};
+use crate::recorder::{HostAccess, RecordError, Recorder, selection};
+use cudarc::runtime::sys::cudaMemcpyKind;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use superstep_runtime_core::ActiveLaunch;
-use superstep_trace::StreamId;
 
 /// The sums of a launch, on their way.
-pub struct Summed {
-    /// Happens when they have arrived.
-    pub done: usize,
+struct Summed {
+    done: Option<Event>,
     device: Arc<OnDevice>,
     slot: Slot,
 }
 
-impl Call<'_> {
-    /// Launches, and adds up.
-    pub(crate) fn in_situ(
-        &self,
-        runtime: &'static Runtime,
-        kernel: &Kernel,
-        stream: StreamId,
-    ) -> Result<Error, String> {
-        let device = runtime.in_situ.on_device(runtime)?;
-        let grid: [u32; 3] = self.grid.into();
-        let ctas: u128 = grid.iter().map(|&extent| u128::from(extent)).product();
-        if ctas > u128::from(CTA_MASK - 1) {
-            return Err(format!(
-                "a grid of {ctas} CTAs has more than the {} that --in-situ can tell apart; trace it",
-                CTA_MASK - 1
-            ));
+impl Recorder for InSitu {
+    fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
+        let device = self.on_device()?;
+        let ctas: u128 = call.grid.iter().map(|&n| u128::from(n)).product();
+        let most = CTA_MASK - 1;
+        if ctas > u128::from(most) {
+            return Err(RecordError::TooManyCtas { ctas, most });
         }
         // Variables of its module may have to be noted, which takes memory.
-        runtime.note_variables(kernel);
-        let real_stream = self.real_stream();
+        runtime().note_variables(kernel);
+        let stream = call.stream();
         let mut order = device.order.lock();
         if device.is_to_be_drained() {
             order.wait()?;
-            device.drain(runtime)?;
+            device.drain()?;
         }
-        (runtime.in_situ).look_at_others(runtime, &device, &order)?;
-        order.begin(device.ordinal, real_stream)?;
+        self.look_at_others(&device, &order)?;
+        order.begin(device.ordinal, stream)?;
         order.launched_on = Some(device.ordinal);
-        let active = self.begin(runtime, kernel, stream);
+        let active = call.begin(kernel);
         let number = u64::from(active.number) + 1;
         if number >= 1 << (LAUNCH_BITS - 1) {
-            return Err(format!(
-                "launch {number} is beyond what --in-situ can number; trace a part of the program (--launch-count)"
-            ));
+            return Err(RecordError::TooManyLaunches(number));
         }
-        device.name_launch(number, &kernel.name, real_stream)?;
-        let slot = device.take_slot()?;
+        device.name_launch(number, &kernel.name, stream)?;
+        let slot = device.take_slot();
         let parameter =
             number | (slot.number as u64) << SLOT_SHIFT | selection::launch_bits(active.recorded);
-        let (error, mut queued) = self.surround(runtime, active, || {
-            self.launch_with(kernel, device.context, parameter)
+        let (status, mut queued) = call.surround(active, || {
+            call.launch_with(kernel, device.context, parameter)
         });
-        if error == ffi::SUCCESS {
-            match device.fetch(&slot, real_stream) {
+        if status.is_success() {
+            match device.fetch(&slot, stream) {
                 Ok(()) => {
-                    let done = runtime.events.take();
-                    record(done, real_stream);
-                    queued.summed = Some(Summed {
+                    let done = runtime().events.take();
+                    record(done, stream);
+                    queued.result = Some(Box::new(Summed {
                         done,
                         device: device.clone(),
                         slot,
-                    });
+                    }));
                 }
                 Err(error) => {
-                    runtime.session.fault(error);
+                    session().fault(error);
                     device.return_slot(slot);
                 }
             }
         } else {
-            self.explain_refusal(runtime, kernel, error);
+            call.explain_refusal(kernel, status);
             device.return_slot(slot);
         }
-        runtime.monitor().send(Item::Queued(queued));
-        order.end(&device, real_stream)?;
-        Ok(error)
+        monitor().send(Item::Queued(queued));
+        order.end(&device, stream)?;
+        Ok(status)
+    }
+
+    /// The kernel in the program's graph never runs: its instances' nodes are launched one by one.
+    fn add_to_graph(
+        &self,
+        kernel: &Kernel,
+        place: &mut dyn Insertion,
+    ) -> Result<NodeRecording, RecordError> {
+        runtime().note_variables(kernel);
+        place.kernel(Some(NOT_YET))?;
+        Ok(NodeRecording::Timed)
+    }
+
+    fn host_access(&self, access: &HostAccess<'_>) {
+        self.accessed(access);
+    }
+
+    fn finish(&self) {
+        self.drain_all();
     }
 }
 
-impl Summed {
-    /// Keeps the sums, once [`done`](Self::done) has happened without a failure; answers the launch's accesses.
-    pub fn keep(&self, runtime: &Runtime, active: &ActiveLaunch) -> u64 {
-        let words = self.slot.copy.host as *const u64;
+impl LaunchResult for Summed {
+    fn done(&self) -> Option<Event> {
+        self.done
+    }
+
+    fn keep(&self, active: &ActiveLaunch) -> u64 {
         // SAFETY: the memory holds the sums, and the copy into it has ended.
-        let words = unsafe { std::slice::from_raw_parts(words, SLOT_BYTES / size_of::<u64>()) };
+        let words = unsafe {
+            std::slice::from_raw_parts(self.slot.copy.at::<u64>(), SLOT_BYTES / size_of::<u64>())
+        };
         let mut found = sums::of_launch(&active.launch, words);
         if self.device.shared.lock().shadow.has_forgotten() {
-            // What is unknown may be so for that alone.
+            // Bytes that are unknown may be so for that alone.
             found.sums.unshadowed_loaded_bytes = found.sums.loaded.unknown;
         }
-        self.device
-            .rows
-            .fetch_add(found.new_rows, Ordering::Relaxed);
+        (self.device.rows).fetch_add(found.new_rows, Ordering::Relaxed);
         let kernel = &active.launch.kernel;
         if found.lost_bytes > 0 {
-            let larger = runtime.session.cta_blocks().larger().ctas();
-            runtime.session.fault(format!(
+            let larger = session().cta_blocks().larger().ctas();
+            session().fault(format!(
                 "kernel {kernel}: {} bytes that CTAs received are in no transfer, because the table of transfers on the device was full; run again with --cta-blocks {larger}, or trace this kernel",
                 found.lost_bytes
             ));
         }
         if found.not_split > 0 {
-            runtime.session.fault(format!(
+            session().fault(format!(
                 "kernel {kernel}: {} accesses to single bytes are not told apart, because the memory for them was full; trace this kernel instead",
                 found.not_split
             ));
@@ -123,13 +134,13 @@ impl Summed {
             self.device.stored_elsewhere.store(true, Ordering::Release);
         }
         let accesses = found.sums.thread_accesses();
-        runtime.session.launch_sums(found.sums);
+        session().launch_sums(found.sums);
         accesses
     }
 
-    /// Lets another launch use the slot.
-    pub fn give_back(self) {
-        self.device.return_slot(self.slot);
+    fn give_back(self: Box<Self>) {
+        let Summed { device, slot, .. } = *self;
+        device.return_slot(slot);
     }
 }
 
@@ -142,14 +153,13 @@ impl OnDevice {
     }
 
     /// Tells the device which kernel the launch with a number runs.
-    fn name_launch(&self, number: u64, kernel: &str, stream: Stream) -> Result<(), String> {
+    fn name_launch(&self, number: u64, kernel: &str, stream: Stream) -> Result<(), CudaError> {
         let mut shared = self.shared.lock();
         if number / KNOWN_LAUNCHES != shared.known_since / KNOWN_LAUNCHES {
             shared.known_since = number;
-            let known = shared.context.known as *mut c_void;
-            // SAFETY: the memory is as long as that.
-            let error = unsafe { real::memset_async(known, 0, KNOWN_BYTES, stream) };
-            real::check(error, "clear what CTAs know")?;
+            // SAFETY: the memory holds `KNOWN_BYTES` bytes and is never given back.
+            let cleared = unsafe { memory::fill(shared.context.known, 0, KNOWN_BYTES, stream) };
+            cleared.check("clear the cache of entries that CTAs know")?;
         }
         let next = shared.kernels.len() as u32;
         let id = *shared.kernels.entry(kernel.to_owned()).or_insert(next);
@@ -157,45 +167,45 @@ impl OnDevice {
         if number >= shared.launches {
             let before = shared.launches;
             let launches = (2 * before).max(number + 1).next_power_of_two();
-            let memory = device_memory(4 * launches, "list of launches")? as u64;
+            let memory = device_memory(4 * launches, "list of launches")?;
             let from = shared.context.kernels as *const c_void;
+            let (to, kind) = (
+                memory as *mut c_void,
+                cudaMemcpyKind::cudaMemcpyDeviceToDevice,
+            );
             // SAFETY: both lists are longer; the old one stays, since kernels may still read it.
-            let error = unsafe {
-                let to = memory as *mut c_void;
-                real::memcpy_async(to, from, 4 * before, ffi::DEVICE_TO_DEVICE, stream)
-            };
-            real::check(error, "copy the list of launches")?;
+            let copied =
+                unsafe { cuda!(cudaMemcpyAsync(to, from, 4 * before, kind, stream.raw())) };
+            copied.check("copy the list of launches")?;
             shared.context.kernels = memory;
             shared.launches = launches;
             self.write_context(&shared.context)?;
         }
-        let to = (shared.context.kernels + 4 * number as u64) as *mut c_void;
-        // SAFETY: the list is so long; the runtime takes a copy of pageable memory before it returns.
-        let error = unsafe {
-            real::memcpy_async(to, (&raw const id).cast(), 4, ffi::HOST_TO_DEVICE, stream)
-        };
-        real::check(error, "write the list of launches")
+        let to = shared.context.kernels + 4 * number as u64;
+        // SAFETY: the list has more than `number` entries of 4 bytes; the source is pageable.
+        let written = unsafe { memory::copy_to_device(to, (&raw const id).cast(), 4, stream) };
+        written.check("write the list of launches")
     }
 
-    fn take_slot(&self) -> Result<Slot, String> {
-        (self.slots.lock().recv()).map_err(|_| "the sums' memory is gone".to_owned())
+    /// Blocks until a slot is free.
+    fn take_slot(&self) -> Slot {
+        let slot = self.slots.lock().recv();
+        slot.expect("the sender is beside the receiver")
     }
 
     fn return_slot(&self, slot: Slot) {
-        // The receiver lives beside the sender.
+        // The receiver is beside the sender.
         let _ = self.give_back.lock().send(slot);
     }
 
     /// Copies the sums out and clears them, in stream order.
-    fn fetch(&self, slot: &Slot, stream: Stream) -> Result<(), String> {
-        let from = (self.sums + (slot.number * SLOT_BYTES) as u64) as *mut c_void;
-        let to = slot.copy.host as *mut c_void;
-        // SAFETY: both are as long as that, and nobody else's meanwhile.
-        let copied =
-            unsafe { real::memcpy_async(to, from, SLOT_BYTES, ffi::DEVICE_TO_HOST, stream) };
-        real::check(copied, "copy the sums of a launch")?;
-        // SAFETY: as above.
-        let cleared = unsafe { real::memset_async(from, 0, SLOT_BYTES, stream) };
-        real::check(cleared, "clear the sums of a launch")
+    fn fetch(&self, slot: &Slot, stream: Stream) -> Result<(), CudaError> {
+        let from = self.sums + (slot.number * SLOT_BYTES) as u64;
+        // SAFETY: both sides hold `SLOT_BYTES` bytes and are this launch's until the slot is returned.
+        let copied = unsafe { memory::copy_to_host(slot.copy.at(), from, SLOT_BYTES, stream) };
+        copied.check("copy the sums of a launch")?;
+        // SAFETY: the slot holds `SLOT_BYTES` bytes and is this launch's until it is returned.
+        let cleared = unsafe { memory::fill(from, 0, SLOT_BYTES, stream) };
+        cleared.check("clear the sums of a launch")
     }
 }

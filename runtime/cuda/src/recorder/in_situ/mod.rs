@@ -17,17 +17,14 @@ mod tables;
 mod tests;
 
 pub use graphs::NOT_YET;
-pub use launch::Summed;
 
-use crate::cuda::device::{
-    Pinned, current_device, device_memory, device_words, with_device, words_of,
-};
-use crate::cuda::driver::driver;
-use crate::cuda::ffi::{self, Stream};
-use crate::cuda::real;
+use super::runtime::session;
+use super::selection::device_selection;
+use super::{HostAccess, RecordError};
+use crate::cuda::device::{current_device, with_device};
+use crate::cuda::memory::{Pinned, device_words, words_of};
+use crate::cuda::{CudaError, Event, Stream, StreamArgument, driver};
 use crate::recorder::drain::signals;
-use crate::recorder::launch::real_stream;
-use crate::recorder::runtime::Runtime;
 use layout::{
     Block, COPIES, Context, INPUT, NOBODY_KNOWS, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION,
 };
@@ -35,11 +32,11 @@ use parking_lot::Mutex;
 use shadow::Shadow;
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use superstep_trace::{AllocationKind, Parts, Probe, Protocol};
+use superstep_trace::AllocationKind;
 use tables::{Tables, clear, table};
 
 /// Launches whose kernel the device knows, at first.
@@ -56,7 +53,7 @@ const SLOT_BYTES: usize = COPIES * SUMS * size_of::<u64>();
 pub struct InSitu {
     devices: Mutex<HashMap<c_int, Arc<OnDevice>>>,
     order: Arc<Mutex<Order>>,
-    wanted: OnceLock<bool>,
+    used: AtomicBool,
     /// What instances of CUDA graphs do.
     plans: graphs::Plans,
 }
@@ -65,9 +62,9 @@ pub struct InSitu {
 pub struct OnDevice {
     ordinal: c_int,
     /// Comes behind what was put into a stream of the device last.
-    event: usize,
-    /// A stream of ours.
-    own_stream: usize,
+    event: Event,
+    /// A stream of the recorder's.
+    own_stream: Stream,
     /// Whether a kernel has stored where the device has no shadow, since somebody asked.
     stored_elsewhere: AtomicBool,
     /// The device's address of the [`Context`].
@@ -99,112 +96,110 @@ struct Shared {
     known_since: u64,
 }
 
-/// The stream that was used last, with its device, and the event behind what was put there; 0 at first.
+/// The stream that was used last, with its device, and the event behind the work that was put there.
 #[derive(Default)]
 struct Order {
     device: c_int,
-    stream: usize,
-    event: usize,
+    stream: Option<Stream>,
+    event: Option<Event>,
     launched_on: Option<c_int>,
 }
 
 impl InSitu {
-    /// Whether this run uses the protocol. A counting run does not, for whatever protocol its program was built.
-    pub fn is_wanted(&self, runtime: &Runtime) -> bool {
-        let is_traced = || runtime.session.registry().probe() == Probe::Trace;
-        *(self.wanted).get_or_init(|| is_traced() && runtime.protocol() == Ok(Protocol::InSitu))
+    /// The recorder, which is used from now on.
+    pub fn use_it(&self) -> &Self {
+        self.used.store(true, Ordering::Release);
+        self
     }
 
-    fn on_device(&self, runtime: &Runtime) -> Result<Arc<OnDevice>, String> {
+    /// Whether the run uses the protocol. A counting run does not, for whatever protocol its program was built.
+    pub fn is_used(&self) -> bool {
+        self.used.load(Ordering::Acquire)
+    }
+
+    fn on_device(&self) -> Result<Arc<OnDevice>, RecordError> {
         let mut devices = self.devices.lock();
         let device = current_device();
         if let Some(known) = devices.get(&device) {
             return Ok(known.clone());
         }
-        let made = Arc::new(OnDevice::new(runtime, device, self.order.clone())?);
+        let made = Arc::new(OnDevice::new(device, self.order.clone())?);
         devices.insert(device, made.clone());
         signals::HAS_REST.store(true, Ordering::Release);
         Ok(made)
     }
 
-    /// The program has new memory.
-    pub fn allocated(&self, runtime: &Runtime, address: u64, bytes: u64, kind: &AllocationKind) {
-        if !self.is_wanted(runtime) || *kind == AllocationKind::Array {
-            return;
+    fn accessed(&self, access: &HostAccess<'_>) {
+        match *access {
+            HostAccess::Allocated {
+                address,
+                bytes,
+                kind,
+            } => self.allocated(address, bytes, kind),
+            HostAccess::Freed { address } => {
+                for device in self.devices.lock().values() {
+                    device.shared.lock().shadow.freed(address);
+                }
+            }
+            HostAccess::Wrote {
+                address,
+                bytes,
+                into,
+            } => self.fill(&[(address, bytes)], INPUT, into),
+            HostAccess::Opaque { ranges, into } => match ranges {
+                Some(ranges) => self.fill(ranges, NOBODY_KNOWS, into),
+                None => self.fill(&self.live(), NOBODY_KNOWS, into),
+            },
         }
+    }
+
+    fn allocated(&self, address: u64, bytes: u64, kind: &AllocationKind) {
         let pattern = match kind {
-            AllocationKind::Device | AllocationKind::Array => UNWRITTEN,
+            AllocationKind::Array => return,
+            AllocationKind::Device => UNWRITTEN,
             AllocationKind::Managed
             | AllocationKind::Pinned
             | AllocationKind::Imported
             | AllocationKind::Symbol { .. } => INPUT,
         };
         let done = self
-            .on_device(runtime)
+            .on_device()
             .and_then(|device| device.allocated(address, bytes, pattern));
         if let Err(error) = done {
-            runtime.session.warning(format!(
+            session().warning(format!(
                 "{error}; what kernels load from {bytes} bytes at {address:#x} counts as unknown"
             ));
         }
     }
 
-    pub fn freed(&self, runtime: &Runtime, address: u64) {
-        if self.is_wanted(runtime) {
-            for device in self.devices.lock().values() {
-                device.shared.lock().shadow.freed(address);
-            }
-        }
-    }
-
-    /// The host wrote, or will when the stream comes there.
-    pub fn host_wrote(&self, runtime: &Runtime, address: u64, bytes: u64, at: (Stream, bool)) {
-        self.fill(runtime, &[(address, bytes)], INPUT, at);
-    }
-
-    /// Nobody knows what was written to these ranges; without any, to all memory.
-    pub fn opaque(&self, runtime: &Runtime, ranges: Option<&[(u64, u64)]>, at: (Stream, bool)) {
-        if !self.is_wanted(runtime) {
-            return;
-        }
-        match ranges {
-            Some(ranges) => self.fill(runtime, ranges, NOBODY_KNOWS, at),
-            None => self.fill(runtime, &self.live(), NOBODY_KNOWS, at),
-        }
-    }
-
-    fn fill(&self, runtime: &Runtime, ranges: &[(u64, u64)], pattern: u8, at: (Stream, bool)) {
-        if !self.is_wanted(runtime) {
-            return;
-        }
-        let done = self.on_device(runtime).and_then(|device| {
-            let stream = real_stream(at.0, at.1);
+    fn fill(&self, ranges: &[(u64, u64)], pattern: u8, into: StreamArgument) {
+        let done = self.on_device().and_then(|device| {
             let order = &mut *self.order.lock();
-            device.fill_all(order, ranges, pattern, stream)?;
+            device.fill_all(order, ranges, pattern, into.stream())?;
             self.fill_others(device.ordinal, order, ranges, pattern)
         });
         if let Err(error) = done {
-            runtime.session.fault(error);
+            session().fault(error);
         }
     }
 
-    /// Writes what is still in the tables of transfers; no launch may be under way.
-    pub fn finish(&self, runtime: &Runtime) {
+    /// Writes the rest of the tables of transfers; no launch may be under way.
+    fn drain_all(&self) {
         for device in self.devices.lock().values() {
-            if let Err(error) = with_device(device.ordinal, || device.drain(runtime)) {
-                runtime.session.fault(error);
+            if let Err(error) = with_device(device.ordinal, || device.drain()) {
+                session().fault(error);
             }
         }
     }
 }
 
 impl OnDevice {
-    fn new(runtime: &Runtime, ordinal: c_int, order: Arc<Mutex<Order>>) -> Result<Self, String> {
+    fn new(ordinal: c_int, order: Arc<Mutex<Order>>) -> Result<Self, RecordError> {
         let tables = Tables::new()?;
         let (sums, _) = table(SLOTS, SLOT_BYTES, "sums")?;
         let (kernels, _) = table(LAUNCHES, 4, "list of launches")?;
-        let mut shadow = Shadow::new(runtime.session.config().shadow_memory);
-        let places = shadow.table()?.places;
+        let mut shadow = Shadow::new(session().config().shadow_memory);
+        let places = shadow.table()?;
         let context = Context {
             version: VERSION,
             blocks: device_words(&vec![0; BLOCK_WORDS * places.len()])?,
@@ -218,31 +213,21 @@ impl OnDevice {
             kernels,
             split: tables.splits.0,
             split_most: tables.splits.1 as u64,
-            selection: crate::recorder::selection::device_selection()?,
-            block_bits: Context::block_bits(runtime.session.cta_blocks()),
+            selection: device_selection()?,
+            block_bits: Context::block_bits(session().cta_blocks()),
         };
         // SAFETY: the structure is plain data of whole words.
         let address = device_words(unsafe { words_of(&context) })?;
-        let make = |event: &mut _| {
-            // SAFETY: the pointer leads to an event handle.
-            unsafe { real::event_create(event, ffi::EVENT_BLOCKING) }
-        };
-        let event = real::answer("make a CUDA event", std::ptr::null_mut(), make)?;
-        let make = |stream: &mut _| {
-            // SAFETY: the pointer leads to a stream handle.
-            unsafe { real::stream_create(stream, ffi::STREAM_NON_BLOCKING) }
-        };
-        let own_stream = real::answer("make a CUDA stream", std::ptr::null_mut(), make)?;
         let (give_back, slots) = channel();
         for number in 0..SLOTS {
             let copy = Pinned::new(SLOT_BYTES)?;
-            // The receiver lives beside the sender.
+            // The receiver is beside the sender.
             let _ = give_back.send(Slot { number, copy });
         }
         Ok(OnDevice {
             ordinal,
-            event: event as usize,
-            own_stream: own_stream as usize,
+            event: Event::create()?,
+            own_stream: Stream::create()?,
             stored_elsewhere: AtomicBool::new(false),
             context: address,
             shared: Mutex::new(Shared {
@@ -262,7 +247,7 @@ impl OnDevice {
     }
 
     /// Writes the rows of the table of transfers into the capture and empties it; no launch may be under way.
-    fn drain(&self, runtime: &Runtime) -> Result<(), String> {
+    fn drain(&self) -> Result<(), CudaError> {
         let (address, rows) = {
             let context = &self.shared.lock().context;
             (context.transfers, context.transfer_mask as usize + 1)
@@ -270,17 +255,16 @@ impl OnDevice {
         let (mut used, mut part) = (Vec::new(), vec![Transfer::default(); rows.min(PARTS)]);
         let bytes = size_of_val(part.as_slice());
         for start in (0..rows).step_by(part.len()) {
-            // SAFETY: the rows are plain data of whole words, and nobody else has the slice.
+            // SAFETY: the rows are plain data of whole words, and nothing else refers to the slice.
             let place = unsafe { std::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), bytes) };
-            driver()?.read(place, address + (start * size_of::<Transfer>()) as u64)?;
+            driver::read(place, address + (start * size_of::<Transfer>()) as u64)?;
             used.extend(part.iter().filter(|row| row.source != 0));
         }
         clear(address, rows * size_of::<Transfer>())?;
         self.rows.store(0, Ordering::Relaxed);
         *self.drained.lock() = Instant::now();
         for rows in used.chunks(PARTS) {
-            let parts: Parts = sums::parts(rows);
-            runtime.session.parts(parts);
+            session().parts(sums::parts(rows));
         }
         Ok(())
     }
@@ -288,29 +272,26 @@ impl OnDevice {
 
 impl Order {
     /// What comes into `stream` of a device now comes after what came last.
-    fn begin(&self, device: c_int, stream: Stream) -> Result<(), String> {
-        if self.event == 0 || (self.device, self.stream) == (device, stream as usize) {
-            return Ok(());
+    fn begin(&self, device: c_int, stream: Stream) -> Result<(), CudaError> {
+        match self.event {
+            Some(event) if (self.device, self.stream) != (device, Some(stream)) => {
+                (stream.wait_for(event)).check("put launches of several streams in order")
+            }
+            _ => Ok(()),
         }
-        // SAFETY: the event was made for this, on a device that was not reset since.
-        let error = unsafe { real::stream_wait_event(stream, self.event as ffi::Event, 0) };
-        real::check(error, "put launches of several streams in order")
     }
 
-    fn end(&mut self, device: &OnDevice, stream: Stream) -> Result<(), String> {
-        (self.device, self.stream, self.event) = (device.ordinal, stream as usize, device.event);
-        // SAFETY: the event was made for this, on the stream's device.
-        let error = unsafe { real::event_record(self.event as ffi::Event, stream) };
-        real::check(error, "put launches of several streams in order")
+    fn end(&mut self, device: &OnDevice, stream: Stream) -> Result<(), CudaError> {
+        (self.device, self.stream) = (device.ordinal, Some(stream));
+        self.event = Some(device.event);
+        (device.event.record(stream)).check("put launches of several streams in order")
     }
 
-    /// Waits until nothing of ours is under way.
-    fn wait(&self) -> Result<(), String> {
-        if self.event == 0 {
-            return Ok(());
+    /// Blocks until nothing of the recorder's is under way.
+    fn wait(&self) -> Result<(), CudaError> {
+        match self.event {
+            Some(event) => event.synchronize().check("wait for a launch"),
+            None => Ok(()),
         }
-        // SAFETY: the event was made for this, on a device that was not reset since.
-        let error = unsafe { real::event_synchronize(self.event as ffi::Event) };
-        real::check(error, "wait for a launch")
     }
 }

@@ -4,8 +4,8 @@ use super::layout::{
     BLOCK_SHIFT, Block, ENTRY_BYTES, LINE_BYTES, LINES_BYTES, NOBODY_KNOWS, SHADOW_BYTES,
     STORED_IN_BYTES,
 };
-use crate::cuda::device::device_memory;
-use crate::cuda::real;
+use crate::cuda::memory::{device_memory, free_and_total};
+use crate::recorder::RecordError;
 use std::collections::BTreeMap;
 
 /// Places that the table has at first.
@@ -72,11 +72,6 @@ impl Unit {
     }
 }
 
-/// The table as the device has it.
-pub struct Table {
-    pub places: Vec<Block>,
-}
-
 impl Shadow {
     pub fn new(limit: Option<u64>) -> Self {
         Shadow {
@@ -116,7 +111,7 @@ impl Shadow {
         address: u64,
         bytes: u64,
         new: &mut Vec<(u64, u64)>,
-    ) -> Result<(), String> {
+    ) -> Result<(), RecordError> {
         let (mut number, last) = blocks_of(address, bytes);
         while number <= last {
             if let Some((first, piece)) = self.piece_of(number) {
@@ -128,7 +123,7 @@ impl Shadow {
             let blocks = (last + 1).min(next).min(number + MOST_AT_ONCE) - number;
             let mut piece = Piece { blocks, memory: 0 };
             self.check_limit(piece.bytes())?;
-            piece.memory = device_memory(piece.bytes() as usize, "shadow memory")? as u64;
+            piece.memory = device_memory(piece.bytes() as usize, "shadow memory")?;
             self.pieces.insert(number, piece);
             new.push((piece.memory, piece.bytes()));
             // Blocks between these are the range's alone.
@@ -148,22 +143,18 @@ impl Shadow {
             .is_some_and(|(&at, &bytes)| at.saturating_add(bytes) > first)
     }
 
-    fn check_limit(&self, bytes: u64) -> Result<(), String> {
+    fn check_limit(&self, bytes: u64) -> Result<(), RecordError> {
         if let Some(limit) = self.limit {
-            return match self.bytes() + bytes <= limit {
-                true => Ok(()),
-                false => Err(format!(
-                    "shadow memory would take more than the {limit} bytes that --shadow-memory allows"
-                )),
-            };
+            if self.bytes() + bytes > limit {
+                return Err(RecordError::ShadowMemoryLimit(limit));
+            }
+            return Ok(());
         }
-        let (free, total) = real::free_and_total()?;
-        match bytes <= free.saturating_sub(total / FREE_SHARE) as u64 {
-            true => Ok(()),
-            false => Err(format!(
-                "shadow memory would take {bytes} of the device's last {free} bytes"
-            )),
+        let (free, total) = free_and_total()?;
+        if bytes > free.saturating_sub(total / FREE_SHARE) as u64 {
+            return Err(RecordError::NoShadowMemory { bytes, free });
         }
+        Ok(())
     }
 
     fn piece_of(&self, block: u64) -> Option<(u64, Piece)> {
@@ -199,7 +190,7 @@ impl Shadow {
     }
 
     /// The table in which every block has a place of its own.
-    pub fn table(&mut self) -> Result<Table, String> {
+    pub fn table(&mut self) -> Result<Vec<Block>, RecordError> {
         let mut count = self.places.max(FEWEST_PLACES);
         loop {
             let mut places = vec![Block::default(); count];
@@ -219,11 +210,11 @@ impl Shadow {
             });
             if fits {
                 self.places = count;
-                return Ok(Table { places });
+                return Ok(places);
             }
             count *= 2;
             if count > MOST_PLACES {
-                return Err("failed to find a place for each block of shadow memory".to_owned());
+                return Err(RecordError::ShadowTable);
             }
         }
     }

@@ -1,9 +1,10 @@
-//! The tables that lie beside shadow memory on a device.
+//! The tables beside shadow memory on a device.
 
 use super::layout::{KNOWN_BYTES, Transfer};
 use super::room::fill_alone;
-use crate::cuda::device::device_memory;
-use crate::cuda::real;
+use crate::cuda::CudaError;
+use crate::cuda::memory::{device_memory, free_and_total};
+use crate::recorder::RecordError;
 
 /// Rows: CTAs with what they received. There are more on a GPU with much memory.
 const READERS: usize = 1 << 24;
@@ -26,15 +27,14 @@ pub struct Tables {
 }
 
 impl Tables {
-    pub fn new() -> Result<Self, String> {
-        let (readers, transfers) = match limits_address_space()? {
+    pub fn new() -> Result<Self, RecordError> {
+        let (readers, transfers) = if limits_address_space()? {
             // Device memory takes address space, which the program may need.
-            true => (READERS, TRANSFERS / 4),
-            false => {
-                let (_, total) = real::free_and_total()?;
-                let most = (total / READERS_SHARE / READER_BYTES).max(READERS);
-                (1 << most.ilog2(), TRANSFERS)
-            }
+            (READERS, TRANSFERS / 4)
+        } else {
+            let (_, total) = free_and_total()?;
+            let most = (total / READERS_SHARE / READER_BYTES).max(READERS);
+            (1 << most.ilog2(), TRANSFERS)
         };
         Ok(Tables {
             readers: table(readers, READER_BYTES, "set of what CTAs received")?,
@@ -45,20 +45,20 @@ impl Tables {
     }
 }
 
-fn limits_address_space() -> Result<bool, String> {
+fn limits_address_space() -> Result<bool, RecordError> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
     // SAFETY: the pointer leads to a limit.
-    match unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } {
-        0 => Ok(limit.rlim_cur != libc::RLIM_INFINITY),
-        _ => Err("failed to ask for the limit of address space".to_owned()),
+    if unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } != 0 {
+        return Err(RecordError::AddressSpaceLimit);
     }
+    Ok(limit.rlim_cur != libc::RLIM_INFINITY)
 }
 
-/// Device memory of so many rows, or of as many as there is room for, all 0: its address and the rows.
-pub fn table(rows: usize, row_bytes: usize, what: &str) -> Result<(u64, usize), String> {
+/// Cleared device memory of `rows` rows, or of fewer where memory is short: its address and the rows.
+pub fn table(rows: usize, row_bytes: usize, what: &str) -> Result<(u64, usize), CudaError> {
     let mut rows = rows;
     loop {
         match cleared(rows * row_bytes, what) {
@@ -69,12 +69,12 @@ pub fn table(rows: usize, row_bytes: usize, what: &str) -> Result<(u64, usize), 
     }
 }
 
-fn cleared(bytes: usize, what: &str) -> Result<u64, String> {
-    let memory = device_memory(bytes, what)? as u64;
+fn cleared(bytes: usize, what: &str) -> Result<u64, CudaError> {
+    let memory = device_memory(bytes, what)?;
     clear(memory, bytes)?;
     Ok(memory)
 }
 
-pub fn clear(address: u64, bytes: usize) -> Result<(), String> {
+pub fn clear(address: u64, bytes: usize) -> Result<(), CudaError> {
     fill_alone(&[((address, bytes as u64), 0)])
 }

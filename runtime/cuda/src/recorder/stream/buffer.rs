@@ -3,9 +3,8 @@
 use super::layout::{Header, Shape, VERSION};
 use super::rings::{Ended, HostRing};
 use super::{Flush, Settings};
-use crate::cuda::device::{Pinned, device_memory, words_of};
-use crate::cuda::driver::driver;
-use crate::recorder::selection::device_selection;
+use crate::cuda::memory::{Pinned, device_memory, words_of};
+use crate::cuda::{CudaError, driver};
 
 /// A buffer, ready for its first launch.
 pub struct Buffer {
@@ -21,11 +20,11 @@ pub struct Buffer {
 
 impl Buffer {
     /// Allocates a buffer; takes less where memory is short.
-    pub fn new(settings: &Settings) -> Result<Self, String> {
+    pub fn new(settings: &Settings, selection: u64) -> Result<Self, CudaError> {
         let mut shape = settings.shape;
         let device = loop {
             match device_memory(shape.device_bytes(), "trace") {
-                Ok(device) => break device as u64,
+                Ok(device) => break device,
                 Err(error) => shape = shape.smaller_on_device().ok_or(error)?,
             }
         };
@@ -36,7 +35,7 @@ impl Buffer {
             host_slots: shape.host_slots as u64,
             data: host.device + shape.host_control_bytes() as u64,
             ready,
-            selection: device_selection()?,
+            selection,
             taken: ready + shape.taken_word() as u64 * 8,
             ended: ready + shape.ended_word() as u64 * 8,
             ..Header::default()
@@ -44,11 +43,11 @@ impl Buffer {
         // SAFETY: the header is plain data without padding.
         let mut control = unsafe { words_of(&header) }.to_vec();
         control.resize(shape.device_control_bytes() / 8, 0);
-        driver()?.write(device, &control)?;
+        driver::write(device, &control)?;
         let flush = Flush::load(device, shape.parameter(), shape.rings)?;
         // SAFETY: the memory is as large as the shape asks for, its control words are zeroed, and it is never freed; a device
         // reset, which takes it away, is announced to the workers first.
-        let (rings, ended) = unsafe { HostRing::all(shape, host.host as *const u8) };
+        let (rings, ended) = unsafe { HostRing::all(shape, host.at()) };
         Ok(Buffer {
             context: device,
             shape,
@@ -61,7 +60,7 @@ impl Buffer {
 
 /// Page-locked memory for `shape`, which becomes smaller where memory is short: then it takes half of what it could have, because
 /// what it leaves is all that the program itself can still get.
-fn host_memory(shape: &mut Shape) -> Result<Pinned, String> {
+fn host_memory(shape: &mut Shape) -> Result<Pinned, CudaError> {
     let mut short = false;
     loop {
         match Pinned::new(shape.host_bytes()) {

@@ -1,76 +1,80 @@
 //! The small kernel behind each traced one, which carries the rings' last pieces to the host.
 //!
-//! It is held as PTX, so that the driver makes it fit any GPU, and is started through the driver's own interface, which
-//! takes the runtime's streams and its current context.
+//! It is held as PTX, so that the driver makes it fit any GPU.
 
-use crate::cuda::driver::{Driver, KernelNodeParameters, check, driver};
-use crate::cuda::ffi::{Dim3, Graph, GraphNode, Stream};
-use std::ffi::{c_uint, c_void};
+use crate::cuda::{CudaError, Function, Graph, GraphNode, Stream, driver};
+use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
+use std::ffi::c_void;
+use std::ptr::null_mut;
 
 const PTX: &str = include_str!("../../../device/stream_flush.ptx");
 /// Threads of its CTAs: one warp a ring.
-const THREADS: c_uint = 32;
+const THREADS: u32 = 32;
 
 /// The kernel, loaded for one buffer.
 pub struct Flush {
-    driver: Driver,
-    function: usize,
+    function: Function,
     context: u64,
     parameter: u64,
-    rings: c_uint,
+    rings: u32,
 }
 
 impl Flush {
     /// Loads the kernel into the calling thread's context, for the buffer at `context`.
-    pub fn load(context: u64, parameter: u64, rings: usize) -> Result<Self, String> {
-        let driver = driver()?;
-        let what = "load the kernel that empties the trace buffers";
-        let function = driver.load(PTX, c"__superstep_stream_flush", what)?;
+    pub fn load(context: u64, parameter: u64, rings: usize) -> Result<Self, CudaError> {
+        let doing = "load the kernel that empties the trace buffers";
         Ok(Flush {
-            driver,
-            function: function as usize,
+            function: driver::load(PTX, c"__superstep_stream_flush", doing)?,
             context,
             parameter,
-            rings: rings as c_uint,
+            rings: rings as u32,
         })
     }
 
     /// Queues it in `stream`.
-    pub fn launch(&self, stream: Stream) -> Result<(), String> {
+    pub fn launch(&self, stream: Stream) -> Result<(), CudaError> {
         let (mut context, mut parameter) = (self.context, self.parameter);
         let mut arguments: [*mut c_void; 2] =
             [(&raw mut context).cast(), (&raw mut parameter).cast()];
-        let (function, arguments) = (self.function as *mut c_void, arguments.as_mut_ptr());
-        let row = |x| Dim3 { x, y: 1, z: 1 };
-        let shape = (row(self.rings), row(THREADS));
+        let shape = [[self.rings, 1, 1], [THREADS, 1, 1]];
         // SAFETY: the function takes these two arguments.
-        let error = unsafe { self.driver.launch(function, shape, 0, stream, arguments) };
-        check(error, "launch the kernel that empties the trace buffers")
+        let status =
+            unsafe { driver::launch(self.function, shape, 0, stream, arguments.as_mut_ptr()) };
+        driver::check(status, "launch the kernel that empties the trace buffers")
     }
 
-    /// Adds it to `graph`, behind `kernel`; answers its node.
-    pub fn add_to(&self, graph: Graph, kernel: GraphNode) -> Result<GraphNode, String> {
+    /// Adds it to `graph`, behind `kernel`; returns its node.
+    pub fn add_to(&self, graph: Graph, kernel: GraphNode) -> Result<GraphNode, CudaError> {
         let (mut context, mut parameter) = (self.context, self.parameter);
         let mut arguments: [*mut c_void; 2] =
             [(&raw mut context).cast(), (&raw mut parameter).cast()];
-        let parameters = KernelNodeParameters {
-            function: self.function as *mut c_void,
-            grid: [self.rings, 1, 1],
-            block: [THREADS, 1, 1],
-            shared_bytes: 0,
-            arguments: arguments.as_mut_ptr(),
-            extra: std::ptr::null_mut(),
-            kernel: std::ptr::null_mut(),
-            context: std::ptr::null_mut(),
+        let parameters = CUDA_KERNEL_NODE_PARAMS_v2 {
+            func: self.function.raw(),
+            gridDimX: self.rings,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: THREADS,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: 0,
+            kernelParams: arguments.as_mut_ptr(),
+            extra: null_mut(),
+            kern: null_mut(),
+            ctx: null_mut(),
         };
-        let mut node = std::ptr::null_mut();
-        // SAFETY: graphs and nodes of the runtime are the driver's; the driver copies parameters and arguments.
-        let error =
-            unsafe { (self.driver.graph_add_kernel)(&mut node, graph, &kernel, 1, &parameters) };
-        check(
-            error,
-            "add the kernel that empties the trace buffers to a CUDA graph",
-        )?;
-        Ok(node)
+        let (mut node, kernel) = (null_mut(), kernel.raw());
+        // SAFETY: graph and node are the program's; the driver copies parameters and arguments.
+        let status = unsafe {
+            driver!(cuGraphAddKernelNode_v2(
+                &mut node,
+                graph.raw(),
+                &kernel,
+                1,
+                &parameters
+            ))
+        };
+        let doing = "add the kernel that empties the trace buffers to a CUDA graph";
+        driver::check(status, doing)?;
+        Ok(GraphNode::from_raw(node.cast()))
     }
 }

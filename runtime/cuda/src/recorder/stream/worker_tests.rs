@@ -116,7 +116,7 @@ impl Device {
             writer: None,
             recorded: superstep_trace::Recorded::All,
         };
-        self.queue.push(active, [0; 2], 0)
+        self.queue.push(active, [None; 2], None)
     }
 
     /// The running kernel fills a piece of a ring with `records` records and announces it, when the host has room.

@@ -83,8 +83,8 @@ impl Stream {
                 writer: None,
                 recorded: superstep_trace::Recorded::All,
             },
-            [0; 2],
-            0,
+            [None; 2],
+            None,
         )
     }
 

@@ -1,5 +1,7 @@
-//! What host and device share, byte for byte: the mirror of `device/context.h`.
+//! Structures that host and device share: the mirror of `device/context.h`.
 
+use crate::cuda::CudaError;
+use crate::cuda::memory::{device_words, words_of};
 use std::sync::atomic::AtomicU64;
 
 /// Version of the layout; a kernel module built for another one is refused by name, not run.
@@ -59,6 +61,12 @@ pub struct TraceContext {
     pub site_counts: u64,
     /// Address of what says which CTAs are recorded, or 0.
     pub selection: u64,
+}
+
+/// Device memory with a copy of `context`.
+pub fn device_context(context: &TraceContext) -> Result<u64, CudaError> {
+    // SAFETY: the structure is plain data without padding (`pad` is a field).
+    device_words(unsafe { words_of(context) })
 }
 
 #[cfg(test)]

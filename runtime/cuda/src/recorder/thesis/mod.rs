@@ -2,10 +2,11 @@
 
 pub mod bins;
 #[cfg(test)]
-pub mod bins_tests;
+mod bins_tests;
+pub mod buffer;
 pub mod consumer;
 #[cfg(test)]
-pub mod consumer_tests;
+mod consumer_tests;
 pub mod groups;
 pub mod layout;
 pub mod record;

@@ -88,9 +88,9 @@ fn an_allocation_has_its_last_line_to_itself() {
 fn each_block_has_its_place() {
     let mut memory = shadow(&[(5, 1), (5 + FEWEST_PLACES as u64, 2)]);
     let table = memory.table().unwrap();
-    assert_eq!(table.places.len(), 2 * FEWEST_PLACES);
+    assert_eq!(table.len(), 2 * FEWEST_PLACES);
     assert_eq!(
-        table.places[5],
+        table[5],
         Block {
             number: 5,
             lines: 1 + SHADOW_BYTES,

@@ -1,54 +1,24 @@
-//! Stands before `dlsym`, so that closed libraries get our functions of the driver and not libcuda's.
+//! Interposes `dlsym`, so that proprietary libraries get our functions of the driver and not libcuda's.
 //!
 //! cuBLAS and the like have the CUDA runtime linked into them. It opens libcuda.so.1 and asks `dlsym` for `cuGetProcAddress`, and
-//! that for everything else: no symbol of ours is in its way but `dlsym` itself. The libcudart that stands behind this library
+//! that for everything else: no symbol of ours is in its way but `dlsym` itself. The libcudart after this library
 //! gets libcuda's own functions, or launches that we have seen would come here again.
 
-use crate::interpose::calls;
-use crate::interpose::replacement;
+use super::calls;
+use super::driver::replacement;
+use crate::cuda::loader::{DLSYM, dlsym as real};
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
-
-type Find = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
 unsafe extern "C" {
-    fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
     fn dladdr(address: *const c_void, found: *mut libc::Dl_info) -> c_int;
 }
 
-/// The C library's `dlsym`; null until it is first needed.
-static REAL: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-
-unsafe extern "C" fn nothing(_: *mut c_void, _: *const c_char) -> *mut c_void {
-    std::ptr::null_mut()
-}
-
-/// The C library's `dlsym`. What it finds for `RTLD_NEXT` depends on who calls it.
-pub fn real() -> Find {
-    let mut real = REAL.load(Ordering::Relaxed);
-    if real.is_null() {
-        // The versions that glibc for x86-64 has, before and after libdl became a part of libc.
-        for version in [c"GLIBC_2.2.5", c"GLIBC_2.34"] {
-            if real.is_null() {
-                // SAFETY: both names end with a zero byte.
-                real = unsafe { dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
-            }
-        }
-        if real.is_null() {
-            real = nothing as *mut c_void;
-        }
-        REAL.store(real, Ordering::Relaxed);
-    }
-    // SAFETY: `dlsym` has this type in every version of the C library, and so has `nothing`.
-    unsafe { std::mem::transmute::<*mut c_void, Find>(real) }
-}
-
-/// Stands before the C library's `dlsym`.
+/// Interposes the C library's `dlsym`.
 ///
-/// It leaves by a jump where the answer is not ours: `RTLD_NEXT` means what follows the library that the call returns to.
+/// It leaves by a jump where the answer is not ours: `RTLD_NEXT` means the libraries after that to which the call returns.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The name ends with a zero byte.
 // A sanitizer asks for its own functions before this one can run (`cargo xtask sanitize`).
 #[cfg_attr(not(superstep_sanitized), unsafe(no_mangle))]
 #[unsafe(naked)]
@@ -70,11 +40,11 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "2:",
         "ret",
         ours = sym ours,
-        real = sym REAL,
+        real = sym DLSYM,
     )
 }
 
-/// Our function in the place of the one that is asked for; null where there is none. Programs call `dlsym` early and anywhere, so this
+/// Our function in place of the requested one; null where there is none. Programs call `dlsym` early and anywhere, so this
 /// neither allocates nor locks.
 unsafe extern "C" fn ours(
     handle: *mut c_void,
@@ -95,17 +65,17 @@ unsafe extern "C" fn ours(
     }
     // SAFETY: the caller's own arguments.
     let found = unsafe { real(handle, name) };
-    if found.is_null() || is_behind_us(caller) {
+    if found.is_null() || is_libcudart(caller) {
         return none;
     }
     let ours = drivers.or_else(|| calls::replacement(bytes, found));
     ours.unwrap_or(std::ptr::null()).cast_mut()
 }
 
-/// Whether `caller` lies in a libcudart: whatever is launched through that has come through our functions first.
-fn is_behind_us(caller: *const c_void) -> bool {
+/// Whether `caller` is code of a libcudart: its launches have come through our functions first.
+fn is_libcudart(caller: *const c_void) -> bool {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: the pointer leads to room for the structure, which is filled where the call answers something but 0.
+    // SAFETY: the pointer leads to room for the structure, which is filled where the result is not 0.
     let name = unsafe {
         match dladdr(caller, found.as_mut_ptr()) {
             0 => return false,
@@ -131,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_the_driver_is_found_as_ever() {
+    fn names_that_are_not_the_drivers_are_found_as_ever() {
         // SAFETY: the name ends with a zero byte; the library is loaded already.
         let libc = unsafe { libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_NOW) };
         assert!(!libc.is_null());
