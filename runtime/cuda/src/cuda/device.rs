@@ -113,7 +113,6 @@ pub fn with_device<T, E: From<CudaError>>(
     done
 }
 
-/// Unused events, each with its device.
 #[derive(Default)]
 pub struct EventPool(Mutex<Events>);
 

@@ -22,7 +22,6 @@ pub fn load(ptx: &str, name: &CStr, doing: &'static str) -> Result<Function, Cud
     function(Module::from_raw(module.cast()), name, doing)
 }
 
-/// The kernel `name` of a loaded module.
 pub fn function(module: Module, name: &CStr, doing: &'static str) -> Result<Function, CudaError> {
     let mut function = null_mut();
     // SAFETY: the pointer leads to a handle; modules stay loaded.
@@ -45,7 +44,6 @@ pub fn function_of(stub: Stub) -> Result<Function, CudaError> {
     Ok(Function::from_raw(function.cast()))
 }
 
-/// The module of a kernel.
 pub fn module_of(stub: Stub) -> Result<Module, CudaError> {
     let (function, mut module) = (function_of(stub)?, null_mut());
     // SAFETY: the pointer leads to a handle; the runtime has just given the function.
@@ -105,7 +103,7 @@ pub unsafe fn launch(
 ) -> Status {
     let [grid_x, grid_y, grid_z] = grid;
     let [block_x, block_y, block_z] = block;
-    // SAFETY: the driver has given the function; the caller answers for the arguments.
+    // SAFETY: the driver has given the function; by the contract above, there is a pointer for each parameter.
     unsafe {
         driver!(cuLaunchKernel(
             function.raw(),
@@ -147,7 +145,6 @@ pub fn read(out: &mut [u8], address: u64) -> Result<(), CudaError> {
     })
 }
 
-/// Copies words to the device.
 pub fn write(address: u64, words: &[u64]) -> Result<(), CudaError> {
     alone("write the trace's device memory", |stream| {
         let (from, bytes) = (words.as_ptr().cast(), size_of_val(words));

@@ -4,7 +4,7 @@ use super::memory::forget_last_error;
 use super::{CudaError, Event, Graph, GraphExec, GraphNode, Status, Stream, ask, cuda, driver};
 use cudarc::driver::sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2};
 use cudarc::runtime::sys::{
-    cudaGraphNodeType, cudaHostNodeParams, cudaKernelNodeParams, cudaMemsetParams,
+    cudaEvent_t, cudaGraphNodeType, cudaHostNodeParams, cudaKernelNodeParams, cudaMemsetParams,
     cudaStreamCaptureMode, cudaStreamCaptureStatus,
 };
 use std::ffi::c_int;
@@ -89,7 +89,6 @@ pub fn last_captured(stream: Stream) -> Option<GraphNode> {
 }
 
 impl Graph {
-    /// All nodes.
     pub fn nodes(self) -> Result<Vec<GraphNode>, CudaError> {
         const DOING: &str = "list the nodes of a CUDA graph";
         // SAFETY: the pointer leads to a number.
@@ -138,7 +137,7 @@ impl Graph {
             .collect())
     }
 
-    /// The node of this clone that stands for `original`.
+    /// The copy of `original` in this clone.
     pub fn find_in_clone(self, original: GraphNode) -> Option<GraphNode> {
         let mut found = null_mut();
         // SAFETY: the pointer leads to a handle; the clone was just made of the node's graph.
@@ -155,18 +154,18 @@ impl Graph {
     }
 }
 
-/// The structure that `get` fills.
-///
-/// # Safety
-/// Where `get` succeeds, the structure is valid; zeroes are, where it stores less.
-unsafe fn filled<T>(
-    doing: &'static str,
-    get: impl FnOnce(*mut T) -> Status,
-) -> Result<T, CudaError> {
-    let mut place = MaybeUninit::zeroed();
-    get(place.as_mut_ptr()).check(doing)?;
-    // SAFETY: the caller answers for the structure.
-    Ok(unsafe { place.assume_init() })
+/// Defines functions that read a node's parameters.
+macro_rules! parameters {
+    ($($(#[$doc:meta])* fn $name:ident = $library:ident!($function:ident) -> $type:ty, $doing:literal;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(self) -> Result<$type, CudaError> {
+            let mut place = MaybeUninit::<$type>::zeroed();
+            // SAFETY: the pointer leads to the structure; CUDA refuses nodes of other types.
+            unsafe { $library!($function(self.raw(), place.as_mut_ptr())) }.check($doing)?;
+            // SAFETY: CUDA has filled the structure.
+            Ok(unsafe { place.assume_init() })
+        }
+    )*};
 }
 
 impl GraphNode {
@@ -181,7 +180,6 @@ impl GraphNode {
         ask("ask for the type of a node of a CUDA graph", 0, get).map(NodeKind)
     }
 
-    /// The graph of a child graph's node.
     pub fn child(self) -> Result<Graph, CudaError> {
         // SAFETY: the pointer leads to a handle; CUDA refuses other nodes.
         let get =
@@ -190,70 +188,24 @@ impl GraphNode {
         Ok(Graph::from_raw(child.cast()))
     }
 
-    /// Parameters of a kernel's node as the driver has them: of any kernel.
-    pub fn kernel(self) -> Result<CUDA_KERNEL_NODE_PARAMS_v2, CudaError> {
-        // SAFETY: the pointer leads to the structure, which is made of numbers and pointers; CUDA refuses other nodes.
-        unsafe {
-            filled("read a kernel's node of a CUDA graph", |place| {
-                driver!(cuGraphKernelNodeGetParams_v2(self.raw(), place))
-            })
-        }
+    parameters! {
+        /// Parameters of any kernel's node.
+        fn kernel = driver!(cuGraphKernelNodeGetParams_v2) -> CUDA_KERNEL_NODE_PARAMS_v2, "read a kernel's node of a CUDA graph";
+        /// Parameters of the node of a kernel that the runtime knows.
+        fn runtime_kernel = cuda!(cudaGraphKernelNodeGetParams) -> cudaKernelNodeParams, "read a kernel's node of a CUDA graph";
+        fn copy = driver!(cuGraphMemcpyNodeGetParams) -> CUDA_MEMCPY3D_v2, "read a copy's node of a CUDA graph";
+        fn fill = cuda!(cudaGraphMemsetNodeGetParams) -> cudaMemsetParams, "read a fill's node of a CUDA graph";
+        fn host = cuda!(cudaGraphHostNodeGetParams) -> cudaHostNodeParams, "read a host function's node of a CUDA graph";
+        fn recorded = cuda!(cudaGraphEventRecordNodeGetEvent) -> cudaEvent_t, "read an event's node of a CUDA graph";
+        fn awaited = cuda!(cudaGraphEventWaitNodeGetEvent) -> cudaEvent_t, "read an event's node of a CUDA graph";
     }
 
-    /// Parameters of a kernel's node as the runtime has them: of kernels that it knows.
-    pub fn runtime_kernel(self) -> Result<cudaKernelNodeParams, CudaError> {
-        // SAFETY: the pointer leads to the structure, which is made of numbers and pointers; CUDA refuses other nodes.
-        unsafe {
-            filled("read a kernel's node of a CUDA graph", |place| {
-                cuda!(cudaGraphKernelNodeGetParams(self.raw(), place))
-            })
-        }
-    }
-
-    /// Parameters of a copy's node.
-    pub fn copy(self) -> Result<CUDA_MEMCPY3D_v2, CudaError> {
-        // SAFETY: the pointer leads to the structure; the driver stores types of memory in it, and refuses other nodes.
-        unsafe {
-            filled("read a copy's node of a CUDA graph", |place| {
-                driver!(cuGraphMemcpyNodeGetParams(self.raw(), place))
-            })
-        }
-    }
-
-    /// Parameters of a fill's node.
-    pub fn fill(self) -> Result<cudaMemsetParams, CudaError> {
-        // SAFETY: the pointer leads to the structure, which is made of numbers and pointers; CUDA refuses other nodes.
-        unsafe {
-            filled("read a fill's node of a CUDA graph", |place| {
-                cuda!(cudaGraphMemsetNodeGetParams(self.raw(), place))
-            })
-        }
-    }
-
-    /// Parameters of a host function's node.
-    pub fn host(self) -> Result<cudaHostNodeParams, CudaError> {
-        // SAFETY: the pointer leads to the structure, in which null is a valid function; CUDA refuses other nodes.
-        unsafe {
-            filled("read a host function's node of a CUDA graph", |place| {
-                cuda!(cudaGraphHostNodeGetParams(self.raw(), place))
-            })
-        }
-    }
-
-    /// The event that the node records.
     pub fn recorded_event(self) -> Result<Event, CudaError> {
-        // SAFETY: the pointer leads to a handle; CUDA refuses other nodes.
-        let get =
-            |event: &mut _| unsafe { cuda!(cudaGraphEventRecordNodeGetEvent(self.raw(), event)) };
-        event(get)
+        Ok(Event::from_raw(self.recorded()?.cast()))
     }
 
-    /// The event for which the node waits.
     pub fn awaited_event(self) -> Result<Event, CudaError> {
-        // SAFETY: the pointer leads to a handle; CUDA refuses other nodes.
-        let get =
-            |event: &mut _| unsafe { cuda!(cudaGraphEventWaitNodeGetEvent(self.raw(), event)) };
-        event(get)
+        Ok(Event::from_raw(self.awaited()?.cast()))
     }
 
     /// Takes a node of this library out of its graph.
@@ -261,13 +213,6 @@ impl GraphNode {
         // SAFETY: this library added the node and forgets it.
         unsafe { cuda!(cudaGraphDestroyNode(self.raw())) };
     }
-}
-
-fn event(
-    get: impl FnOnce(&mut cudarc::runtime::sys::cudaEvent_t) -> Status,
-) -> Result<Event, CudaError> {
-    let event = ask("read an event's node of a CUDA graph", null_mut(), get)?;
-    Ok(Event::from_raw(event.cast()))
 }
 
 /// A node in a graph of its own, and an instance of that if it is to run.
@@ -308,22 +253,23 @@ impl LoneNode {
     pub fn copy(runs: bool, copy: &CUDA_MEMCPY3D_v2) -> Result<Self, CudaError> {
         Self::new(runs, |node, graph| {
             let mut context = null_mut();
+            let place = std::ptr::from_mut(node).cast();
             // SAFETY: the pointers lead to handles; the graph is this library's, and the copy is that of another node.
             unsafe {
-                driver!(cuCtxGetCurrent(&mut context)).ok().and_then(|()| {
-                    driver!(cuGraphAddMemcpyNode(
-                        std::ptr::from_mut(node).cast(),
-                        graph.raw(),
-                        null(),
-                        0,
-                        copy,
-                        context
-                    ))
-                    .ok()
-                })
+                match driver!(cuCtxGetCurrent(&mut context)) {
+                    Status::SUCCESS => {
+                        driver!(cuGraphAddMemcpyNode(
+                            place,
+                            graph.raw(),
+                            null(),
+                            0,
+                            copy,
+                            context
+                        ))
+                    }
+                    error => error,
+                }
             }
-            .err()
-            .unwrap_or(Status::SUCCESS)
         })
     }
 

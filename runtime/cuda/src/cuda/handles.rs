@@ -56,12 +56,10 @@ handles! {
     Module = CUmod_st;
     /// The function by which the program launches a kernel: its stub on the host, or a handle of the driver's.
     Stub = c_void;
-    /// A fat binary that was registered.
     Binary = *mut c_void;
 }
 
 impl Stream {
-    /// `cudaStreamPerThread`.
     pub const PER_THREAD: Self = Stream(std::ptr::without_provenance_mut(2));
 
     /// A stream that does not wait for the default stream.
@@ -83,13 +81,12 @@ impl Stream {
         unsafe { cuda!(cudaStreamSynchronize(self.0)) }
     }
 
-    /// Destroys a stream that [`create`](Self::create) made.
     pub fn destroy(self) -> Status {
         // SAFETY: this library made the stream and forgets it.
         unsafe { cuda!(cudaStreamDestroy(self.0)) }
     }
 
-    /// What is queued later waits for `event`.
+    /// Work that is queued later waits for `event`.
     pub fn wait_for(self, event: Event) -> Status {
         // SAFETY: stream and event come from CUDA or from the program, which uses them in the same call.
         unsafe { cuda!(cudaStreamWaitEvent(self.0, event.0, 0)) }
@@ -104,7 +101,7 @@ impl Stream {
         function: unsafe extern "C" fn(*mut c_void),
         data: *mut c_void,
     ) -> Status {
-        // SAFETY: the stream comes from CUDA or from the program; the caller answers for function and data.
+        // SAFETY: the stream comes from CUDA or from the program; by the contract above, `function` may be called with `data`.
         unsafe { cuda!(cudaLaunchHostFunc(self.0, Some(function), data)) }
     }
 }

@@ -195,13 +195,11 @@ macro_rules! call_declared {
 }
 pub(crate) use call_declared;
 
-/// Calls a function of libcudart.
 macro_rules! cuda {
     ($($call:tt)*) => { $crate::cuda::loader::call_declared!(runtime of_runtime $($call)*) };
 }
 pub(crate) use cuda;
 
-/// Calls a function of libcuda.
 macro_rules! driver {
     ($($call:tt)*) => { $crate::cuda::loader::call_declared!(driver of_driver $($call)*) };
 }

@@ -31,7 +31,6 @@ impl Pinned {
         })
     }
 
-    /// The host's address.
     pub fn at<T>(self) -> *mut T {
         self.host as *mut T
     }
@@ -67,7 +66,7 @@ pub fn device_memory(bytes: usize, purpose: &str) -> Result<u64, CudaError> {
 /// # Safety
 /// No kernel uses it.
 pub unsafe fn free_device_memory(address: u64) -> Status {
-    // SAFETY: `device_memory` gave the address; the caller answers for the kernels.
+    // SAFETY: `device_memory` gave the address; by the contract above, no kernel uses it.
     unsafe { cuda!(cudaFree(address as *mut c_void)) }
 }
 
@@ -102,7 +101,7 @@ pub unsafe fn words_of<T>(structure: &T) -> &[u64] {
 /// The memory belongs to this library and holds `bytes` bytes when the stream comes there.
 pub unsafe fn fill(address: u64, value: u8, bytes: usize, stream: Stream) -> Status {
     let to = address as *mut c_void;
-    // SAFETY: the caller answers for the memory.
+    // SAFETY: by the contract above, the memory holds `bytes` bytes.
     unsafe { cuda!(cudaMemsetAsync(to, value.into(), bytes, stream.raw())) }
 }
 
@@ -112,7 +111,7 @@ pub unsafe fn fill(address: u64, value: u8, bytes: usize, stream: Stream) -> Sta
 /// Both sides hold `bytes` bytes; page-locked memory stays until the stream comes there.
 pub unsafe fn copy_to_device(to: u64, from: *const c_void, bytes: usize, stream: Stream) -> Status {
     let (to, kind) = (to as *mut c_void, cudaMemcpyKind::cudaMemcpyHostToDevice);
-    // SAFETY: the caller answers for both sides.
+    // SAFETY: by the contract above, both sides hold `bytes` bytes.
     unsafe { cuda!(cudaMemcpyAsync(to, from, bytes, kind, stream.raw())) }
 }
 
@@ -125,7 +124,7 @@ pub unsafe fn copy_to_host(to: *mut c_void, from: u64, bytes: usize, stream: Str
         from as *const c_void,
         cudaMemcpyKind::cudaMemcpyDeviceToHost,
     );
-    // SAFETY: the caller answers for both sides.
+    // SAFETY: by the contract above, both sides hold `bytes` bytes.
     unsafe { cuda!(cudaMemcpyAsync(to, from, bytes, kind, stream.raw())) }
 }
 

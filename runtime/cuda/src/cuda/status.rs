@@ -82,7 +82,6 @@ impl fmt::Display for Status {
     }
 }
 
-/// A failed call of CUDA.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CudaError {
     #[error("failed to {doing}: {status}")]

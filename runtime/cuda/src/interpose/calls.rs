@@ -25,7 +25,6 @@ struct Function {
 static LENT: Mutex<Vec<Block>> = Mutex::new(Vec::new());
 
 impl Function {
-    /// The library's function behind `own`.
     fn real(&self, own: *const c_void) -> Option<*mut c_void> {
         let mut real = self.real.load(Ordering::Relaxed);
         if real.is_null() {
@@ -73,7 +72,7 @@ macro_rules! wrappers {
     ($($family:ident $int:ident: $($name:ident $bytes:literal),+;)+) => {
         $($(signature!($family $int $name);)+)+
 
-        /// Our function of this name, where there is one, and what stands behind it.
+        /// Our function of this name, where there is one, with the library's.
         fn find(name: &[u8]) -> Option<(*const std::ffi::c_void, &'static Function)> {
             $($(
                 if name == stringify!($name).as_bytes() {
@@ -145,12 +144,12 @@ macro_rules! wrapper {
 }
 superstep_runtime_core::known_calls!(wrappers);
 
-/// Whether a function of ours stands before the one of this name.
+/// Whether there is a function of ours by this name.
 pub fn has(name: &[u8]) -> bool {
     find(name).is_some()
 }
 
-/// Our function in the place of `found`, which a library has by this name.
+/// Our function in place of `found`, a library's function of this name.
 pub fn replacement(name: &[u8], found: *mut c_void) -> Option<*const c_void> {
     let (ours, function) = find(name)?;
     if ours != found.cast_const() {

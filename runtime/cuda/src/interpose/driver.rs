@@ -27,7 +27,6 @@ fn known(status: Status, handle: *mut Stub, stub: Stub) -> Status {
     noticed(stub, status)
 }
 
-/// Makes a launch of the driver's interface.
 fn launch(mut call: Call<'_>) -> Status {
     call.is_drivers = true;
     call.run()
@@ -82,88 +81,48 @@ interposed! { driver:
     }
 }
 
-/// Lists our functions that replace the driver's: the name for `cuGetProcAddress`, the symbol, and that for which stream 0
-/// is the thread's own.
+/// Lists our functions that replace the driver's.
 macro_rules! replacements {
-    ($($name:ident = $plain:ident $(, $own:ident)?;)*) => {
+    ($($name:ident)*) => {
         /// Our function that replaces the driver's `symbol`.
         pub fn replacement(symbol: &[u8]) -> Option<*const c_void> {
             $(
-                if symbol == stringify!($plain).as_bytes() {
-                    return Some($plain as *const c_void);
+                if symbol == stringify!($name).as_bytes() {
+                    return Some($name as *const c_void);
                 }
-                $(
-                    if symbol == stringify!($own).as_bytes() {
-                        return Some($own as *const c_void);
-                    }
-                )?
             )*
             None
-        }
-
-        fn replacement_by_name(name: &[u8], per_thread: bool) -> Option<*const c_void> {
-            $(
-                if name == stringify!($name).as_bytes() {
-                    $(
-                        if per_thread {
-                            return Some($own as *const c_void);
-                        }
-                    )?
-                    return Some($plain as *const c_void);
-                }
-            )*
-            replacement(name)
         }
     };
 }
 
 replacements! {
-    cuGetProcAddress = cuGetProcAddress;
-    cuGetProcAddress_v2 = cuGetProcAddress_v2;
-    cuLaunchKernel = cuLaunchKernel, cuLaunchKernel_ptsz;
-    cuLaunchKernelEx = cuLaunchKernelEx, cuLaunchKernelEx_ptsz;
-    cuLaunchCooperativeKernel = cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz;
-    cuGraphLaunch = cuGraphLaunch, cuGraphLaunch_ptsz;
-    cuModuleGetFunction = cuModuleGetFunction;
-    cuLibraryGetKernel = cuLibraryGetKernel;
-    cuKernelGetFunction = cuKernelGetFunction;
-    cuIpcGetMemHandle = cuIpcGetMemHandle;
-    cuIpcOpenMemHandle = cuIpcOpenMemHandle_v2;
-    cuIpcCloseMemHandle = cuIpcCloseMemHandle;
-    cuMemExportToShareableHandle = cuMemExportToShareableHandle;
-    cuMemImportFromShareableHandle = cuMemImportFromShareableHandle;
-    cuMemRelease = cuMemRelease;
-    cuMemMap = cuMemMap;
-    cuMemUnmap = cuMemUnmap;
-    cuMemAlloc = cuMemAlloc_v2;
-    cuMemAllocAsync = cuMemAllocAsync, cuMemAllocAsync_ptsz;
-    cuMemAllocFromPoolAsync = cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz;
-    cuMemAllocPitch = cuMemAllocPitch_v2;
-    cuMemAllocManaged = cuMemAllocManaged;
-    cuMemAllocHost = cuMemAllocHost_v2;
-    cuMemHostAlloc = cuMemHostAlloc;
-    cuMemHostRegister = cuMemHostRegister_v2;
-    cuMemHostUnregister = cuMemHostUnregister;
-    cuMemFree = cuMemFree_v2;
-    cuMemFreeHost = cuMemFreeHost;
-    cuMemFreeAsync = cuMemFreeAsync, cuMemFreeAsync_ptsz;
-    cuMemcpy = cuMemcpy, cuMemcpy_ptds;
-    cuMemcpyAsync = cuMemcpyAsync, cuMemcpyAsync_ptsz;
-    cuMemcpyHtoD = cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds;
-    cuMemcpyHtoDAsync = cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz;
-    cuMemcpyDtoH = cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds;
-    cuMemcpyDtoHAsync = cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz;
-    cuMemcpyDtoD = cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds;
-    cuMemcpyDtoDAsync = cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz;
-    cuMemcpy2D = cuMemcpy2D_v2, cuMemcpy2D_v2_ptds;
-    cuMemcpy2DUnaligned = cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds;
-    cuMemcpy2DAsync = cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz;
-    cuMemsetD8 = cuMemsetD8_v2, cuMemsetD8_v2_ptds;
-    cuMemsetD8Async = cuMemsetD8Async, cuMemsetD8Async_ptsz;
-    cuMemsetD16 = cuMemsetD16_v2, cuMemsetD16_v2_ptds;
-    cuMemsetD16Async = cuMemsetD16Async, cuMemsetD16Async_ptsz;
-    cuMemsetD32 = cuMemsetD32_v2, cuMemsetD32_v2_ptds;
-    cuMemsetD32Async = cuMemsetD32Async, cuMemsetD32Async_ptsz;
+    cuGetProcAddress cuGetProcAddress_v2 cuLaunchKernel cuLaunchKernel_ptsz cuLaunchKernelEx cuLaunchKernelEx_ptsz
+    cuLaunchCooperativeKernel cuLaunchCooperativeKernel_ptsz cuGraphLaunch cuGraphLaunch_ptsz cuModuleGetFunction
+    cuLibraryGetKernel cuKernelGetFunction cuIpcGetMemHandle cuIpcOpenMemHandle_v2 cuIpcCloseMemHandle
+    cuMemExportToShareableHandle cuMemImportFromShareableHandle cuMemRelease cuMemMap cuMemUnmap cuMemAlloc_v2
+    cuMemAllocAsync cuMemAllocAsync_ptsz cuMemAllocFromPoolAsync cuMemAllocFromPoolAsync_ptsz cuMemAllocPitch_v2
+    cuMemAllocManaged cuMemAllocHost_v2 cuMemHostAlloc cuMemHostRegister_v2 cuMemHostUnregister cuMemFree_v2
+    cuMemFreeHost cuMemFreeAsync cuMemFreeAsync_ptsz cuMemcpy cuMemcpy_ptds cuMemcpyAsync cuMemcpyAsync_ptsz
+    cuMemcpyHtoD_v2 cuMemcpyHtoD_v2_ptds cuMemcpyHtoDAsync_v2 cuMemcpyHtoDAsync_v2_ptsz cuMemcpyDtoH_v2
+    cuMemcpyDtoH_v2_ptds cuMemcpyDtoHAsync_v2 cuMemcpyDtoHAsync_v2_ptsz cuMemcpyDtoD_v2 cuMemcpyDtoD_v2_ptds
+    cuMemcpyDtoDAsync_v2 cuMemcpyDtoDAsync_v2_ptsz cuMemcpy2D_v2 cuMemcpy2D_v2_ptds cuMemcpy2DUnaligned_v2
+    cuMemcpy2DUnaligned_v2_ptds cuMemcpy2DAsync_v2 cuMemcpy2DAsync_v2_ptsz cuMemsetD8_v2 cuMemsetD8_v2_ptds
+    cuMemsetD8Async cuMemsetD8Async_ptsz cuMemsetD16_v2 cuMemsetD16_v2_ptds cuMemsetD16Async cuMemsetD16Async_ptsz
+    cuMemsetD32_v2 cuMemsetD32_v2_ptds cuMemsetD32Async cuMemsetD32Async_ptsz
+}
+
+/// Our function for a name given to `cuGetProcAddress`, which lacks the version and the suffix for a thread's own default stream.
+fn replacement_by_name(name: &[u8], per_thread: bool) -> Option<*const c_void> {
+    let own: &[&str] = if per_thread { &["_ptsz", "_ptds"] } else { &[] };
+    let with_suffix = own
+        .iter()
+        .flat_map(|own| ["", "_v2"].map(|version| [version, own]));
+    let mut suffixes = with_suffix.chain([["", ""], ["_v2", ""]]);
+    suffixes.find_map(|suffix| {
+        let suffix = suffix.map(str::as_bytes).concat();
+        replacement(&[name, &suffix].concat())
+    })
 }
 
 /// Replaces the driver's function that was asked for with ours.
@@ -188,7 +147,7 @@ unsafe fn entry(
     // SAFETY: the caller gives room for a pointer; the driver has just written a function there, if there is one.
     let found = unsafe { &mut *function };
     let ours = match name {
-        // This name stands for either of two, by the version of CUDA that the caller was built for.
+        // This name means either of two, by the version of CUDA that the caller was built for.
         b"cuGetProcAddress" if Some(*found) == find_in_driver(c"cuGetProcAddress_v2") => {
             Some(cuGetProcAddress_v2 as *const c_void)
         }

@@ -24,7 +24,6 @@ fn rows(memory: *mut c_void, pitch: usize) -> Rows {
     Rows::new(memory as u64, pitch)
 }
 
-/// Notes `count` elements of `T`.
 fn elements<T>(status: Status, to: u64, value: u8, count: usize, into: StreamArgument) -> Status {
     let size = [count * size_of::<T>(), 1, 1];
     filled(status, Rows::new(to, 0), value, size, into)

@@ -6,6 +6,7 @@ use crate::cuda::{Event, Graph, GraphExec, GraphNode, Status, Stream, StreamArgu
 use crate::model::own_nodes;
 use crate::recorder::graph_launch::{launch, refuse_twice};
 use crate::recorder::graph_nodes::{add_kernel, set_parameters};
+use crate::recorder::in_situ::NodeChange;
 use crate::recorder::runtime::{runtime, session};
 use cudarc::runtime::sys::{
     cudaGraphInstantiateFlags, cudaGraphInstantiateParams, cudaGraphNodeParams, cudaHostNodeParams,
@@ -52,16 +53,21 @@ fn does(instance: GraphExec, graph: Graph) {
     runtime.in_situ.instantiated(instance, graph);
 }
 
-/// A node of an instance was changed; `set` changes a node of ours in the same way.
-fn changed(
+/// A node of an instance was changed.
+fn changed(status: Status, instance: GraphExec, node: GraphNode, change: NodeChange<'_>) -> Status {
+    runtime()
+        .in_situ
+        .node_changed(status, instance, node, change)
+}
+
+/// A copy or a fill of an instance was changed; `set` changes another node in the same way.
+fn memory_changed(
     status: Status,
     instance: GraphExec,
     node: GraphNode,
-    set: impl FnOnce(GraphNode) -> Status,
+    set: impl Fn(GraphNode) -> Status,
 ) -> Status {
-    runtime()
-        .in_situ
-        .memory_changed(status, instance, node, set)
+    changed(status, instance, node, NodeChange::Memory(&set))
 }
 
 /// The direction of a copy that CUDA has accepted.
@@ -97,7 +103,7 @@ fn child_changed(
 ) -> Status {
     let what = format!("a change of a graph inside an instance ({what})");
     unless_in_situ(&what, || {
-        changed(real(), instance, node, |_| Status::NOT_SUPPORTED)
+        memory_changed(real(), instance, node, |_| Status::NOT_SUPPORTED)
     })
 }
 
@@ -133,7 +139,6 @@ fn add_kernel_node(
     add_kernel(handle, graph, dependencies, parameters, &add)
 }
 
-/// The kind of a node's parameters; `None` without parameters.
 fn kind_of(parameters: *const cudaGraphNodeParams) -> Option<NodeKind> {
     if parameters.is_null() {
         return None;
@@ -142,7 +147,6 @@ fn kind_of(parameters: *const cudaGraphNodeParams) -> Option<NodeKind> {
     Some(NodeKind(unsafe { parameters.cast::<c_int>().read() }))
 }
 
-/// Adds a node of any kind; `real` adds it as it is.
 fn add_node(
     handle: *mut GraphNode,
     graph: Graph,
@@ -241,13 +245,13 @@ interposed! {
             let status = real(parameters);
             // SAFETY: the caller gives parameters, or null.
             match unsafe { parameters.as_ref() } {
-                Some(given) => runtime().in_situ.kernel_changed(status, instance, node, given),
+                Some(given) => changed(status, instance, node, NodeChange::Kernel(given)),
                 None => status,
             }
         })
     }
     [cudaGraphExecMemcpyNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const cudaMemcpy3DParms) |real| {
-        changed(real(), instance, node, |own| {
+        memory_changed(real(), instance, node, |own| {
             // SAFETY: the program's own parameters, which the real function has accepted.
             unsafe { cuda!(cudaGraphMemcpyNodeSetParams(own.raw(), parameters)) }
         })
@@ -255,7 +259,7 @@ interposed! {
     [cudaGraphExecMemcpyNodeSetParams1D](
         instance: GraphExec, node: GraphNode, to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int,
     ) |real| {
-        changed(real(), instance, node, |own| {
+        memory_changed(real(), instance, node, |own| {
             // SAFETY: the program's own arguments, which the real function has accepted.
             unsafe { cuda!(cudaGraphMemcpyNodeSetParams1D(own.raw(), to, from, bytes, accepted(kind))) }
         })
@@ -263,7 +267,7 @@ interposed! {
     [cudaGraphExecMemcpyNodeSetParamsToSymbol](
         instance: GraphExec, node: GraphNode, symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int,
     ) |real| {
-        changed(real(), instance, node, |own| {
+        memory_changed(real(), instance, node, |own| {
             // SAFETY: the program's own arguments, which the real function has accepted.
             unsafe { cuda!(cudaGraphMemcpyNodeSetParamsToSymbol(own.raw(), symbol, from, bytes, offset, accepted(kind))) }
         })
@@ -271,13 +275,13 @@ interposed! {
     [cudaGraphExecMemcpyNodeSetParamsFromSymbol](
         instance: GraphExec, node: GraphNode, to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int,
     ) |real| {
-        changed(real(), instance, node, |own| {
+        memory_changed(real(), instance, node, |own| {
             // SAFETY: the program's own arguments, which the real function has accepted.
             unsafe { cuda!(cudaGraphMemcpyNodeSetParamsFromSymbol(own.raw(), to, symbol, bytes, offset, accepted(kind))) }
         })
     }
     [cudaGraphExecMemsetNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const cudaMemsetParams) |real| {
-        changed(real(), instance, node, |own| {
+        memory_changed(real(), instance, node, |own| {
             // SAFETY: the program's own parameters, which the real function has accepted.
             unsafe { cuda!(cudaGraphMemsetNodeSetParams(own.raw(), parameters)) }
         })
@@ -286,12 +290,12 @@ interposed! {
         let status = real();
         // SAFETY: the program gives parameters, or null.
         match unsafe { parameters.as_ref() } {
-            Some(&given) => runtime().in_situ.host_changed(status, instance, node, given),
+            Some(&given) => changed(status, instance, node, NodeChange::Host(given)),
             None => status,
         }
     }
     [cudaGraphNodeSetEnabled](instance: GraphExec, node: GraphNode, enabled: c_uint) |real| {
-        runtime().in_situ.enabled(real(), instance, node, enabled != 0)
+        changed(real(), instance, node, NodeChange::Enabled(enabled != 0))
     }
     [cudaGraphExecChildGraphNodeSetParams](instance: GraphExec, node: GraphNode, child: Graph) |real| {
         child_changed("cudaGraphExecChildGraphNodeSetParams", instance, node, real)
@@ -305,7 +309,7 @@ interposed! {
         let what = "cudaGraphExecNodeSetParams";
         match kind_of(parameters) {
             // SAFETY: the program's own parameters, which the real function has accepted.
-            Some(NodeKind::COPY | NodeKind::FILL) => changed(real(), instance, node, |own| unsafe {
+            Some(NodeKind::COPY | NodeKind::FILL) => memory_changed(real(), instance, node, |own| unsafe {
                 cuda!(cudaGraphNodeSetParams(own.raw(), parameters))
             }),
             Some(NodeKind::GRAPH) => child_changed(what, instance, node, real),

@@ -17,7 +17,6 @@ pub(super) struct Shape {
     pub stream: Stream,
 }
 
-/// A launch call of the runtime's interface.
 pub(super) fn call(
     stub: Stub,
     shape: Shape,

@@ -26,30 +26,21 @@ use crate::recorder::runtime::{runtime, session};
 /// `in_stream:` defines two families, of which the second has a stream as its last argument; the body gets a `StreamArgument`.
 /// `driver:` is for functions of libcuda, `nothing:` for functions of the runtime without a result.
 macro_rules! interposed {
-    (in_stream: $($names:tt $async_names:tt ($($argument:ident: $type:ty),* $(,)?) |$real:ident, $into:ident| $body:block)*) => {$(
-        interposed! {
-            $names($($argument: $type),*) |$real, per_thread| {
-                let $into = $crate::cuda::StreamArgument { handle: $crate::cuda::Stream::NULL, per_thread };
-                $body
-            }
-            $async_names($($argument: $type,)* stream: $crate::cuda::Stream) |$real, per_thread| {
-                let $into = $crate::cuda::StreamArgument { handle: stream, per_thread };
-                $body
-            }
-        }
+    (in_stream: $($rest:tt)*) => { interposed!(@in_stream [] $($rest)*); };
+    (driver in_stream: $($rest:tt)*) => { interposed!(@in_stream [driver:] $($rest)*); };
+    (@in_stream $library:tt
+        $($names:tt $async_names:tt ($($argument:ident: $type:ty),* $(,)?) |$real:ident, $into:ident| $body:block)*
+    ) => {$(
+        interposed!(@family $library $names ($($argument: $type),*) |$real, per_thread| {
+            let $into = $crate::cuda::StreamArgument { handle: $crate::cuda::Stream::NULL, per_thread };
+            $body
+        });
+        interposed!(@family $library $async_names ($($argument: $type,)* stream: $crate::cuda::Stream) |$real, per_thread| {
+            let $into = $crate::cuda::StreamArgument { handle: stream, per_thread };
+            $body
+        });
     )*};
-    (driver in_stream: $($names:tt $async_names:tt ($($argument:ident: $type:ty),* $(,)?) |$real:ident, $into:ident| $body:block)*) => {$(
-        interposed! { driver:
-            $names($($argument: $type),*) |$real, per_thread| {
-                let $into = $crate::cuda::StreamArgument { handle: $crate::cuda::Stream::NULL, per_thread };
-                $body
-            }
-            $async_names($($argument: $type,)* stream: $crate::cuda::Stream) |$real, per_thread| {
-                let $into = $crate::cuda::StreamArgument { handle: stream, per_thread };
-                $body
-            }
-        }
-    )*};
+    (@family [$($library:tt)*] $($function:tt)*) => { interposed! { $($library)* $($function)* } };
     (driver: $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*) => {
         $(interposed!(@each_of $names $arguments
             [of_driver -> $crate::cuda::Status, $crate::cuda::Status::INITIALIZATION_ERROR] [$real $(with $($other)+)? $(, $flag)?] $body);)*

@@ -1,4 +1,4 @@
-//! What constructors call before `main`: modules, kernels and variables announce themselves.
+//! Registration of modules, kernels and variables, which constructors call before `main`.
 
 use super::interposed;
 use crate::cuda::{Binary, Entry, Stub};
@@ -14,7 +14,6 @@ use superstep_runtime_core::{LoadedModule, RuntimeError, loaded_module};
 use superstep_trace::{Backend, ModuleTable};
 use thiserror::Error;
 
-/// Why a module cannot be loaded.
 #[derive(Debug, Error)]
 enum LoadError {
     #[error(transparent)]
@@ -134,7 +133,7 @@ fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTabl
     let table = session().registry().register_json(&table)?;
     for library in libraries {
         let path = CString::new(library.as_os_str().as_bytes())?;
-        // SAFETY: a text that ends with 0. What runs is the constructor of a probe's host code, which only calls `superstep_observe`.
+        // SAFETY: a text that ends with 0. The constructor of a probe's host code only calls `superstep_observe`.
         if unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
             // SAFETY: after a failure of `dlopen` this is a text.
             let why = unsafe { text(libc::dlerror()) };

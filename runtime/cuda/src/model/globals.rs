@@ -5,10 +5,8 @@ use std::ffi::CStr;
 
 const DEVICE_HEAP_OF: &str = "device malloc heap of ";
 
-/// A variable in global memory.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Global {
-    /// Its name in the module.
     pub name: String,
     /// Its first byte on the device.
     pub address: u64,
@@ -18,7 +16,6 @@ pub struct Global {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Table {
     pub variables: Vec<Global>,
-    /// Names of the kernels that may call `malloc`.
     pub allocating: Vec<String>,
 }
 

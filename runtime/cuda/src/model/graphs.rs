@@ -26,7 +26,6 @@ pub enum NodeRecording {
     Opaque,
 }
 
-/// A kernel in a graph.
 pub struct Node {
     pub kernel: Arc<Kernel>,
     /// The program may change it.
@@ -81,7 +80,6 @@ impl Graphs {
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 
-    /// Whether any stream may be under capture.
     pub fn is_capturing(&self) -> bool {
         self.captures.load(Ordering::Acquire) > 0
     }
@@ -142,7 +140,6 @@ impl Graphs {
         self.state.lock().nodes.get(&handle).cloned()
     }
 
-    /// `clone` was made of `graph`.
     pub fn cloned(&self, clone: Graph, graph: Graph) {
         self.extend(clone, &self.of_graph(graph));
         let all = self.state.lock().nodes.clone();

@@ -46,7 +46,7 @@ struct Binary {
 }
 
 impl Binary {
-    /// What it was built with and what is known of the kernel called `name`, where Superstep built it.
+    /// Probe and parameters of the kernel called `name`, where Superstep built the binary.
     fn kernel(&self, name: &str) -> Option<(Probe, &KernelInfo)> {
         let table = self.table.as_ref()?;
         let kernel = table.kernels.iter().find(|kernel| kernel.name == name)?;
@@ -98,7 +98,6 @@ impl Modules {
         self.kernels.clear();
     }
 
-    /// A variable in global memory.
     pub fn add_variable(&mut self, variable: Variable) {
         // A template's variable comes once for each translation unit that uses it.
         if !self.variables.contains(&variable) {

@@ -1,9 +1,9 @@
 //! Launches from the device. A kernel's calls note what it asks for (`device/support_children.cu`); when it has ended, the host does that,
 //! each child a launch of its own. One such kernel runs at a time.
 
+use super::RecordError;
 use super::launch::{Call, Form, Origin};
 use super::runtime::{runtime, session};
-use super::{HostAccess, RecordError};
 use crate::cuda::device::current_device;
 use crate::cuda::memory::Pinned;
 use crate::cuda::{Binary, CudaError, Function, Status, Stream, cuda, driver};
@@ -109,12 +109,6 @@ impl Queue {
     }
 }
 
-enum ChildWork {
-    Launch(Launch),
-    Copy { to: u64, from: u64, bytes: u64 },
-    Fill { to: u64, value: u8, bytes: u64 },
-}
-
 struct Launch {
     parent: Option<u64>,
     kernel: Arc<Kernel>,
@@ -170,40 +164,43 @@ impl Children {
                 Ok(Child {
                     cta: request.cta,
                     stream: request.stream as usize,
-                    work: work(request, || resolve(kernel, origin, request, &arguments))?,
+                    work: match request.kind {
+                        LAUNCH => (
+                            *request,
+                            Some(resolve(kernel, origin, request, &arguments)?),
+                        ),
+                        _ => (*request, None),
+                    },
                 })
             });
             children.collect::<Result<Vec<_>, RecordError>>()
         };
         let children = drain(kernel, &call.origin)?;
-        run_all(children, |work| {
-            let (to, bytes) = match work {
-                ChildWork::Launch(launch) => {
+        run_all(
+            children,
+            |(request, launch): (DeviceRequest, Option<Launch>)| {
+                if let Some(launch) = launch {
                     let (status, origin) = launch.run(call)?;
                     let name = &launch.kernel.name;
                     status.check(format!("launch {name} from the device"))?;
                     return drain(&launch.kernel, &origin);
                 }
-                ChildWork::Copy { to, from, bytes } => {
+                let DeviceRequest {
+                    to, from, bytes, ..
+                } = request;
+                let stream = runtime().stream(call.stream);
+                if request.kind == COPY {
                     state.move_bytes(Move::Copy, call.stream(), [to, from, bytes])?;
-                    let (stream, direction) =
-                        (runtime().stream(call.stream), CopyDirection::DeviceToDevice);
-                    session().copy(direction, to, from, bytes, stream);
-                    (to, bytes)
-                }
-                ChildWork::Fill { to, value, bytes } => {
+                    session().copy(CopyDirection::DeviceToDevice, to, from, bytes, stream);
+                } else {
+                    let value = from as u8;
                     state.move_bytes(Move::Fill, call.stream(), [to, value.into(), bytes])?;
-                    session().memset(to, bytes, value, runtime().stream(call.stream));
-                    (to, bytes)
+                    session().memset(to, bytes, value, stream);
                 }
-            };
-            runtime().host_access(&HostAccess::Wrote {
-                address: to,
-                bytes,
-                into: call.stream,
-            });
-            Ok(Vec::new())
-        })?;
+                runtime().host_wrote(to, bytes, call.stream);
+                Ok(Vec::new())
+            },
+        )?;
         Ok(Status::SUCCESS)
     }
 }
@@ -261,24 +258,6 @@ impl State {
         let status = unsafe { driver::launch(function, shape, 0, stream, arguments.as_mut_ptr()) };
         driver::check(status, DOING)
     }
-}
-
-fn work(
-    request: &DeviceRequest,
-    launch: impl FnOnce() -> Result<Launch, RecordError>,
-) -> Result<ChildWork, RecordError> {
-    let &DeviceRequest {
-        to, from, bytes, ..
-    } = request;
-    Ok(match request.kind {
-        LAUNCH => ChildWork::Launch(launch()?),
-        COPY => ChildWork::Copy { to, from, bytes },
-        _ => ChildWork::Fill {
-            to,
-            value: from as u8,
-            bytes,
-        },
-    })
 }
 
 /// The launch that a kernel of `parent`'s module asked for. `bytes` are those of all arguments.

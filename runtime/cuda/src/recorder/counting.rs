@@ -30,7 +30,6 @@ pub struct Counting {
     counters: Mutex<HashMap<StreamId, Arc<Counters>>>,
 }
 
-/// The counters of one stream.
 pub struct Counters {
     /// The device's address of the [`TraceContext`].
     pub context: u64,
@@ -168,7 +167,6 @@ impl Counters {
         (self.counters, self.sites.len() * 8)
     }
 
-    /// Page-locked memory for a copy of them.
     fn new_slot(&self) -> Result<Pinned, RecordError> {
         Ok(Pinned::new(self.memory().1.max(8))?)
     }
@@ -244,7 +242,6 @@ impl LaunchResult for Counted {
     }
 }
 
-/// Every site's count, once the copy into the slot has ended.
 fn read(sites: &[SiteId], slot: Pinned) -> Vec<(SiteId, u64)> {
     // SAFETY: the slot holds one counter a site, and the copy into it has ended.
     let counts = unsafe { std::slice::from_raw_parts(slot.at::<u64>(), sites.len()) };

@@ -50,9 +50,7 @@ pub struct Captured<'a> {
     call: &'a Call<'a>,
     kernel: &'a Kernel,
     graph: Graph,
-    /// The kernel's node, if known.
     pub handle: Option<GraphNode>,
-    /// The recorder's nodes.
     pub own: Vec<GraphNode>,
 }
 
@@ -120,7 +118,7 @@ impl Insertion for Captured<'_> {
         function: unsafe extern "C" fn(*mut c_void),
         data: *mut c_void,
     ) -> Status {
-        // SAFETY: the caller answers for function and data.
+        // SAFETY: by the trait's contract, `function` may be called with `data`.
         let queued = unsafe { self.call.stream().launch_host_function(function, data) };
         self.added(queued)
     }
@@ -250,7 +248,7 @@ impl Insertion for Explicit<'_> {
             fn_: Some(function),
             userData: data,
         };
-        // SAFETY: the nodes are the graph's; the caller answers for function and data.
+        // SAFETY: the nodes are the graph's; by the trait's contract, `function` may be called with `data`.
         self.add_own(|node, graph, first, count| unsafe {
             cuda!(cudaGraphAddHostNode(node, graph.raw(), first, count, &host))
         })

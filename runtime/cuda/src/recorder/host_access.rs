@@ -12,7 +12,6 @@ use superstep_runtime_core::cuda::direction;
 use superstep_trace::{AllocationKind, Gap};
 
 impl Runtime {
-    /// Notes an allocation that succeeded.
     pub fn allocated(&self, address: u64, bytes: u64, kind: AllocationKind) {
         self.device();
         // The program may never launch anything.
@@ -28,7 +27,15 @@ impl Runtime {
         }
     }
 
-    /// Notes that an allocation is given back.
+    /// Tells recorders that the host wrote, or will when the stream comes there.
+    pub fn host_wrote(&self, address: u64, bytes: u64, into: StreamArgument) {
+        self.host_access(&HostAccess::Wrote {
+            address,
+            bytes,
+            into,
+        });
+    }
+
     pub fn freed(&self, address: u64) {
         self.session.free(address);
         self.host_access(&HostAccess::Freed { address });
@@ -59,7 +66,6 @@ impl Runtime {
         }
     }
 
-    /// The program closes memory of another process.
     pub fn closed(&self, address: u64) {
         if self.imported.closed(address) {
             self.freed(address);
@@ -133,17 +139,11 @@ pub fn note_copy(
         for row in 0..height {
             let (address, source) = (to.row(slice, row), from.row(slice, row));
             (runtime.session).copy(direction, address, source, width, stream);
-            let bytes = width;
-            runtime.host_access(&HostAccess::Wrote {
-                address,
-                bytes,
-                into,
-            });
+            runtime.host_wrote(address, width, into);
         }
     }
 }
 
-/// Notes that bytes x rows x slices were set to `value`.
 pub fn note_fill(memory: Rows, value: u8, size: [usize; 3], into: StreamArgument) {
     let runtime = runtime();
     let [mut width, mut rows, depth] = size.map(|extent| extent as u64);
@@ -162,17 +162,11 @@ pub fn note_fill(memory: Rows, value: u8, size: [usize; 3], into: StreamArgument
         for row in 0..rows {
             let address = memory.row(slice, row);
             (runtime.session).memset(address, width, value, stream);
-            let bytes = width;
-            runtime.host_access(&HostAccess::Wrote {
-                address,
-                bytes,
-                into,
-            });
+            runtime.host_wrote(address, width, into);
         }
     }
 }
 
-/// Notes a fill of a node of a CUDA graph.
 pub fn note_fill_node(fill: &cudaMemsetParams, into: StreamArgument) {
     let memory = Rows::new(fill.dst as u64, fill.pitch);
     let width = fill.width * fill.elementSize as usize;

@@ -75,7 +75,7 @@ impl Call<'_> {
             report_missing(&kernel.name, status);
             return status;
         };
-        // As above, nothing runs.
+        // CUDA refuses these, and nothing runs.
         if !is_configuration(self.grid, self.block)
             || self.form == Form::Cooperative && !may_be_resident(self.grid, self.block)
         {

@@ -50,7 +50,7 @@ pub trait Recorder: Send + Sync {
     fn finish(&self) {}
 }
 
-/// What the host, or code that is not recorded, does to memory.
+/// An access of the host, or of code that is not recorded.
 pub enum HostAccess<'a> {
     Allocated {
         address: u64,

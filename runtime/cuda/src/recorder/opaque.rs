@@ -41,7 +41,6 @@ pub fn in_known_call<T>(known: Option<KnownCall>, call: impl FnOnce() -> T) -> T
 
 /// An opaque launch that is in its stream.
 pub struct OpaqueRunning {
-    /// Its number in the capture.
     pub launch: u64,
     pub kernel: Option<String>,
     /// Before and after it.

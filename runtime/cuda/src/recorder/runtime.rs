@@ -28,7 +28,6 @@ const MOST_LOADED: usize = 100;
 pub const STALL: Duration = Duration::from_secs(10);
 
 pub struct Runtime {
-    /// The run's capture and summary.
     pub session: &'static Session,
     pub modules: Mutex<Modules>,
     pub events: EventPool,
@@ -72,7 +71,6 @@ pub fn runtime() -> &'static Runtime {
     })
 }
 
-/// The run's capture and summary.
 pub fn session() -> &'static Session {
     runtime().session
 }

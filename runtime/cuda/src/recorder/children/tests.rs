@@ -32,7 +32,7 @@ fn structures_are_those_of_the_device_code() {
 }
 
 #[test]
-fn a_queue_gives_what_was_asked_for_once_and_says_when_there_was_no_room() {
+fn a_queue_returns_requests_once_and_reports_an_overflow() {
     let mut memory = vec![0u64; (Queue::BYTES + CAPACITY_BYTES) / 8];
     let host = memory.as_mut_ptr() as usize;
     let queue = Queue(Pinned { host, device: 0 });
@@ -52,7 +52,7 @@ fn a_queue_gives_what_was_asked_for_once_and_says_when_there_was_no_room() {
         (1, 7, 9, 16)
     );
     assert!(queue.take("k").expect("there is room").0.is_empty());
-    // SAFETY: as above.
+    // SAFETY: the memory begins with the head.
     unsafe {
         assert_eq!((*head).streams, 3);
         (*head).used = CAPACITY as u64 + 1;

@@ -20,8 +20,8 @@ use superstep_trace::{ChunkBuilder, StreamId};
 
 /// A buffer with its consumers.
 pub struct DrainBuffer {
+    device: i32,
     pub queue: Arc<Queue>,
-    /// The device's address of its context.
     pub context: u64,
     /// Combined with the launch's number in the second trailing parameter.
     pub parameter: u64,
@@ -43,7 +43,6 @@ pub enum Transport {
     Stream(stream::Buffer, stream::Settings),
 }
 
-/// Writes into the capture.
 #[derive(Clone, Copy)]
 struct CaptureSink;
 
@@ -58,7 +57,7 @@ impl Sink for CaptureSink {
 }
 
 impl DrainBuffer {
-    fn start(transport: Transport) -> Result<Self, RecordError> {
+    fn start(device: i32, transport: Transport) -> Result<Arc<Self>, RecordError> {
         let queue = Arc::new(match &transport {
             Transport::Thesis(_) => Queue::default(),
             Transport::Stream(buffer, _) => Queue::counted(buffer.ended),
@@ -102,7 +101,8 @@ impl DrainBuffer {
                 (buffer.context, parameter, Some(buffer.flush), consumers)
             }
         };
-        Ok(DrainBuffer {
+        Ok(Arc::new(DrainBuffer {
+            device,
             queue,
             context,
             parameter,
@@ -110,7 +110,7 @@ impl DrainBuffer {
             submit: Mutex::new(()),
             last: Mutex::default(),
             consumers: Mutex::new(consumers),
-        })
+        }))
     }
 
     /// Ends the consumers; whatever they have is written.
@@ -127,18 +127,15 @@ impl DrainBuffer {
 struct State {
     by_stream: HashMap<StreamId, Arc<DrainBuffer>>,
     /// Of destroyed streams: for the next stream of the device, when they are empty.
-    idle: Vec<(i32, Arc<DrainBuffer>)>,
-    devices: HashMap<StreamId, i32>,
+    idle: Vec<Arc<DrainBuffer>>,
     /// Of kernels in CUDA graphs. Those that no graph holds are for the next graph of the device.
-    of_graphs: Vec<(i32, Arc<DrainBuffer>)>,
+    of_graphs: Vec<Arc<DrainBuffer>>,
 }
 
 impl State {
     fn all(&self) -> impl Iterator<Item = &Arc<DrainBuffer>> {
         let others = self.idle.iter().chain(&self.of_graphs);
-        self.by_stream
-            .values()
-            .chain(others.map(|(_, buffer)| buffer))
+        self.by_stream.values().chain(others)
     }
 }
 
@@ -160,32 +157,31 @@ impl DrainBuffers {
             if let Some(buffer) = state.by_stream.get(&stream) {
                 return Ok(buffer.clone());
             }
-            let is_free = |(of, buffer): &(i32, Arc<DrainBuffer>)| {
-                *of == device && buffer.queue.peek().is_none()
+            let is_free = |buffer: &Arc<DrainBuffer>| {
+                buffer.device == device && buffer.queue.peek().is_none()
             };
             let free = state.idle.iter().position(is_free);
-            free.map(|index| state.idle.swap_remove(index).1)
+            free.map(|index| state.idle.swap_remove(index))
         };
         // No thread waits for the lock while the runtime allocates. Two threads that use a new stream at the same time
         // may both come here: the first one's buffer is taken, the other one waits for the next stream.
         let buffer = match reused {
             Some(buffer) => buffer,
-            None => Arc::new(DrainBuffer::start(transport()?)?),
+            None => DrainBuffer::start(device, transport()?)?,
         };
         let mut state = self.0.lock();
         if let Some(first) = state.by_stream.get(&stream).cloned() {
-            state.idle.push((device, buffer));
+            state.idle.push(buffer);
             return Ok(first);
         }
         state.by_stream.insert(stream, buffer.clone());
-        state.devices.insert(stream, device);
         Ok(buffer)
     }
 
     /// Makes a buffer for the first stream of device `device`, whichever that is, with `transport`.
     pub fn prepare(&self, device: i32, transport: MakeTransport<'_>) -> Result<(), RecordError> {
-        let buffer = Arc::new(DrainBuffer::start(transport()?)?);
-        self.0.lock().idle.push((device, buffer));
+        let buffer = DrainBuffer::start(device, transport()?)?;
+        self.0.lock().idle.push(buffer);
         Ok(())
     }
 
@@ -195,27 +191,26 @@ impl DrainBuffers {
         device: i32,
         transport: MakeTransport<'_>,
     ) -> Result<Arc<DrainBuffer>, RecordError> {
-        let is_free = |(of, buffer): &&(i32, Arc<DrainBuffer>)| {
-            *of == device && Arc::strong_count(buffer) == 1 && buffer.queue.peek().is_none()
+        let is_free = |buffer: &&Arc<DrainBuffer>| {
+            buffer.device == device
+                && Arc::strong_count(buffer) == 1
+                && buffer.queue.peek().is_none()
         };
-        if let Some((_, buffer)) = self.0.lock().of_graphs.iter().find(is_free) {
+        if let Some(buffer) = self.0.lock().of_graphs.iter().find(is_free) {
             return Ok(buffer.clone());
         }
-        let buffer = Arc::new(DrainBuffer::start(transport()?)?);
-        self.0.lock().of_graphs.push((device, buffer.clone()));
+        let buffer = DrainBuffer::start(device, transport()?)?;
+        self.0.lock().of_graphs.push(buffer.clone());
         Ok(buffer)
     }
 
     /// A stream was destroyed: its buffer serves another one once its launches have ended.
     pub fn retire(&self, stream: StreamId) {
         let mut state = self.0.lock();
-        let device = state.devices.remove(&stream).unwrap_or(0);
-        if let Some(buffer) = state.by_stream.remove(&stream) {
-            state.idle.push((device, buffer));
-        }
+        let buffer = state.by_stream.remove(&stream);
+        state.idle.extend(buffer);
     }
 
-    /// The queues of all buffers.
     pub fn queues(&self) -> Vec<Arc<Queue>> {
         let state = self.0.lock();
         state.all().map(|buffer| buffer.queue.clone()).collect()

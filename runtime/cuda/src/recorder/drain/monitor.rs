@@ -38,9 +38,7 @@ pub struct Queued {
     pub active: ActiveLaunch,
     /// Events before and after the kernel.
     pub events: [Option<Event>; 2],
-    /// What the kernel leaves on the device.
     pub result: Option<Box<dyn LaunchResult>>,
-    /// Why the runtime did not take the launch.
     pub refused: Option<String>,
 }
 
@@ -128,7 +126,7 @@ pub fn wait_for_none(left: impl Fn() -> u64, stall: Duration) -> bool {
     true
 }
 
-/// What is known of a queue whose launches do not move.
+/// Since when the launches of a queue have not moved.
 struct Silence {
     progress: u64,
     serial: u64,

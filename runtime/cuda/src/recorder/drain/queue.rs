@@ -13,7 +13,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use superstep_runtime_core::ActiveLaunch;
 
-/// How far a launch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
@@ -28,7 +27,6 @@ pub enum Phase {
 }
 
 pub struct Ticket {
-    /// What the capture knows of it.
     pub active: ActiveLaunch,
     /// Events before and after the kernel.
     pub events: [Option<Event>; 2],
@@ -58,7 +56,6 @@ impl Ticket {
         self.submitted.load(Ordering::Acquire)
     }
 
-    /// Why it failed, if it did.
     pub fn failure(&self) -> Option<String> {
         self.failure.get().cloned()
     }
@@ -69,7 +66,6 @@ impl Ticket {
         self.fail(reason);
     }
 
-    /// Whether [`refuse`](Self::refuse) was called.
     pub fn was_refused(&self) -> bool {
         self.refused.load(Ordering::Acquire)
     }
@@ -200,8 +196,7 @@ impl Queue {
         }
     }
 
-    /// The launch cannot get into the stream, nothing of it is there, and nobody will call `started` for it. Not for launches that the
-    /// device counts.
+    /// Takes out a launch of which nothing is in the stream. Not for launches that the device counts.
     pub fn cancel(&self, ticket: &Ticket) {
         let mut state = self.state.lock();
         let before = state.launches.len();
@@ -252,7 +247,6 @@ impl Queue {
         OPEN_LAUNCHES.fetch_sub(number as i64, Ordering::AcqRel);
     }
 
-    /// The oldest launch, without waiting.
     pub fn peek(&self) -> Option<Arc<Ticket>> {
         self.state.lock().launches.front().cloned()
     }
@@ -264,7 +258,6 @@ impl Queue {
             .wait_while_for(&mut self.state.lock(), waiting, pause);
     }
 
-    /// The oldest launch is written completely.
     pub fn pop(&self) {
         self.pop_many(1);
     }
@@ -315,7 +308,6 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Whether [`close`](Self::close) was called.
     pub fn is_closing(&self) -> bool {
         self.state.lock().closing
     }

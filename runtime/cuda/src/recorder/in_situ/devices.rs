@@ -1,7 +1,7 @@
 //! Several devices. Each has the shadow of memory that was allocated while it was the current one. Loads of other devices' kernels
 //! from there are unknown, and their stores are not seen: then the shadow is given up.
 
-use super::layout::NOBODY_KNOWS;
+use super::layout::UNKNOWN;
 use super::{InSitu, OnDevice, Order};
 use crate::cuda::Stream;
 use crate::cuda::device::with_device;
@@ -19,7 +19,6 @@ impl InSitu {
         others.cloned().collect()
     }
 
-    /// Ranges that the program has on all devices.
     pub(super) fn live(&self) -> Vec<(u64, u64)> {
         let devices = self.devices.lock();
         let live = |device: &Arc<OnDevice>| device.shared.lock().shadow.live();
@@ -118,7 +117,7 @@ impl OnDevice {
 
     fn fills(&self, ranges: &[(u64, u64)], pattern: u8) -> Vec<((u64, u64), u8)> {
         let shadow = &self.shared.lock().shadow;
-        let fills = |&(address, bytes)| shadow.fills(address, bytes, pattern, NOBODY_KNOWS);
+        let fills = |&(address, bytes)| shadow.fills(address, bytes, pattern, UNKNOWN);
         ranges.iter().flat_map(fills).collect()
     }
 }

@@ -78,7 +78,6 @@ impl Plans {
     }
 }
 
-/// The work of an instance, in order.
 #[derive(Default)]
 struct Plan {
     steps: Vec<Step>,
@@ -382,20 +381,20 @@ impl InSitu {
         Some(Status::NOT_SUPPORTED)
     }
 
-    /// A node of an instance was changed, if `status` is success; `change` changes the plan's.
-    fn changed(
+    /// The program changed a node of an instance, if `status` is success.
+    pub fn node_changed(
         &self,
         status: Status,
         instance: GraphExec,
         node: GraphNode,
-        change: impl FnOnce(&mut Step) -> Result<(), Unfit>,
+        change: NodeChange<'_>,
     ) -> Status {
         let Some(plan) = self.plans.of(instance).filter(|_| status.is_success()) else {
             return status;
         };
         let mut plan = plan.lock();
         let changed = match &mut *plan {
-            Ok(plan) => plan.step(node).and_then(change),
+            Ok(plan) => plan.step(node).and_then(|step| step.change(change)),
             // Its launch reports why.
             Err(_) => return status,
         };
@@ -409,65 +408,34 @@ impl InSitu {
         }
         status
     }
+}
 
-    pub fn kernel_changed(
-        &self,
-        status: Status,
-        instance: GraphExec,
-        node: GraphNode,
-        given: &cudaKernelNodeParams,
-    ) -> Status {
-        self.changed(status, instance, node, |step| {
-            let (lone, stub) = match &mut step.work {
-                NodeWork::Kernel { node, stub } => (node, stub),
-                NodeWork::Traced(_) | NodeWork::Untraced => return Ok(()),
-                _ => return Err(Unfit::Unknown),
-            };
-            // SAFETY: the runtime has accepted the parameters for another node, and copies the arguments.
-            lone.set(|own| unsafe { cuda!(cudaGraphKernelNodeSetParams(own.raw(), given)) })?;
-            *stub = Stub::from_raw(given.func);
-            Ok(())
-        })
-    }
+/// A change of a node of an instance.
+pub enum NodeChange<'a> {
+    Kernel(&'a cudaKernelNodeParams),
+    /// A copy or a fill; the function changes another node in the same way.
+    Memory(&'a dyn Fn(GraphNode) -> Status),
+    Host(cudaHostNodeParams),
+    Enabled(bool),
+}
 
-    /// A copy or a fill was changed; `set` changes a node of the plan's in the same way.
-    pub fn memory_changed(
-        &self,
-        status: Status,
-        instance: GraphExec,
-        node: GraphNode,
-        set: impl FnOnce(GraphNode) -> Status,
-    ) -> Status {
-        self.changed(status, instance, node, |step| match &step.work {
-            NodeWork::Copy(lone) | NodeWork::Fill(lone) => Ok(lone.set(set)?),
-            _ => Err(Unfit::Unknown),
-        })
-    }
-
-    pub fn host_changed(
-        &self,
-        status: Status,
-        instance: GraphExec,
-        node: GraphNode,
-        given: cudaHostNodeParams,
-    ) -> Status {
-        self.changed(status, instance, node, |step| {
-            step.work = NodeWork::Host(HostCall(given));
-            Ok(())
-        })
-    }
-
-    pub fn enabled(
-        &self,
-        status: Status,
-        instance: GraphExec,
-        node: GraphNode,
-        is_enabled: bool,
-    ) -> Status {
-        self.changed(status, instance, node, |step| {
-            step.is_enabled = is_enabled;
-            Ok(())
-        })
+impl Step {
+    fn change(&mut self, change: NodeChange<'_>) -> Result<(), Unfit> {
+        match (change, &mut self.work) {
+            (NodeChange::Kernel(given), NodeWork::Kernel { node, stub }) => {
+                // SAFETY: the runtime has accepted the parameters for another node, and copies the arguments.
+                node.set(|own| unsafe { cuda!(cudaGraphKernelNodeSetParams(own.raw(), given)) })?;
+                *stub = Stub::from_raw(given.func);
+            }
+            (NodeChange::Kernel(_), NodeWork::Traced(_) | NodeWork::Untraced) => {}
+            (NodeChange::Memory(set), NodeWork::Copy(lone) | NodeWork::Fill(lone)) => {
+                lone.set(set)?
+            }
+            (NodeChange::Host(given), work) => *work = NodeWork::Host(HostCall(given)),
+            (NodeChange::Enabled(is_enabled), _) => self.is_enabled = is_enabled,
+            _ => return Err(Unfit::Unknown),
+        }
+        Ok(())
     }
 }
 

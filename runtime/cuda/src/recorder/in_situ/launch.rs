@@ -1,4 +1,4 @@
-//! Launches whose accesses are added up.
+//! Launches whose accesses are summed on the device.
 
 use super::layout::{CTA_MASK, KNOWN_BYTES, KNOWN_LAUNCHES, LAUNCH_BITS, SLOT_SHIFT};
 use super::{InSitu, NOT_YET, OFTEN, OnDevice, SLOT_BYTES, Slot, sums};
@@ -187,7 +187,6 @@ impl OnDevice {
         written.check("write the list of launches")
     }
 
-    /// Blocks until a slot is free.
     fn take_slot(&self) -> Slot {
         let slot = self.slots.lock().recv();
         slot.expect("the sender is beside the receiver")

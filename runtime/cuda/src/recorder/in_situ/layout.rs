@@ -1,13 +1,12 @@
-//! What host and device share, byte for byte: the mirror of `device/in_situ.h`.
+//! Structures that host and device share: the mirror of `device/in_situ.h`.
 
 use superstep_trace::CtaBlocks;
 
-/// Version of the layout.
 pub const VERSION: u64 = 0x3_0000_0001;
 /// Bits of a launch's number in the second trailing parameter.
 pub const LAUNCH_BITS: u32 = 26;
 pub const SLOT_SHIFT: u32 = 26;
-/// Launches that add up at the same time, at most.
+/// Most launches that are summed at the same time.
 pub const SLOTS: usize = 64;
 
 pub const BLOCK_SHIFT: u32 = 21;
@@ -53,10 +52,10 @@ pub const CTA_MASK: u64 = 0x7ff_ffff;
 pub const OF_LAUNCHES: u64 = 0x7ff_ffff;
 pub const PERHAPS_AGAIN: u64 = 0x7ff_fffe;
 
-/// What entries and lines have consists of this byte where the host wrote, where nobody did, and where nobody knows.
+/// Byte of which entries and lines consist where the host wrote, where nothing was written, and where the writer is unknown.
 pub const INPUT: u8 = 0;
 pub const UNWRITTEN: u8 = 0xff;
-pub const NOBODY_KNOWS: u8 = 0xee;
+pub const UNKNOWN: u8 = 0xee;
 
 /// Where the shadow of a block lies.
 #[repr(C)]
@@ -69,7 +68,6 @@ pub struct Block {
     pub unused: u64,
 }
 
-/// A row of the table of transfers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transfer {
@@ -81,7 +79,7 @@ pub struct Transfer {
     pub unused: u64,
 }
 
-/// What a kernel's first trailing parameter points to. Pointers are device addresses.
+/// Target of a kernel's first trailing parameter. Pointers are device addresses.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context {

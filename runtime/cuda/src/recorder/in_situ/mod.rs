@@ -1,5 +1,5 @@
-//! The protocol `in-situ`: accesses are classified and added up on the device (`device/probe_trace_in-situ.cu`). Here are the shadow
-//! memory that this takes, what the host does to it, and the sums' way into the capture.
+//! The protocol `in-situ`: accesses are classified and summed on the device (`device/probe_trace_in-situ.cu`). Here are the shadow
+//! memory that this takes, the host's changes to it, and the sums' way into the capture.
 //!
 //! Launches, and what the host writes, run one after the other in the order of the host's calls, whatever their streams: a launch sees
 //! the state that those before it left.
@@ -16,7 +16,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use graphs::NOT_YET;
+pub use graphs::{NOT_YET, NodeChange};
 
 use super::runtime::session;
 use super::selection::device_selection;
@@ -25,9 +25,7 @@ use crate::cuda::device::{current_device, with_device};
 use crate::cuda::memory::{Pinned, device_words, words_of};
 use crate::cuda::{CudaError, Event, Stream, StreamArgument, driver};
 use crate::recorder::drain::signals;
-use layout::{
-    Block, COPIES, Context, INPUT, NOBODY_KNOWS, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION,
-};
+use layout::{Block, COPIES, Context, INPUT, SLOTS, SUMS, Transfer, UNKNOWN, UNWRITTEN, VERSION};
 use parking_lot::Mutex;
 use shadow::Shadow;
 use std::collections::HashMap;
@@ -41,7 +39,7 @@ use tables::{Tables, clear, table};
 
 /// Launches whose kernel the device knows, at first.
 const LAUNCHES: usize = 1 << 16;
-/// Rows that are read, or sorted and written, together. They lie in no order, and the more are sorted the smaller they get.
+/// Rows that are read, or sorted and written, together. They have no order, and compress better the more are sorted.
 const PARTS: usize = 1 << 20;
 /// A program that is killed loses the transfers of about so long. Copying the table takes a part of a second.
 const OFTEN: Duration = Duration::from_secs(10);
@@ -54,18 +52,15 @@ pub struct InSitu {
     devices: Mutex<HashMap<c_int, Arc<OnDevice>>>,
     order: Arc<Mutex<Order>>,
     used: AtomicBool,
-    /// What instances of CUDA graphs do.
     plans: graphs::Plans,
 }
 
-/// What one device has.
 pub struct OnDevice {
     ordinal: c_int,
     /// Comes behind what was put into a stream of the device last.
     event: Event,
-    /// A stream of the recorder's.
     own_stream: Stream,
-    /// Whether a kernel has stored where the device has no shadow, since somebody asked.
+    /// Whether a kernel has stored where the device has no shadow, since the last look.
     stored_elsewhere: AtomicBool,
     /// The device's address of the [`Context`].
     context: u64,
@@ -86,7 +81,7 @@ struct Slot {
     copy: Pinned,
 }
 
-/// What kernels find through the context.
+/// Tables that kernels find through the context.
 struct Shared {
     context: Context,
     shadow: Shadow,
@@ -147,8 +142,8 @@ impl InSitu {
                 into,
             } => self.fill(&[(address, bytes)], INPUT, into),
             HostAccess::Opaque { ranges, into } => match ranges {
-                Some(ranges) => self.fill(ranges, NOBODY_KNOWS, into),
-                None => self.fill(&self.live(), NOBODY_KNOWS, into),
+                Some(ranges) => self.fill(ranges, UNKNOWN, into),
+                None => self.fill(&self.live(), UNKNOWN, into),
             },
         }
     }
@@ -271,7 +266,7 @@ impl OnDevice {
 }
 
 impl Order {
-    /// What comes into `stream` of a device now comes after what came last.
+    /// Work put into `stream` from now on follows the last work of any stream.
     fn begin(&self, device: c_int, stream: Stream) -> Result<(), CudaError> {
         match self.event {
             Some(event) if (self.device, self.stream) != (device, Some(stream)) => {

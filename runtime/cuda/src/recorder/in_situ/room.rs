@@ -1,6 +1,6 @@
 //! Contents of shadow memory, and how it gives way: the program must find all the device memory that it would find without it.
 
-use super::layout::{BLOCK_SHIFT, Context, NOBODY_KNOWS};
+use super::layout::{BLOCK_SHIFT, Context, UNKNOWN};
 use super::shadow::Piece;
 use super::{InSitu, OnDevice};
 use crate::cuda::device::current_device;
@@ -57,14 +57,14 @@ impl OnDevice {
         let mut new = Vec::new();
         let covered = shared.shadow.cover(address, bytes, &mut new);
         if !new.is_empty() {
-            let fills: Vec<_> = new.into_iter().map(|piece| (piece, NOBODY_KNOWS)).collect();
+            let fills: Vec<_> = new.into_iter().map(|piece| (piece, UNKNOWN)).collect();
             fill_alone(&fills)?;
             self.publish(shared)?;
         }
         covered
     }
 
-    /// Tells kernels where shadow memory lies from now on.
+    /// Gives kernels the addresses of shadow memory.
     fn publish(&self, shared: &mut super::Shared) -> Result<(), RecordError> {
         let table = shared.shadow.table()?;
         let words: Vec<u64> = (table.iter())

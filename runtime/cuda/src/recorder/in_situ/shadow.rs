@@ -1,8 +1,8 @@
 //! Shadow memory beside the program's, and the table that tells kernels where it lies.
 
 use super::layout::{
-    BLOCK_SHIFT, Block, ENTRY_BYTES, LINE_BYTES, LINES_BYTES, NOBODY_KNOWS, SHADOW_BYTES,
-    STORED_IN_BYTES,
+    BLOCK_SHIFT, Block, ENTRY_BYTES, LINE_BYTES, LINES_BYTES, SHADOW_BYTES, STORED_IN_BYTES,
+    UNKNOWN,
 };
 use crate::cuda::memory::{device_memory, free_and_total};
 use crate::recorder::RecordError;
@@ -49,7 +49,7 @@ impl Piece {
     }
 }
 
-/// What has something of its own in shadow memory.
+/// Pieces of memory that shadow memory describes.
 #[derive(Clone, Copy)]
 pub enum Unit {
     Word,
@@ -162,7 +162,7 @@ impl Shadow {
         (block - first < piece.blocks).then_some((first, piece))
     }
 
-    /// Takes out what lies beside no memory of the program's.
+    /// Takes out shadows of memory that the program has no more.
     pub fn take_idle(&mut self) -> Vec<Piece> {
         let mut idle = Vec::new();
         self.pieces.retain(|&first, piece| {
@@ -219,7 +219,7 @@ impl Shadow {
         }
     }
 
-    /// What units that lie wholly in a range have in shadow memory, as pieces of memory, and the addresses of what others have.
+    /// Shadow memory of the units that a range covers wholly, as pieces, and the addresses of that of units at its edges.
     fn pieces(&self, unit: Unit, address: u64, bytes: u64) -> (Vec<(u64, u64)>, Vec<u64>) {
         let (end, size) = (address.saturating_add(bytes), unit.bytes());
         let (first, last) = (address.next_multiple_of(size), end / size * size);
@@ -265,11 +265,11 @@ impl Shadow {
             .map(|entry| ((entry, ENTRY_BYTES), at_edges));
         let cut = cut
             .into_iter()
-            .map(|line| ((line, STORED_IN_BYTES), NOBODY_KNOWS));
+            .map(|line| ((line, STORED_IN_BYTES), UNKNOWN));
         whole.chain(edges).chain(cut).collect()
     }
 
-    /// The end of the line in which a range ends, if the range's allocation ends there too and nobody has what is behind it.
+    /// The end of the line in which a range ends, if the range's allocation ends there too and the rest of the line is free.
     fn end_of_line(&self, end: u64) -> u64 {
         let until = end.checked_next_multiple_of(LINE_BYTES).unwrap_or(end);
         let ends_here = (self.live.range(..end).next_back())

@@ -1,4 +1,4 @@
-//! What a launch left in its sums, and what the table of transfers holds.
+//! Reads the sums of a launch and the table of transfers.
 
 use super::layout::{
     BYTES, CLASSES, COPIES, CTA_MASK, CTA_SHIFT, INPUT_CLASS, LAUNCH_SHIFT, LOST_BYTES, MISSING,
@@ -76,7 +76,7 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
     }
 }
 
-/// What rows of the table say; free ones nothing.
+/// Transfers in rows of the table, of which some are free.
 pub fn parts(rows: &[Transfer]) -> Parts {
     let mut parts = Parts::default();
     for row in rows.iter().filter(|row| row.source != 0) {

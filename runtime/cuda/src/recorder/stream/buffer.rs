@@ -10,7 +10,7 @@ use crate::cuda::{CudaError, driver};
 pub struct Buffer {
     /// The device's address: the first trailing parameter.
     pub context: u64,
-    /// What was allocated, which is less than asked for when memory is short.
+    /// Smaller than requested when memory is short.
     pub shape: Shape,
     pub rings: Vec<HostRing>,
     /// The device's count of launches that have ended.

@@ -1,13 +1,13 @@
-//! What host and device share, byte for byte: the mirror of `device/stream.h`.
+//! Structures that host and device share: the mirror of `device/stream.h`.
 
 pub const VERSION: u64 = 0x1_0000_0002;
-/// Data is counted in units of so many bytes.
+/// Bytes of a unit, in which data is counted.
 pub const UNIT_BYTES: usize = 16;
-/// A piece has at least so many units, so that a record touches at most two.
+/// Fewest units of a piece, so that a record touches at most two.
 pub const MIN_PIECE_UNITS: usize = 32;
-/// A ring has at most so many pieces.
+/// Most pieces of a ring.
 pub const MAX_SLOTS: usize = 16;
-/// The host's words that the device polls are so far apart.
+/// Distance of the host's words that the device polls.
 pub const TAKEN_STRIDE_WORDS: usize = 16;
 
 /// Number of rings less one, in the second trailing parameter.
@@ -25,7 +25,7 @@ pub struct Ring {
     pub head: u64,
     pad0: [u64; 15],
     pub window: u64,
-    /// What the device last saw of the host's count.
+    /// The host's count, as the device last read it.
     pub host_limit: u64,
     pad1: [u64; 14],
     /// Units written into each slot.
@@ -105,12 +105,12 @@ impl Shape {
         self.device_control_bytes() + self.rings * self.slots * self.piece_bytes()
     }
 
-    /// The words `taken` begin here on the host, counted in words; the words `ready` lie before them.
+    /// The first word of `taken` on the host, after the words `ready`.
     pub fn taken_word(&self) -> usize {
         2 * self.rings * self.host_slots
     }
 
-    /// The word `ended` lies here on the host.
+    /// The word `ended` on the host.
     pub fn ended_word(&self) -> usize {
         self.taken_word() + self.rings * TAKEN_STRIDE_WORDS
     }

@@ -9,7 +9,7 @@ pub struct Ended(*const AtomicU64);
 
 // SAFETY: the word lives as long as the value (a condition of `HostRing::all`), and is only read, atomically.
 unsafe impl Send for Ended {}
-// SAFETY: as above.
+// SAFETY: the word is only read, atomically.
 unsafe impl Sync for Ended {}
 
 impl Ended {
@@ -30,11 +30,11 @@ pub struct Peek {
 
 // SAFETY: the words live as long as the value (a condition of `HostRing::all`), and are only read, atomically.
 unsafe impl Send for Peek {}
-// SAFETY: as above.
+// SAFETY: the words are only read, atomically.
 unsafe impl Sync for Peek {}
 
 impl Peek {
-    /// Whether there was a piece that nobody had taken yet.
+    /// Whether there was a piece that was not taken yet.
     pub fn has_piece(&self) -> bool {
         // SAFETY: the ring's own word.
         let next = unsafe { &*self.taken }.load(Ordering::Relaxed) as u32;
@@ -55,8 +55,8 @@ pub struct HostRing {
     data: *const u8,
 }
 
-// SAFETY: the pointers lead to memory that lives as long as the value (a condition of `HostRing::all`); whoever owns the
-// value is its only user.
+// SAFETY: the pointers lead to memory that lives as long as the value (a condition of `HostRing::all`); the value's
+// owner is its only user.
 unsafe impl Send for HostRing {}
 
 impl HostRing {
@@ -71,7 +71,7 @@ impl HostRing {
             let data_offset =
                 shape.host_control_bytes() + number * shape.host_slots * shape.piece_bytes();
             let taken_offset = shape.taken_word() + number * TAKEN_STRIDE_WORDS;
-            // SAFETY: all three lie inside the bytes that the caller promises.
+            // SAFETY: all three are inside the `shape.host_bytes()` bytes at `host`.
             unsafe {
                 HostRing {
                     number,
@@ -84,7 +84,7 @@ impl HostRing {
             }
         };
         let rings = (0..shape.rings).map(ring).collect();
-        // SAFETY: the word lies inside the bytes that the caller promises.
+        // SAFETY: the word is inside the `shape.host_bytes()` bytes at `host`.
         let ended = Ended(unsafe { host.cast::<AtomicU64>().add(shape.ended_word()) });
         (rings, ended)
     }
@@ -115,7 +115,7 @@ impl HostRing {
         }
         let units = ((word >> 32) as usize).min(self.shape.piece_units);
         let bytes = units * super::layout::UNIT_BYTES;
-        // SAFETY: the slot's piece lies inside the ring's data; the device does not write to it before `taken` moves below.
+        // SAFETY: the slot's piece is inside the ring's data; the device does not write to it before `taken` moves below.
         let piece = unsafe {
             std::slice::from_raw_parts(self.data.add(slot * self.shape.piece_bytes()), bytes)
         };
@@ -130,38 +130,4 @@ impl HostRing {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_come_in_order_and_their_room_is_given_back() {
-        let shape = Shape::rounded(2, 32, 2, 2);
-        let words = vec![0u64; shape.host_bytes() / 8 + 512];
-        let words: &'static [AtomicU64] =
-            Box::leak(words.into_iter().map(AtomicU64::new).collect());
-        // SAFETY: the memory has the size asked for, is zeroed and leaked; alignment to a page is not used.
-        let (mut rings, ended) = unsafe { HostRing::all(shape, words.as_ptr().cast()) };
-        let ring = &mut rings[1];
-        assert_eq!(ring.take(0, |_, _| ()), None);
-        let (ready, taken) = (2 * 2, 2 * 2 * 2 + TAKEN_STRIDE_WORDS);
-        let data = (shape.host_control_bytes() + 2 * shape.piece_bytes()) / 8;
-        // The second piece is there before the first: it has to wait.
-        words[ready + 2].store(7 << 32 | 2, Ordering::Release);
-        words[ready + 3].store(1, Ordering::Relaxed);
-        assert_eq!(ring.take(0, |_, _| ()), None);
-        words[data].store(5, Ordering::Relaxed);
-        words[ready].store(32 << 32 | 1, Ordering::Release);
-        let read = ring.take(0, |number, bytes| assert_eq!((number, bytes[0]), (0, 5)));
-        assert_eq!(read, Some(512));
-        assert_eq!(words[taken].load(Ordering::Relaxed), 1);
-        // The second piece is the next launch's.
-        assert_eq!(ring.take(0, |_, _| ()), None);
-        assert_eq!(ring.take(1, |number, _| assert_eq!(number, 1)), Some(112));
-        // The words of the last lap are not taken for new ones.
-        assert_eq!(ring.take(1, |_, _| ()), None);
-        assert_eq!(words[taken].load(Ordering::Relaxed), 2);
-        assert_eq!(ended.launches(), 0);
-        words[shape.ended_word()].store(3, Ordering::Release);
-        assert_eq!(ended.launches(), 3);
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! What the environment asks of this protocol, beyond what `superstep_runtime_core::Config` reads.
+//! Settings of this protocol in the environment, beyond those of `superstep_runtime_core::Config`.
 
 use super::layout::Shape;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub struct Settings {
     pub how: WorkerSettings,
 }
 
-/// What a worker does with pieces.
+/// How a worker handles pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerSettings {
     /// `SUPERSTEP_SINK`: disk, memory or count.
@@ -46,8 +46,8 @@ pub struct WorkerSettings {
 }
 
 impl Settings {
-    /// Reads them for a device of `sms` SMs. `lookup` stands for the environment; what cannot be used is left at its default
-    /// and told in the second value.
+    /// Reads them for a device of `sms` SMs. `lookup` reads the environment; unusable values are left at their default
+    /// and reported in the second value.
     pub fn read(
         config: &Config,
         sms: usize,
@@ -106,36 +106,4 @@ impl Settings {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_set_is_read_and_what_cannot_be_is_named() {
-        let config = Config {
-            bins: Some(2),
-            bin_records: Some(64),
-            ..Config::default()
-        };
-        let read = |pairs: &'static [(&str, &str)]| {
-            Settings::read(&config, 132, |name| {
-                let pair = pairs.iter().find(|(key, _)| *key == name);
-                pair.map(|(_, value)| (*value).to_owned())
-            })
-        };
-        let (settings, problems) = read(&[
-            ("SUPERSTEP_SINK", "count"),
-            ("SUPERSTEP_RING_PIECES", "8"),
-            ("SUPERSTEP_HOST_PIECES", "2"),
-            ("SUPERSTEP_WORKERS", "5"),
-        ]);
-        assert!(problems.is_empty(), "{problems:?}");
-        assert_eq!(settings.shape, Shape::rounded(2, 64, 8, 2));
-        assert_eq!(
-            (settings.how.sink, settings.workers),
-            (SinkChoice::Count, 2)
-        );
-        let (settings, problems) = read(&[("SUPERSTEP_SINK", "tape"), ("SUPERSTEP_WORKERS", "0")]);
-        assert_eq!(settings.how.sink, SinkChoice::Disk);
-        assert_eq!(problems.len(), 2, "{problems:?}");
-    }
-}
+mod tests;

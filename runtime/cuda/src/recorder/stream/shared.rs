@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const NOBODY: usize = usize::MAX;
+const FREE: usize = usize::MAX;
 
 /// A ring, and how far it is read.
 pub struct Inside {
@@ -31,7 +31,7 @@ impl SharedRing {
     pub fn all(rings: Vec<HostRing>) -> Arc<[SharedRing]> {
         let shared = |host: HostRing| SharedRing {
             peek: host.peek(),
-            keeper: AtomicUsize::new(NOBODY),
+            keeper: AtomicUsize::new(FREE),
             inside: Mutex::new(Inside {
                 reader: Reader::new(host.number()),
                 host,
@@ -43,10 +43,10 @@ impl SharedRing {
 
     /// Whether it seems to have a piece that `worker` may read.
     pub fn has_piece_for(&self, worker: usize) -> bool {
-        self.peek.has_piece() && [NOBODY, worker].contains(&self.keeper.load(Ordering::Relaxed))
+        self.peek.has_piece() && [FREE, worker].contains(&self.keeper.load(Ordering::Relaxed))
     }
 
-    /// Lets `worker` at the ring, unless another one keeps it or is at it; `read` answers whether it has to keep it.
+    /// Lets `worker` read the ring, unless another one keeps it or reads it; `read` returns whether to keep it.
     pub fn visit<T>(
         &self,
         worker: usize,
@@ -54,10 +54,10 @@ impl SharedRing {
     ) -> Option<T> {
         let mut inside = self.inside.try_lock()?;
         // Acquire: what the last keeper had of it is written.
-        if ![NOBODY, worker].contains(&self.keeper.load(Ordering::Acquire)) {
+        if ![FREE, worker].contains(&self.keeper.load(Ordering::Acquire)) {
             return None;
         }
-        // Before `read`, for it may panic: nobody else may go on where this worker was.
+        // Before `read`, which may panic: no other worker may go on where this one was.
         let old = self.keeper.swap(worker, Ordering::Relaxed);
         let (answer, keeps) = read(&mut inside);
         if !keeps {
@@ -68,6 +68,6 @@ impl SharedRing {
 
     /// Everything that its keeper had of it is written.
     pub fn release(&self) {
-        self.keeper.store(NOBODY, Ordering::Release);
+        self.keeper.store(FREE, Ordering::Release);
     }
 }

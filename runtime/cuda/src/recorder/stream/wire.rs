@@ -26,9 +26,9 @@ pub const MAX_RECORD_BYTES: usize = 2 * UNIT_BYTES + WARP_LANES * 8;
 pub trait Emit {
     /// Whether [`group`](Self::group) wants addresses; otherwise only [`lanes`](Self::lanes) is called.
     const ADDRESSES: bool;
-    /// A group of so many lanes.
+    /// Counts a group of `lanes` lanes.
     fn lanes(&mut self, lanes: u32);
-    /// So many groups of all 32 lanes.
+    /// Counts `groups` groups of all 32 lanes.
     fn full_groups(&mut self, groups: u64) {
         for _ in 0..groups {
             self.lanes(WARP_LANES as u32);
@@ -36,14 +36,14 @@ pub trait Emit {
     }
     /// A whole group, after `lanes`.
     fn group(&mut self, group: &AccessGroup);
-    /// The same of a group whose active lanes are so far from `base`; the addresses of `group` mean nothing.
+    /// A group whose lane addresses are `base + offsets[i]`; `group.addresses` is ignored.
     fn near<const N: usize>(&mut self, group: &AccessGroup, base: u64, offsets: Offsets<'_, N>) {
         self.group(&AccessGroup {
             addresses: offsets.addresses(base, group.lanes()),
             ..*group
         });
     }
-    /// The same of all 32 lanes, the first of them at `base` and each `stride` behind the one before; those of `group` mean nothing.
+    /// A group whose lane addresses are `base + lane * stride`; `group.addresses` is ignored.
     fn run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         let at = |lane| base.wrapping_add(stride.wrapping_mul(lane as u64));
         self.group(&AccessGroup {
@@ -53,7 +53,7 @@ pub trait Emit {
     }
 }
 
-/// What follows from a record's header.
+/// Header of a record.
 struct Head {
     tag: u32,
     mask: u32,
@@ -68,7 +68,7 @@ fn word(bytes: &[u8], index: usize) -> u64 {
 }
 
 enum Next {
-    /// A record with this header lies there, as far as its length is known.
+    /// A whole record.
     Record(Head),
     /// Its rest comes with the next piece.
     Unfinished,
@@ -112,8 +112,8 @@ fn look(bytes: &[u8], piece: u32) -> Next {
     })
 }
 
-/// How many records at the start of `bytes` are whole warps' runs of one unit: most of them, in most programs. For who only
-/// counts, four at a time.
+/// Number of records at the start of `bytes` that are whole warps' runs of one unit, as most are in most programs. Looks at four at a
+/// time, for callers that only count.
 #[inline]
 fn full_rows(bytes: &[u8], piece: u32) -> usize {
     let expected = FORM_RUN as u8 | (piece as u8) << TAG_PIECE_SHIFT;
@@ -133,7 +133,7 @@ fn full_rows(bytes: &[u8], piece: u32) -> usize {
     rows + rest.take_while(|unit| is_row(unit)).count()
 }
 
-/// Gives the group of the record at the start of `bytes` to `emit`; `group` is memory for it.
+/// Gives the group of the record at the start of `bytes` to `emit`; `group` is scratch memory.
 #[inline(never)]
 fn give<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut E) {
     let lanes = head.mask.count_ones();
@@ -165,7 +165,7 @@ fn give<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut 
     }
 }
 
-/// Fills `group` in as a header of one unit has it, but for its addresses. Answers base and stride.
+/// Fills in `group` from a header of one unit, but for its addresses. Returns base and stride.
 #[inline(always)]
 fn brief(bytes: &[u8], group: &mut AccessGroup) -> (u64, i64) {
     let (first, second) = (word(bytes, 0), word(bytes, 1));
@@ -213,8 +213,8 @@ impl Reader {
         }
     }
 
-    /// Reads the next piece. Groups of one warp are given away in order. Answers how many records were not complete or not records; what
-    /// comes behind one in its piece cannot be read either.
+    /// Reads the next piece; groups of one warp keep their order. Returns the number of broken records; the rest of a piece behind one
+    /// cannot be read.
     pub fn piece<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> u64 {
         if !self.leftover.is_empty() {
             let had = self.leftover.len();
@@ -306,7 +306,7 @@ impl Reader {
         }
     }
 
-    /// What is left of a piece waits for the next one.
+    /// Keeps the rest of a piece for the next one.
     fn keep(&mut self, number: u32, bytes: &[u8]) -> u64 {
         self.leftover.extend_from_slice(bytes);
         self.leftover_piece = number;

@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_bytes_are_reading_them_ends(
+    fn reading_arbitrary_bytes_ends(
         bytes in prop::collection::vec(any::<u64>(), 0..200), piece: u32,
     ) {
         let bytes: Vec<u8> = bytes.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -201,7 +201,7 @@ fn a_full_warp_in_a_row_takes_one_unit() {
 }
 
 #[test]
-fn what_was_not_written_is_noticed() {
+fn unwritten_records_are_broken() {
     let group = AccessGroup {
         mask: u32::MAX,
         width_bytes: 4,

@@ -273,7 +273,7 @@ fn a_fault_ends_the_launch_that_ran_and_no_earlier_one() {
 }
 
 #[test]
-fn a_panic_loses_accesses_and_says_so_but_holds_up_no_kernel() {
+fn a_panic_is_reported_and_blocks_no_kernel() {
     let seen = Seen {
         trap: Some(1),
         ..Seen::default()

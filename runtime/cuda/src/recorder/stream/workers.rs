@@ -26,10 +26,10 @@ const AWAKE: Duration = Duration::from_millis(100);
 const QUIET_AFTER: Duration = Duration::from_millis(200);
 /// The same while more keeps coming.
 const BUSY_AFTER: Duration = Duration::from_secs(1);
-/// What the memory sink of one worker keeps.
+/// Bytes that the memory sink of one worker keeps.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// What came over the bus, of all workers of the process.
+/// Totals of all workers of the process.
 #[derive(Default)]
 pub struct Totals {
     pub bytes: AtomicU64,
@@ -45,13 +45,13 @@ pub static TOTALS: Totals = Totals {
     accesses: AtomicU64::new(0),
 };
 
-/// What the workers of one stream share.
+/// State that the workers of one stream share.
 pub struct Team {
     size: usize,
     arrived: Mutex<Arrived>,
 }
 
-/// Launches that some workers are through with and others not, the oldest first: how many, and what they found.
+/// Launches that some workers have finished and others not, the oldest first: how many, and their totals.
 #[derive(Default)]
 struct Arrived {
     first_serial: u64,
@@ -59,7 +59,6 @@ struct Arrived {
 }
 
 impl Team {
-    /// A team of `size` workers.
     pub fn new(size: usize) -> Arc<Self> {
         Arc::new(Team {
             size,
@@ -67,8 +66,8 @@ impl Team {
         })
     }
 
-    /// One worker is through with launches, the first of them `serial`. Gives `end` those that all workers are through with now, and
-    /// what all of them found; nobody ends later ones before it returns. Each worker comes once for each launch, in order, so launches are complete in order, too.
+    /// Notes that one worker has finished launches, the first of them `serial`. Passes those that all workers have finished, with their
+    /// totals, to `end`, under the lock: later launches end later. Each worker comes once for each launch, in order.
     fn arrive<'a>(
         &self,
         serial: u64,
@@ -104,16 +103,13 @@ impl Team {
 pub struct Worker<S> {
     queue: Arc<Queue>,
     team: Arc<Team>,
-    /// Its place in the team.
     number: usize,
-    /// All rings of the stream.
     rings: Arc<[SharedRing]>,
     /// Of each ring: whether it is this worker's own, or one from which it has read pieces of this launch. It is this worker that
     /// sees that nothing of the launch is left there.
     minds: Vec<bool>,
     /// Rings of which it has groups that are not written.
     keeps: Vec<usize>,
-    /// Where it looks next for a ring with a piece.
     next_ring: usize,
     settings: WorkerSettings,
     sink: S,
@@ -123,14 +119,14 @@ pub struct Worker<S> {
     part: Ending,
     /// Number of the launch that this worker is at.
     serial: u64,
-    /// Launches that this worker is through with and has not told the team.
-    told_not: Vec<(Arc<Ticket>, Ending)>,
+    /// Launches that this worker has finished and not reported to the team.
+    unreported: Vec<(Arc<Ticket>, Ending)>,
     /// When it last found a piece, and how long it sleeps next when it finds none.
     last_move: Instant,
     nap: Duration,
     /// Set while `run` is in progress; found set by `run` after a panic.
     working: bool,
-    /// After a panic pieces are thrown away, so that no kernel waits for them for ever.
+    /// After a panic pieces are thrown away, so that no kernel waits for them forever.
     discard: bool,
     random: u64,
 }
@@ -226,7 +222,7 @@ impl<S: Sink> Worker<S> {
             kept_at: 0,
             part: Ending::default(),
             serial: 0,
-            told_not: Vec::new(),
+            unreported: Vec::new(),
             last_move: Instant::now(),
             nap: NAP_SHORTEST,
             working: false,
@@ -255,7 +251,7 @@ impl<S: Sink> Worker<S> {
             if self.queue.is_closing() {
                 break;
             } else if busy.elapsed() < AWAKE {
-                // While launches come one after the other nobody has to be woken for each of them.
+                // While launches come one after the other no thread has to be woken for each of them.
                 std::thread::sleep(NAP_LONGEST);
             } else {
                 let patience = Duration::from_millis(500);
@@ -281,10 +277,9 @@ impl<S: Sink> Worker<S> {
             ticket.fail("the program ended before the kernel did".to_owned());
         }
         let part = std::mem::take(&mut self.part);
-        self.told_not.push((ticket.clone(), part));
+        self.unreported.push((ticket.clone(), part));
     }
 
-    /// Writes what is encoded, if there is anything.
     fn write(&mut self, ticket: &Ticket) {
         if self.chunk.thread_accesses() > 0 && !self.discard {
             self.sink.write(ticket, &mut self.chunk);
@@ -295,7 +290,7 @@ impl<S: Sink> Worker<S> {
     }
 
     /// Sees that nothing of an ended launch is left in the rings that this worker minds. Other workers may still keep some of them,
-    /// but not for long: whoever waits here keeps none.
+    /// but not for long: a worker that waits here keeps none.
     fn wait_for_others(&mut self, ticket: &Ticket) {
         for ring in 0..self.rings.len() {
             while self.minds[ring] {
@@ -308,9 +303,9 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Tells the team which launches this worker is through with, and ends those that all are through with.
+    /// Reports finished launches to the team, and ends those that all workers have finished.
     fn tell(&mut self) {
-        let parts = std::mem::take(&mut self.told_not);
+        let parts = std::mem::take(&mut self.unreported);
         let Some((first, _)) = parts.first() else {
             return;
         };
@@ -321,7 +316,7 @@ impl<S: Sink> Worker<S> {
             let number = complete.len();
             queue.pop_many(number);
             for (serial, mut ending) in complete {
-                // The last one to be through with a launch has its ticket.
+                // The last one to finish a launch has its ticket.
                 if let Some((ticket, _)) = parts.get(serial.saturating_sub(first) as usize) {
                     ending.failure = ticket.failure();
                     sink.end(ticket, ending);
@@ -390,7 +385,7 @@ impl<S: Sink> Worker<S> {
         if found {
             return true;
         }
-        // Where the search ended last time, so that no ring waits for ever.
+        // Where the search ended last time, so that no ring waits forever.
         for _ in 0..self.rings.len() {
             let ring = self.next_ring;
             self.next_ring = (ring + 1) % self.rings.len();

@@ -1,7 +1,7 @@
 //! The host's side of the protocol: looks into the bins and takes out what is complete.
 //!
 //! docs/protocol-thesis.md has the protocol and its argument. Nothing here knows CUDA: the bins are a piece of memory
-//! that somebody else adds to, which in the tests are threads of the host.
+//! to which others add, in the tests threads of the host.
 
 use crate::recorder::thesis::layout::Bin;
 use crate::recorder::thesis::record::Record;
@@ -34,7 +34,7 @@ impl Shape {
     }
 }
 
-/// What one look at a bin gave.
+/// Result of one look at a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Records handed to the caller.
@@ -57,7 +57,7 @@ pub struct Bins {
 unsafe impl Send for Bins {}
 
 impl Bins {
-    /// Looks at bins in somebody's memory.
+    /// Looks at bins in memory of the caller's.
     ///
     /// # Safety
     /// `indices` and `records` must point to `shape.bins` zeroed indices and `shape.bins * shape.bin_records` zeroed
@@ -131,7 +131,7 @@ impl Bins {
         let first_part = count.min(capacity - first_slot);
         self.copy.clear();
         self.copy.reserve(count);
-        // SAFETY: `bin`'s slots are `capacity` records from `bin * capacity` on; both parts lie inside them
+        // SAFETY: `bin`'s slots are `capacity` records from `bin * capacity` on; both parts are inside them
         // (count <= capacity because positions are taken at most up to the window's end). No producer writes to these
         // positions' slots before `released` moves below; `copy` has room for `count` records.
         unsafe {

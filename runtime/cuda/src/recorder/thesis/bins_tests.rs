@@ -28,7 +28,7 @@ impl Memory {
         let words = shape.bins * shape.bin_records * 3;
         Memory {
             shape,
-            indices: (0..shape.bins).map(|_| Bin::new()).collect(),
+            indices: (0..shape.bins).map(|_| Bin::default()).collect(),
             words: (0..words).map(|_| AtomicU64::new(0)).collect(),
         }
     }
@@ -221,7 +221,7 @@ proptest! {
 
 /// A fault stops the device in the middle: what is written comes out, what is not is counted.
 #[test]
-fn a_fault_keeps_what_was_written() {
+fn written_records_survive_a_fault() {
     let memory = Memory::new(Shape::rounded(1, 64));
     let lanes: Vec<u32> = (0..32).collect();
     memory.probe(0, 0, 0, &lanes, 1);

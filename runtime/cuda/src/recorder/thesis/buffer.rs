@@ -10,7 +10,7 @@ pub struct Buffer {
     /// The device's address of the [`TraceContext`].
     pub context: u64,
     pub bins: Bins,
-    /// What was allocated, which is less than asked for when memory is short.
+    /// Smaller than requested when memory is short.
     pub shape: Shape,
 }
 

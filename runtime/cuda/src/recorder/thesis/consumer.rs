@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use superstep_trace::{AccessGroup, ChunkBuilder};
 
-/// What is known of a launch when its last access is written.
+/// Totals of a launch when its last access is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     /// Accesses written, each lane counted.
@@ -26,8 +26,8 @@ pub struct Ending {
 
 /// Where a consumer's work goes.
 pub trait Sink: Send {
-    /// Writes a chunk, which is empty afterwards. What cannot be written is lost, and the sink says so: the bins are
-    /// emptied on, so that the kernel goes on.
+    /// Writes a chunk, which is empty afterwards. A failure is reported by the sink, and the bins are emptied on, so that the kernel
+    /// goes on.
     fn write(&mut self, ticket: &Ticket, chunk: &mut ChunkBuilder);
 
     /// A launch is written completely.
@@ -43,7 +43,7 @@ const ALERT: Duration = Duration::from_micros(200);
 const NAP_SHORTEST: Duration = Duration::from_micros(5);
 const NAP_LONGEST: Duration = Duration::from_micros(200);
 
-/// How long records may lie in bins that are not full, so that a killed program's capture shows where it was.
+/// How long records may stay in bins that are not full, so that a killed program's capture shows where it was.
 const QUIET_AFTER: Duration = Duration::from_millis(200);
 
 pub struct Consumer<S> {

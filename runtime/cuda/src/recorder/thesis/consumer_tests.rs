@@ -153,7 +153,7 @@ fn launches_end_in_order_with_their_own_accesses() {
 }
 
 #[test]
-fn a_fault_ends_what_ran_and_what_waits() {
+fn a_fault_ends_running_and_waiting_launches() {
     let stream = Stream::new();
     let tickets: Vec<_> = (0..3).map(|launch| stream.push(launch)).collect();
     stream.queue.started(&tickets[0]);

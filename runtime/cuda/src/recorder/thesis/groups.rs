@@ -1,6 +1,6 @@
 //! Rebuilds access groups from the records of one bin.
 //!
-//! A group's records lie in the bin one after the other, in lane order, the first one marked. A group may cross the end
+//! A group's records are in the bin one after the other, in lane order, the first one marked. A group may cross the end
 //! of a window, so a builder keeps what is unfinished until the bin's next records come.
 
 use crate::recorder::thesis::record::{self, Record};

@@ -9,6 +9,7 @@ pub const CONTEXT_VERSION: u32 = 2;
 
 /// The three indices of one bin, in records; see `device/context.h`.
 #[repr(C)]
+#[derive(Default)]
 pub struct Bin {
     /// Positions handed out; the device adds.
     pub reserved: AtomicU64,
@@ -21,27 +22,7 @@ pub struct Bin {
     pad2: [u64; 15],
 }
 
-impl Bin {
-    /// A bin that nobody has used.
-    pub const fn new() -> Self {
-        Bin {
-            reserved: AtomicU64::new(0),
-            pad0: [0; 15],
-            acknowledged: AtomicU64::new(0),
-            pad1: [0; 15],
-            released: AtomicU64::new(0),
-            pad2: [0; 15],
-        }
-    }
-}
-
-impl Default for Bin {
-    fn default() -> Self {
-        Bin::new()
-    }
-}
-
-/// What a kernel's first trailing parameter points to. Pointers are device addresses.
+/// Target of a kernel's first trailing parameter. Pointers are device addresses.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TraceContext {

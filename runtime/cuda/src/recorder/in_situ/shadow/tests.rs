@@ -11,7 +11,7 @@ fn shadow(blocks: &[(u64, u64)]) -> Shadow {
 }
 
 #[test]
-fn what_lies_beside_no_allocation_is_idle() {
+fn shadow_without_an_allocation_is_idle() {
     let mut memory = shadow(&[(1, 0x10), (2, 0x20), (5, 0x50)]);
     let piece = |memory| Piece { blocks: 1, memory };
     // From the last byte of block 1 to the first of block 2, and one in block 4.
@@ -36,7 +36,7 @@ fn blocks_hold_others() {
 }
 
 #[test]
-fn pieces_join_and_edges_are_told() {
+fn pieces_join_and_edges_are_separate() {
     let block = 1 << BLOCK_SHIFT;
     let memory = shadow(&[
         (1, 0x1000_0000),
@@ -80,7 +80,7 @@ fn an_allocation_has_its_last_line_to_itself() {
     let words = ((0x1000_0000, 10 * ENTRY_BYTES), 7);
     assert_eq!(fills(&memory), [words, ((lines, 8), 7)]);
     memory.allocated(block + 48, 8);
-    let cut = ((lines + 4, 4), NOBODY_KNOWS);
+    let cut = ((lines + 4, 4), UNKNOWN);
     assert_eq!(fills(&memory), [words, ((lines, 4), 7), cut]);
 }
 

@@ -10,7 +10,7 @@ use superstep_trace::{CtaBlocks, LaunchSums, Parts};
 
 const PROGRAMS: u64 = 1000;
 
-/// What is compared of a program.
+/// Compared results of a program.
 #[derive(Debug, Default, PartialEq)]
 pub struct Found {
     launches: Vec<LaunchSums>,
@@ -23,7 +23,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// What may be local depends on the order of accesses, and where `is_cached` on what a cache lacks.
+    /// Adds sums. Bytes that may be local depend on the order of accesses, and where `is_cached` on the contents of caches.
     pub fn add_sums(&mut self, mut sums: LaunchSums, is_cached: bool) {
         if is_cached {
             sums.loaded.perhaps_local = 0;
@@ -31,7 +31,7 @@ impl Found {
         self.launches.push(sums);
     }
 
-    /// `counts`: whether those of loads are exact. What CTAs received is added up by `blocks`.
+    /// Adds transfers, by `blocks` of CTAs. `counts`: whether those of loads are exact.
     pub fn add_parts(&mut self, parts: Parts, counts: bool, blocks: CtaBlocks) {
         for part in parts.received {
             let (source, receiver) = (part.source_launch, part.receiver_launch);
@@ -66,7 +66,7 @@ impl Found {
         }
     }
 
-    /// From whom bytes with several writers come is said differently: the CPU backend names the first of them, the device nobody.
+    /// Leaves out sources of bytes with several writers: the CPU backend names the first of them, the device none.
     fn without_unsure(mut self) -> Self {
         let Found {
             launches, received, ..
@@ -91,7 +91,7 @@ impl Found {
     }
 }
 
-/// What the C++ side printed of one program.
+/// Reads the C++ side's results of one program.
 fn found<'a>(lines: &mut impl Iterator<Item = &'a str>, program: &Program) -> Found {
     let mut found = Found::default();
     let mut numbers = || {
@@ -166,17 +166,17 @@ fn compare(races: bool) {
 }
 
 #[test]
-fn the_handler_adds_up_what_the_cpu_backend_does() {
+fn sums_of_the_handler_equal_those_of_the_cpu_backend() {
     compare(false);
 }
 
 #[test]
-fn accesses_that_come_between_are_not_lost() {
+fn interleaved_accesses_are_counted() {
     compare(true);
 }
 
 #[test]
-fn a_set_of_which_half_is_taken_has_room() {
+fn a_half_full_set_has_room() {
     // 9 of 16 rows of 2^25.
     if let Some(without_room) = run_cpp(include_str!("../on_host.cpp"), "r 25 589824\n") {
         assert_eq!(without_room.trim(), "0");

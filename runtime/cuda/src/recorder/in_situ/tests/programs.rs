@@ -1,7 +1,7 @@
 //! Random programs of warps, for the handler on the host and for the CPU backend.
 
 use super::device::Found;
-use crate::recorder::in_situ::layout::{Context, INPUT, NOBODY_KNOWS, UNWRITTEN};
+use crate::recorder::in_situ::layout::{Context, INPUT, UNKNOWN, UNWRITTEN};
 use crate::recorder::selection::{launch_bits, words};
 use crate::tests::Numbers;
 use std::fmt::Write;
@@ -129,7 +129,7 @@ impl Program {
         let bytes = (unit * numbers.below(24)).min(BYTES - first);
         let pattern = if numbers.below(4) == 0 {
             shadow.unknown_wrote(BASE + first, bytes);
-            NOBODY_KNOWS
+            UNKNOWN
         } else {
             shadow.host_wrote(BASE + first, bytes);
             INPUT

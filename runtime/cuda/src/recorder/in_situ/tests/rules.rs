@@ -7,7 +7,7 @@ use superstep_runtime_core::in_situ::entry::{Entry, Who};
 const STEPS: usize = 4000;
 
 #[test]
-fn host_and_device_make_the_same_of_an_entry() {
+fn host_and_device_change_an_entry_alike() {
     let mut source = String::from(
         "#include \"in_situ.h\"\n#include <stdio.h>\nint main(void) {\nstruct InSituEntry e = {0, 0};\n",
     );

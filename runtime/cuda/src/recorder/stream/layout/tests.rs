@@ -63,7 +63,7 @@ fn the_device_header_has_the_same_layout() {
 }
 
 #[test]
-fn any_wish_becomes_a_shape_that_works() {
+fn shapes_are_rounded_to_valid_ones() {
     let least = Shape::rounded(0, 0, 0, 0);
     assert_eq!(
         (

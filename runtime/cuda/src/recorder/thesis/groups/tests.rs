@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_missing_the_rest_comes_back(
+    fn records_around_missing_ones_come_back(
         groups in prop::collection::vec(any_group(), 1..8),
         keep: Vec<bool>,
         pieces in prop::collection::vec(0usize..70, 0..8),
