@@ -2,6 +2,7 @@
 //! `SUPERSTEP_REQUIRE_TOOLS=1` makes that a failure.
 
 mod layers;
+mod layouts;
 
 use std::path::PathBuf;
 
