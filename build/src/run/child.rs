@@ -14,6 +14,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open,
     set_parent_process_death_signal,
 };
+use superstep_abi::variable;
 
 use super::{End, RunError, RunOutcome, RunSpec, output};
 use crate::interrupt;
@@ -38,9 +39,9 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
         .current_dir(&spec.folder);
     // Variables of the caller must not reach the program, which would write into another capture.
     command
-        .env_remove("SUPERSTEP_CAPTURE")
-        .env_remove("SUPERSTEP_SOURCES")
-        .env_remove("SUPERSTEP_SUMMARY")
+        .env_remove(variable::CAPTURE)
+        .env_remove(variable::SOURCES)
+        .env_remove(variable::SUMMARY)
         .envs(spec.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::Value;
+use superstep_abi::Config;
 use superstep_analysis::communication::{Options, Transfer, Volume};
 use superstep_analysis::{Analysis, analyse};
 use superstep_build::exit_code;
@@ -132,16 +133,14 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         scratch.path().join("capture"),
         scratch.path().join("summary.json"),
     );
-    let native_seconds = start(&executables.native, size, &[])?;
-    let seconds = start(
-        &executables.traced,
-        size,
-        &[
-            ("SUPERSTEP_PROTOCOL", Protocol::InSitu.to_string()),
-            ("SUPERSTEP_CAPTURE", folder.display().to_string()),
-            ("SUPERSTEP_SUMMARY", summary.display().to_string()),
-        ],
-    )?;
+    let native_seconds = start(&executables.native, size, &Config::default())?;
+    let config = Config {
+        protocol: Some(Protocol::InSitu),
+        capture: Some(folder.clone()),
+        summary: Some(summary.clone()),
+        ..Config::default()
+    };
+    let seconds = start(&executables.traced, size, &config)?;
     let begin = Instant::now();
     let capture = Capture::open(&folder).map_err(capture_failure)?;
     let analysis = analyse(&capture, Options::everything())
@@ -207,13 +206,13 @@ fn print(results: &Results) {
 }
 
 /// Runs the program, which checks its own results, and returns the seconds that it took.
-fn start(program: &Path, size: Size, environment: &[(&str, String)]) -> Result<f64, Failure> {
+fn start(program: &Path, size: Size, config: &Config) -> Result<f64, Failure> {
     let begin = Instant::now();
     let mut command = Command::new(program);
     command
         .args([size.words, size.tile].map(|number| number.to_string()))
         .args([size.rounds, size.launches].map(|number| number.to_string()))
-        .envs(environment.iter().map(|(name, value)| (name, value)));
+        .envs(config.to_env());
     output_of(&mut command)?;
     Ok(begin.elapsed().as_secs_f64())
 }

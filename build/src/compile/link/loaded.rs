@@ -9,6 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use superstep_abi::variable::{MODULES, RUNTIME};
 use superstep_trace::Backend;
 
 use crate::compile::Program;
@@ -182,7 +183,7 @@ impl Builder {
 
     /// Environment of a program, as shell words: the runtime's libraries, the first of them, the list of modules.
     fn variables(&self, runtime: &str, first: &str, list: &str) -> String {
-        let variables = format!("SUPERSTEP_RUNTIME={runtime} SUPERSTEP_MODULES={list} ");
+        let variables = format!("{RUNTIME}={runtime} {MODULES}={list} ");
         match self.options.backend {
             Backend::Cpu => variables,
             // Proprietary libraries find the driver by `dlsym`, which is the interposer's only where it comes before the C library.

@@ -10,7 +10,7 @@ fn shell(folder: &Path, script: &str) -> RunSpec {
         name: "toy".into(),
         args: vec!["-c".into(), script.into()],
         folder: folder.to_owned(),
-        environment: vec![("SUPERSTEP_SUMMARY".into(), "here".into())],
+        environment: vec![(variable::SUMMARY, "here".into())],
         stdout: folder.join("stdout"),
         stderr: folder.join("stderr"),
         timeout: Duration::from_secs(20),

@@ -27,7 +27,7 @@ fn a_seed_draws_one_case() {
 
 #[test]
 fn every_option_is_drawn_by_some_seed() {
-    let mut seen: HashMap<String, u64> = HashMap::new();
+    let mut seen: HashMap<&str, u64> = HashMap::new();
     let mut kills = 0;
     for backend in [Backend::Cpu, Backend::Cuda] {
         for protocol in Protocol::ALL {
@@ -37,7 +37,7 @@ fn every_option_is_drawn_by_some_seed() {
                 assert_eq!(draw.protocol, protocol);
                 kills += u32::from(draw.kill.is_some());
                 assert!(draw.kill.is_none_or(|at| at <= Duration::from_millis(110)));
-                for (name, _) in draw.environment() {
+                for (name, _) in draw.config().to_env() {
                     *seen.entry(name).or_default() += 1;
                 }
                 for (name, number) in draw.settings {
@@ -57,23 +57,14 @@ fn every_option_is_drawn_by_some_seed() {
 }
 
 #[test]
-fn the_environment_encodes_the_selection() {
+fn selection_survives_the_environment() {
     let program = traits(Backend::Cpu, &[Protocol::Stream]);
     let mut compared = 0;
     for seed in 0..300 {
         let draw = Draw::new(&mut Random::new(seed), &program);
-        let set: HashMap<_, _> = draw.environment().into_iter().collect();
-        let text = |name: &str| set.get(&format!("SUPERSTEP_{name}")).map(String::as_str);
-        let seed = text("SAMPLE_SEED").map_or(1, |text| text.parse().unwrap());
-        let sample = |name, unit| text(name).map(|rate| Sample::parse(unit, rate, seed).unwrap());
-        let read = Selection {
-            kernel: text("KERNEL").map(|text| text.parse().unwrap()),
-            launch_skip: text("LAUNCH_SKIP").map_or(0, |text| text.parse().unwrap()),
-            launch_count: text("LAUNCH_COUNT").map(|text| text.parse().unwrap()),
-            ctas: text("CTAS").map_or(Vec::new(), |text| CtaRange::parse_list(text).unwrap()),
-            sample: (sample("SAMPLE_LAUNCHES", SampleUnit::Launches))
-                .or(sample("SAMPLE_CTAS", SampleUnit::Ctas)),
-        };
+        let set: HashMap<_, _> = draw.config().to_env().into_iter().collect();
+        let lookup = |name: &str| set.get(name)?.to_str().map(str::to_owned);
+        let read = Config::from_env(lookup).unwrap().selection;
         assert_eq!(read, draw.selection);
         compared += usize::from(!read.is_everything());
     }
