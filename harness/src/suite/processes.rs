@@ -139,7 +139,7 @@ pub fn collect(
     fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
     let summary = match is_idle && is_over && only.summary.is_none() {
         true => Ok(Summary::new(backend)),
-        false => Summary::read(&summary),
+        false => Summary::read(&summary).map_err(|error| error.to_string()),
     };
     if let (Some(capture), true, Ok(summary)) = (capture, is_over, &summary) {
         let ended = match &only.capture {

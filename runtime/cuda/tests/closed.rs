@@ -3,7 +3,7 @@
 mod common;
 
 use common::Program;
-use superstep_trace::{Block, KnownCall, Step, StreamId};
+use superstep_trace::{Block, HostEvent, KnownCall, StreamId};
 
 /// Its library reaches the driver by `dlsym` alone, and the stand-in for libcudart launches through the driver, too.
 #[test]
@@ -23,18 +23,18 @@ fn launches_of_a_proprietary_library_are_opaque() {
 
     let mut order = Vec::new();
     let mut ends = 0;
-    for moment in run.capture.replay() {
-        match moment.step {
-            Step::Launch(_) => order.push("launch".to_owned()),
-            Step::Copy(copy) if copy.bytes == 64 && copy.stream == StreamId(0) => {
+    for timed in run.capture.replay() {
+        match timed.event {
+            HostEvent::Launch(_) => order.push("launch".to_owned()),
+            HostEvent::Copy(copy) if copy.bytes == 64 && copy.stream == StreamId(0) => {
                 order.push("copy".to_owned());
             }
-            Step::Memset(fill) if fill.bytes == 32 => order.push("fill".to_owned()),
-            Step::OpaqueLaunch(launch) => {
+            HostEvent::Memset(fill) if fill.bytes == 32 => order.push("fill".to_owned()),
+            HostEvent::OpaqueLaunch(launch) => {
                 let block = launch.geometry.map_or(0, |geometry| geometry.block[0]);
                 order.push(format!("{} {block} {}", launch.name(), launch.stream));
             }
-            Step::OpaqueEnd { .. } => ends += 1,
+            HostEvent::OpaqueEnd { .. } => ends += 1,
             _ => {}
         }
     }
@@ -74,12 +74,12 @@ fn a_known_call_records_its_reads_and_writes() {
     assert!(run.status.success(), "{}", run.stderr);
     let mut memory = None;
     let mut calls = Vec::new();
-    for moment in run.capture.replay() {
-        match moment.step {
-            Step::Allocate(allocation) if allocation.bytes == 1024 => {
+    for timed in run.capture.replay() {
+        match timed.event {
+            HostEvent::Allocate(allocation) if allocation.bytes == 1024 => {
                 memory = Some(allocation.address);
             }
-            Step::OpaqueLaunch(launch) => calls.push((launch.name(), launch.call.clone())),
+            HostEvent::OpaqueLaunch(launch) => calls.push((launch.name(), launch.call.clone())),
             _ => {}
         }
     }

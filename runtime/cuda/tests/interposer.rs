@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Program, compile, library, sources};
-use superstep_trace::{Allocation, AllocationKind, Gap, Journal, Step, Summary};
+use superstep_trace::{Allocation, AllocationKind, Gap, HostEvent, Journal, Summary};
 
 /// Accesses of a launch with so many rounds: 8 CTAs, 2 sites, 32 lanes.
 const fn accesses_of(rounds: u64) -> u64 {
@@ -53,12 +53,12 @@ fn every_access_arrives_in_its_launch() {
 #[test]
 fn host_actions_are_recorded() {
     let run = Program::build("trace").run("ok");
-    let count = |is_one: fn(&Step) -> bool| {
-        let steps = run.capture.replay().map(|moment| moment.step);
+    let count = |is_one: fn(&HostEvent) -> bool| {
+        let steps = run.capture.replay().map(|timed| timed.event);
         steps.filter(is_one).count()
     };
     assert_eq!(
-        count(|step| matches!(step, Step::Copy(_))),
+        count(|step| matches!(step, HostEvent::Copy(_))),
         1 + 4 + 1,
         "one copy, four rows, one symbol"
     );
@@ -69,10 +69,9 @@ fn host_actions_are_recorded() {
         name: "variable".to_owned(),
     };
     assert_eq!(kinds, [(1024, AllocationKind::Device), (256, symbol)]);
-    let is_fill =
-        |step: &Step| matches!(step, Step::Memset(fill) if (fill.bytes, fill.value) == (512, 3));
+    let is_fill = |step: &HostEvent| matches!(step, HostEvent::Memset(fill) if (fill.bytes, fill.value) == (512, 3));
     assert!(count(is_fill) > 0);
-    assert_eq!(count(|step| matches!(step, Step::Free(_))), 1);
+    assert_eq!(count(|step| matches!(step, HostEvent::Free(_))), 1);
     let launch = (run.capture.launches().next())
         .expect("there are launches")
         .launch;
@@ -107,7 +106,8 @@ fn memory_of_another_process_is_an_imported_allocation() {
         .map(|record| record.allocations.iter().count())
         .collect();
     assert_eq!(opened, [3, 4, 4]);
-    let gaps = (run.capture.replay()).filter(|moment| moment.step == Step::Gap(&Gap::SharedMemory));
+    let gaps =
+        (run.capture.replay()).filter(|timed| timed.event == HostEvent::Gap(&Gap::SharedMemory));
     assert_eq!(gaps.count(), 1);
 }
 

@@ -9,7 +9,7 @@ use superstep_abi::Config;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_harness::{Bundle, capture_failure};
-use superstep_trace::{Capture, Protocol, Step};
+use superstep_trace::{Capture, HostEvent, Protocol};
 
 use crate::output::{Head, JsonArgs, say, scratch};
 
@@ -351,10 +351,10 @@ impl Bench<'_> {
         let line = self.pattern(program, pattern, rounds, launches, seconds, &config)?;
         let capture = Capture::open(&folder).map_err(capture_failure)?;
         let (mut captured, mut bus_bytes) = (0, 0);
-        for moment in capture.replay() {
-            match moment.step {
-                Step::LaunchEnd { end, .. } => captured += end.thread_accesses,
-                Step::Transport(transport) => bus_bytes += transport.bytes,
+        for timed in capture.replay() {
+            match timed.event {
+                HostEvent::LaunchEnd { end, .. } => captured += end.thread_accesses,
+                HostEvent::Transport(transport) => bus_bytes += transport.bytes,
                 _ => {}
             }
         }

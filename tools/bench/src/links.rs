@@ -18,7 +18,7 @@ use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_harness::{Bundle, capture_failure};
 use superstep_trace::{
-    AccessGroup, Allocation, AllocationKind, Backend, Capture, LaunchRecord, Process, Step,
+    AccessGroup, Allocation, AllocationKind, Backend, Capture, HostEvent, LaunchRecord, Process,
     Summary, captures_in,
 };
 
@@ -283,8 +283,8 @@ fn traced(capture: &Capture) -> Result<Traced, Failure> {
         )
         .map_err(capture_failure)?;
     let mut copied_bytes = 0;
-    for moment in capture.replay() {
-        if let Step::Copy(copy) = moment.step {
+    for timed in capture.replay() {
+        if let HostEvent::Copy(copy) = timed.event {
             let device = |address: u64| {
                 let holds = |it: &&Allocation| {
                     let lives = it.sequence < copy.sequence
