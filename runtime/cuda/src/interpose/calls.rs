@@ -4,7 +4,7 @@
 
 use crate::cuda::driver;
 use crate::cuda::loader::dlsym;
-use crate::recorder::opaque::{in_known_call, is_in_known_call};
+use crate::recorder::launch::opaque::{in_known_call, is_in_known_call};
 use crate::recorder::runtime::runtime;
 use parking_lot::Mutex;
 use std::ffi::{CStr, c_int, c_void};

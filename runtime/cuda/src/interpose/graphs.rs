@@ -4,9 +4,9 @@ use super::{interposed, unless_probed};
 use crate::cuda::graph::NodeKind;
 use crate::cuda::{Event, Graph, GraphExec, GraphNode, Status, Stream, StreamArgument, cuda};
 use crate::model::own_nodes;
-use crate::recorder::graph_launch::{launch, refuse_twice};
-use crate::recorder::graph_nodes::{add_kernel, set_parameters};
 use crate::recorder::in_situ::NodeChange;
+use crate::recorder::launch::graph_nodes::{add_kernel, set_parameters};
+use crate::recorder::launch::graphs::{launch, refuse_twice};
 use crate::recorder::runtime::{runtime, session};
 use cudarc::runtime::sys::{
     cudaGraphInstantiateFlags, cudaGraphInstantiateParams, cudaGraphNodeParams, cudaHostNodeParams,

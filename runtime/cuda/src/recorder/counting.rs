@@ -2,7 +2,7 @@
 
 use super::drain::monitor::{Item, LaunchResult, wait_for_none};
 use super::drain::signals;
-use super::graph_nodes::{Insertion, graph_bits};
+use super::launch::graph_nodes::{Insertion, graph_bits};
 use super::launch::{Call, record};
 use super::runtime::{monitor, runtime, session};
 use super::selection::{device_selection, launch_bits};

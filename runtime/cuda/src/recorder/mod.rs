@@ -1,19 +1,16 @@
 //! Kernel launches and the ways to record them.
 //!
 //! An exported function makes a [`Call`] of a launch. `launch` finds its kernel, whose [`Recorder`] was chosen when the module was
-//! registered; `graph_nodes` and `graph_launch` do so for CUDA graphs. Recorders are `tracing` (protocols `stream` and `thesis`),
-//! `in_situ`, `counting`, `probing`, and `timing` for modules without a probe. `opaque` notes launches of other code.
+//! registered; `launch::graph_nodes` and `launch::graphs` do so for CUDA graphs, and `launch::opaque` notes launches of other code.
+//! Recorders are `tracing` (protocols `stream` and `thesis`), `in_situ`, `counting`, `probing`, and [`Timing`] for modules without a
+//! probe.
 
-pub mod children;
 pub mod counting;
 pub mod drain;
 pub mod error;
-pub mod graph_launch;
-pub mod graph_nodes;
 pub mod host_access;
 pub mod in_situ;
 pub mod launch;
-pub mod opaque;
 pub mod probing;
 pub mod runtime;
 pub mod selection;
@@ -27,8 +24,8 @@ pub use error::RecordError;
 use crate::cuda::{Status, StreamArgument};
 use crate::model::graphs::NodeRecording;
 use crate::model::modules::Kernel;
-use graph_nodes::Insertion;
 use launch::Call;
+use launch::graph_nodes::Insertion;
 use superstep_trace::AllocationKind;
 
 /// A way to record launches.

@@ -3,7 +3,7 @@
 //! other half, without waiting.
 
 use super::drain::monitor::Item;
-use super::graph_nodes::Insertion;
+use super::launch::graph_nodes::Insertion;
 use super::launch::{Call, Form, with_trailing};
 use super::runtime::{monitor, runtime, session};
 use super::{RecordError, Recorder};

@@ -1,10 +1,10 @@
 //! The process-wide state behind the interposed functions.
 
-use super::children::Children;
 use super::counting::Counting;
 use super::drain::monitor::Monitor;
 use super::drain::signals;
 use super::in_situ::InSitu;
+use super::launch::children::Children;
 use super::probing::Probing;
 use super::stream::workers::TOTALS;
 use super::tracing::Tracing;

@@ -3,7 +3,7 @@
 use super::drain::buffers::{DrainBuffer, DrainBuffers, Transport};
 use super::drain::monitor::Item;
 use super::drain::queue::{Queue, Ticket};
-use super::graph_nodes::{Insertion, graph_bits};
+use super::launch::graph_nodes::{Insertion, graph_bits};
 use super::launch::{Call, record};
 use super::runtime::{monitor, runtime, session};
 use super::selection::{self, device_selection};

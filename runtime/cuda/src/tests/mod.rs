@@ -2,6 +2,7 @@
 //! `SUPERSTEP_REQUIRE_TOOLS=1` makes that a failure.
 
 mod layers;
+mod layouts;
 
 use std::path::PathBuf;
 
@@ -45,7 +46,11 @@ fn run(compilers: &[&str], arguments: &[&str], source: &str, input: &str) -> Opt
     std::fs::write(&text, input).expect("a temporary file");
     let includes = [
         concat!("-I", env!("CARGO_MANIFEST_DIR"), "/device"),
-        concat!("-I", env!("CARGO_MANIFEST_DIR"), "/src/recorder/in_situ"),
+        concat!(
+            "-I",
+            env!("CARGO_MANIFEST_DIR"),
+            "/src/recorder/in_situ/tests"
+        ),
     ];
     let output = std::process::Command::new(compiler)
         .args(arguments)

@@ -7,7 +7,7 @@ use super::signals::{self, ASKED_FOR_REST, MONITORED, OPEN_LAUNCHES, PROGRESS};
 use crate::cuda::device::set_device;
 use crate::cuda::graph::relax_capture;
 use crate::cuda::{Event, Status};
-use crate::recorder::opaque::OpaqueRunning;
+use crate::recorder::launch::opaque::OpaqueRunning;
 use crate::recorder::runtime::{runtime, session};
 use crate::recorder::thesis::consumer::Ending;
 use parking_lot::Mutex;

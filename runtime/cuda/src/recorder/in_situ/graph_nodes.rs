@@ -4,7 +4,7 @@ use crate::cuda::graph::LoneNode;
 use crate::cuda::memory::forget_last_error;
 use crate::cuda::{CudaError, GraphNode, Stub};
 use crate::model::graphs::Node;
-use crate::recorder::opaque;
+use crate::recorder::launch::opaque;
 use crate::recorder::runtime::runtime;
 use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
 use std::collections::HashSet;

@@ -7,7 +7,7 @@ use crate::cuda::{CudaError, Event, Status, Stream, cuda};
 use crate::model::graphs::NodeRecording;
 use crate::model::modules::Kernel;
 use crate::recorder::drain::monitor::{Item, LaunchResult};
-use crate::recorder::graph_nodes::Insertion;
+use crate::recorder::launch::graph_nodes::Insertion;
 use crate::recorder::launch::{Call, record};
 use crate::recorder::runtime::{monitor, runtime, session};
 use crate::recorder::{HostAccess, RecordError, Recorder, selection};

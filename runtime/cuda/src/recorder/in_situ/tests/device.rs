@@ -142,7 +142,7 @@ fn compare(races: bool) {
         .iter()
         .map(|program| program.text.as_str())
         .collect();
-    let Some(output) = run_cpp(include_str!("../on_host.cpp"), &input) else {
+    let Some(output) = run_cpp(include_str!("on_host.cpp"), &input) else {
         return;
     };
     let mut lines = output.lines();
@@ -178,7 +178,7 @@ fn interleaved_accesses_are_counted() {
 #[test]
 fn a_half_full_set_has_room() {
     // 9 of 16 rows of 2^25.
-    if let Some(without_room) = run_cpp(include_str!("../on_host.cpp"), "r 25 589824\n") {
+    if let Some(without_room) = run_cpp(include_str!("on_host.cpp"), "r 25 589824\n") {
         assert_eq!(without_room.trim(), "0");
     }
 }

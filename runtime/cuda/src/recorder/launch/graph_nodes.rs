@@ -1,14 +1,15 @@
 //! Kernels that are added to CUDA graphs, by captures of streams and as explicit nodes.
 
-use super::drain::buffers::DrainBuffer;
-use super::launch::{Call, cannot_launch, geometry, with_trailing};
-use super::runtime::{runtime, session};
-use super::{RecordError, in_situ, opaque, selection};
+use super::opaque;
+use super::{Call, cannot_launch, geometry, with_trailing};
 use crate::cuda::graph::last_captured;
 use crate::cuda::memory::{self, Pinned};
 use crate::cuda::{Graph, GraphNode, Status, Stub, cuda};
 use crate::model::graphs::{Node, NodeRecording};
 use crate::model::modules::Kernel;
+use crate::recorder::drain::buffers::DrainBuffer;
+use crate::recorder::runtime::{runtime, session};
+use crate::recorder::{RecordError, in_situ, selection};
 use cudarc::runtime::sys::{
     cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpyKind, cudaMemsetParams, dim3,
 };

@@ -2,16 +2,16 @@
 //!
 //! They run as they are. The capture has their times, so that memory that they wrote does not count as unwritten.
 
-use super::HostAccess;
-use super::drain::monitor::Item;
-use super::graph_launch;
-use super::launch::{Call, record};
-use super::runtime::{monitor, runtime};
+use super::{Call, record};
 use crate::cuda::device::current_device;
 use crate::cuda::graph::{captured_by, last_captured, with_relaxed_capture};
 use crate::cuda::{Binary, Event, GraphExec, Status, StreamArgument, Stub, driver};
 use crate::model::graphs::{Node, NodeRecording};
 use crate::model::modules::Kernel;
+use crate::recorder::HostAccess;
+use crate::recorder::drain::monitor::Item;
+use crate::recorder::launch::graphs;
+use crate::recorder::runtime::{monitor, runtime};
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -147,7 +147,7 @@ pub fn launch_graph(
     if runtime.graphs.of_instance(instance).is_empty() && !runtime.in_situ.has_plan(instance) {
         return launched(into, None, None, real);
     }
-    graph_launch::launch(instance, into, real)
+    graphs::launch(instance, into, real)
 }
 
 /// Names of kernels by the driver's handles.

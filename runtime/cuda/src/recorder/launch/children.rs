@@ -1,13 +1,13 @@
 //! Launches from the device. A kernel's calls note what it asks for (`device/support_children.cu`); when it has ended, the host does that,
 //! each child a launch of its own. One such kernel runs at a time.
 
-use super::RecordError;
-use super::launch::{Call, Form, Origin};
-use super::runtime::{runtime, session};
+use super::{Call, Form, Origin};
 use crate::cuda::device::current_device;
 use crate::cuda::memory::Pinned;
 use crate::cuda::{Binary, CudaError, Function, Status, Stream, cuda, driver};
 use crate::model::modules::Kernel;
+use crate::recorder::RecordError;
+use crate::recorder::runtime::{runtime, session};
 use cudarc::runtime::sys::dim3;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
@@ -21,7 +21,7 @@ const CAPACITY: usize = 64 << 10;
 const CAPACITY_BYTES: usize = 16 << 20;
 /// The variable of a module that leads to the queue.
 const VARIABLE: &CStr = c"__superstep_children";
-const MOVES: &str = include_str!("../../device/child_moves.ptx");
+const MOVES: &str = include_str!("../../../device/child_moves.ptx");
 
 /// `SuperstepChild` of `device/children.h`.
 #[repr(C)]

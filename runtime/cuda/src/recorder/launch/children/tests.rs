@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 #[test]
 fn structures_are_those_of_the_device_code() {
-    let header = include_str!("../../../device/children.h");
+    let header = include_str!("../../../../device/children.h");
     let fields = |name: &str| {
         let body = header.split(&format!("struct {name} {{")).nth(1);
         let body = body.and_then(|rest| rest.split("};").next()).unwrap_or("");

@@ -1,14 +1,19 @@
 //! A kernel launch of the program's, and what all recorders do around it.
 
-use super::graph_nodes::Captured;
-use super::runtime::{monitor, runtime, session};
-use super::{RecordError, Recorder, selection};
+pub mod children;
+pub mod graph_nodes;
+pub mod graphs;
+pub mod opaque;
+
 use crate::cuda::device::{attribute_of, attributes_of, ctas_on_sm, current_device, resources_of};
 use crate::cuda::graph::{captured_by, with_relaxed_capture};
 use crate::cuda::{Event, Status, Stream, StreamArgument, Stub};
 use crate::model::graphs::Node;
 use crate::model::modules::Kernel;
 use crate::recorder::drain::monitor::{Item, Queued};
+use crate::recorder::launch::graph_nodes::Captured;
+use crate::recorder::runtime::{monitor, runtime, session};
+use crate::recorder::{RecordError, Recorder, selection};
 use cudarc::runtime::sys::cudaDeviceAttr;
 use parking_lot::Mutex;
 use std::cell::Cell;

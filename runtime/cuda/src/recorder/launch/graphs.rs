@@ -1,13 +1,13 @@
 //! Launches of CUDA graphs.
 
-use super::drain::buffers::DrainBuffer;
-use super::drain::queue::Ticket;
-use super::launch::record;
-use super::runtime::{Runtime, runtime, session};
-use super::tracing::count_end;
 use crate::cuda::graph::captured_by;
 use crate::cuda::{GraphExec, Status, Stream, StreamArgument};
 use crate::model::graphs::{Node, NodeRecording};
+use crate::recorder::drain::buffers::DrainBuffer;
+use crate::recorder::drain::queue::Ticket;
+use crate::recorder::launch::record;
+use crate::recorder::runtime::{Runtime, runtime, session};
+use crate::recorder::tracing::count_end;
 use std::sync::Arc;
 use superstep_runtime_core::{ActiveLaunch, Geometry, is_used_fork};
 use superstep_trace::{LaunchOutcome, OpaqueGeometry, StreamId};
