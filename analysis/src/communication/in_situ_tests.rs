@@ -6,7 +6,7 @@ use super::oracle_tests::any_steps;
 use super::{Communication, Flow, Matching, Transfer, Volume};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use superstep_runtime_core::in_situ::{Adder, Shadow};
+use superstep_runtime_core::in_situ::{Accumulator, Shadow};
 use superstep_trace::{AccessGroup, AllocationKind, FirstRead, LaunchSums, Op};
 
 /// Generated programs have CTAs below this.
@@ -24,7 +24,7 @@ fn add_up(steps: &[Step]) -> Found {
     let shadow = Shadow::default();
     let mut found = Found::default();
     // CTAs run at the same time, each on a worker of its own.
-    let mut adders: [Adder; CTAS] = Default::default();
+    let mut accumulators: [Accumulator; CTAS] = Default::default();
     for step in steps {
         match step {
             Step::HostWrote(address, bytes) => shadow.host_wrote(*address, *bytes),
@@ -39,10 +39,10 @@ fn add_up(steps: &[Step]) -> Found {
                 let number = found.launches.len() as u32;
                 let running = shadow.begin(number, launch).unwrap();
                 for (op, group) in groups {
-                    adders[group.cta as usize].group(&shadow, &running, *op, group);
+                    accumulators[group.cta as usize].group(&shadow, &running, *op, group);
                 }
-                for adder in &mut adders {
-                    adder.finish(&running);
+                for accumulator in &mut accumulators {
+                    accumulator.finish(&running);
                 }
                 let (sums, parts) = running.found();
                 found.launches.push(sums);

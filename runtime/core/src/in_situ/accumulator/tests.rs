@@ -1,4 +1,4 @@
-//! Tests of `adder`.
+//! Tests of `accumulator`.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ fn words_of(cta: u32, address: u64) -> AccessGroup {
 fn blocks_of_ctas_have_the_sums_of_their_ctas() {
     let received = |blocks: CtaBlocks| -> BTreeMap<(u32, u32), (u64, u64)> {
         let shadow = Shadow::new(blocks);
-        let mut adders = [Adder::default(), Adder::default()];
+        let mut accumulators = [Accumulator::default(), Accumulator::default()];
         let mut parts = Parts::default();
         for (number, (op, kernel)) in (0..).zip([(Op::Store, "write"), (Op::Load, "read")]) {
             let running = shadow.begin(number, &launch(kernel, 20)).unwrap();
@@ -46,10 +46,12 @@ fn blocks_of_ctas_have_the_sums_of_their_ctas() {
                 let group = words_of(cta, 0x1000_0000 + 128 * u64::from(cta) + shift);
                 // What is loaded twice is received once.
                 for _ in 0..2 {
-                    adders[cta as usize % 3 / 2].group(&shadow, &running, op, &group);
+                    accumulators[cta as usize % 3 / 2].group(&shadow, &running, op, &group);
                 }
             }
-            adders.iter_mut().for_each(|adder| adder.finish(&running));
+            accumulators
+                .iter_mut()
+                .for_each(|accumulator| accumulator.finish(&running));
             parts = running.found().1;
         }
         let mut sums = BTreeMap::new();
@@ -87,14 +89,14 @@ fn workers_share_memory_and_many_parts_come_early() {
     );
     let work = |running: &Running, op, shift: u64| -> Vec<Received> {
         let worker = |number: u32| {
-            let (mut adder, mut early) = (Adder::default(), Vec::new());
+            let (mut accumulator, mut early) = (Accumulator::default(), Vec::new());
             for cta in (number..CTAS).step_by(2) {
                 let address = 0x1000_0000 + 128 * u64::from(cta) + shift;
-                adder.group(&shadow, running, op, &words_of(cta, address));
-                let parts = adder.take_many_parts();
+                accumulator.group(&shadow, running, op, &words_of(cta, address));
+                let parts = accumulator.take_many_parts();
                 early.extend(parts.into_iter().flat_map(|parts| parts.received));
             }
-            adder.finish(running);
+            accumulator.finish(running);
             early
         };
         std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Adds up the accesses of a launch. Each worker has an adder of its own.
+//! Aggregates the accesses of a launch. Each worker has an accumulator of its own.
 
 use super::entry::{Entry, Local, Source, Who};
 use super::page::{PAGE_BYTES, Page, WORD_BYTES, words};
@@ -17,7 +17,7 @@ const CACHED_PAGES: usize = 64;
 const MANY_PARTS: usize = 1 << 16;
 
 /// Takes the access groups of CTAs, all of a CTA before the next one's.
-pub struct Adder {
+pub struct Accumulator {
     pages: PageCache,
     sums: LaunchSums,
     cta: u32,
@@ -37,9 +37,9 @@ struct Piece {
     end: u64,
 }
 
-impl Default for Adder {
+impl Default for Accumulator {
     fn default() -> Self {
-        Adder {
+        Accumulator {
             pages: PageCache::default(),
             sums: LaunchSums::new(StreamId(0), LaunchId(0)),
             cta: 0,
@@ -50,7 +50,7 @@ impl Default for Adder {
     }
 }
 
-impl Adder {
+impl Accumulator {
     /// Adds an access group of a launch.
     pub fn group(&mut self, shadow: &Shadow, running: &Running, op: Op, group: &AccessGroup) {
         self.tally(op, group);
@@ -62,7 +62,7 @@ impl Adder {
             self.receiver.leave_cta();
             self.cta = group.cta;
         }
-        let Adder {
+        let Accumulator {
             pages,
             sums,
             receiver,
@@ -127,7 +127,7 @@ impl Adder {
         })
     }
 
-    /// Gives all that was added up since the last time to the launch.
+    /// Moves all aggregates to the launch.
     pub fn finish(&mut self, running: &Running) {
         self.leave_block(running);
         self.receiver.leave_cta();
