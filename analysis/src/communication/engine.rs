@@ -1,24 +1,24 @@
 //! The engine: launches and host writes in, tables out.
 
-use super::block::{
+use super::input::block::{
     Block, Pool, SHARDS, Spare, collect, recycle, shard_of, shards_of_a_task, spill,
 };
-use super::detail::{Found, Regions};
-use super::exact::{self, Matching};
-use super::host::Untraced;
-use super::kept::Kept;
-use super::limit::{Budget, MemoryLimit};
-use super::part::{LaunchPart, WideSource};
-use super::record::{Record, WideAccess, WideAccesses};
-use super::shadow::{Tag, page_of};
-use super::shard::{Records, Scratch, Shard};
-use super::sorted::Sorted;
-use super::spill::{SpillFile, SpillFolder};
-use super::strides::Run;
-use super::sums::View;
-use super::transfers::Transfers;
-use super::unwritten::Unwritten;
-use super::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
+use super::input::record::{Record, WideAccess, WideAccesses};
+use super::output::detail::{Found, Regions};
+use super::output::kept::Kept;
+use super::output::part::{LaunchPart, WideSource};
+use super::output::strides::Run;
+use super::output::sums::View;
+use super::output::transfers::Transfers;
+use super::output::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
+use super::spill::file::{SpillFile, SpillFolder};
+use super::spill::limit::{Budget, MemoryLimit};
+use super::spill::sorted::Sorted;
+use super::state::exact::{self, Matching};
+use super::state::host::Untraced;
+use super::state::shadow::{Tag, page_of};
+use super::state::shard::{Records, Scratch, Shard};
+use super::state::unwritten::Unwritten;
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
 use crate::sites::SiteOps;

@@ -1,13 +1,13 @@
 //! What an analysis of some of the pages adds up to: numbers that become those of the program when all parts are added.
 
 use super::detail::{ArrayVolume, Footprint, SiteVolume};
-use super::shadow::Tag;
-use super::sorted::Item;
-use super::spill::{Fixed, fixed};
 use super::strides::StrideCounts;
 use super::sums::{Amount, ShardOut};
-use super::unwritten;
 use super::volume::{Transfer, Volume};
+use crate::communication::spill::file::{Fixed, fixed};
+use crate::communication::spill::sorted::Item;
+use crate::communication::state::shadow::Tag;
+use crate::communication::state::unwritten;
 use crate::counts::Counts;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,9 @@
 //! The engine against the oracle on generated programs, and hand-derived cases.
 
 use super::oracle::{self, Step};
-use super::{ArrayVolume, Communication, Engine, Matching, MemoryLimit, Options, UnwrittenRead};
+use crate::communication::{
+    ArrayVolume, Communication, Engine, Matching, MemoryLimit, Options, UnwrittenRead,
+};
 use crate::sites::SiteOps;
 use proptest::prelude::*;
 use superstep_trace::{AccessGroup, AllocationId, Launch, LaunchId, Op, SiteId, StreamId, Watch};
@@ -72,7 +74,7 @@ fn engine_of(steps: &[Step], options: Options, chunk: usize, limit: &MemoryLimit
     engine
 }
 
-pub(super) fn launch(stream: u32, number: u32, kernel: &str) -> Launch {
+pub(crate) fn launch(stream: u32, number: u32, kernel: &str) -> Launch {
     Launch {
         sequence: 0,
         stream: StreamId(stream),
@@ -147,7 +149,7 @@ fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
     )
 }
 
-pub(super) fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
     let host = (0u64..80, prop_oneof![0u64..100, Just(3 * 4096)]);
     let step = prop_oneof![
         5 => (0u32..2, 0usize..2, prop::collection::vec(any_group(aligned), 0..12))

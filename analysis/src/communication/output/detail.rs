@@ -1,9 +1,9 @@
 //! Where in a program communication happens: at which instruction, in which allocation; and what a launch touches.
 
-use super::bitmap::{WORDS, for_each_word};
-use super::record::Record;
 use super::sums::Sums;
-use super::unwritten;
+use crate::communication::input::record::Record;
+use crate::communication::state::bitmap::{WORDS, for_each_word};
+use crate::communication::state::unwritten;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,13 +1,13 @@
 //! What the passes over pages add up.
 
-use super::bitmap::Bitmap;
 use super::detail::{Details, Regions};
-use super::engine::Options;
 use super::kept::Kept;
-use super::record::{Pattern, Record, WideAccess};
-use super::shadow::{Page, Tag, Writer};
 use super::strides::Runs;
 use super::volume::Transfer;
+use crate::communication::engine::Options;
+use crate::communication::input::record::{Pattern, Record, WideAccess};
+use crate::communication::state::bitmap::Bitmap;
+use crate::communication::state::shadow::{Page, Tag, Writer};
 use crate::error::Result;
 use crate::sites::SiteOps;
 use rustc_hash::{FxHashMap, FxHashSet};

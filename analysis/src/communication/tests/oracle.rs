@@ -1,16 +1,18 @@
 //! The definitions of `docs/metrics.md`, byte by byte, in the plainest way: what the engine is tested against.
 
-use super::detail::{ArrayVolume, Footprint, SiteVolume};
-use super::exact::Matching;
-use super::strides::{LaunchStrides, StrideCounts};
-use super::unwritten::UnwrittenRead;
-use super::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
 use crate::bins::{STRIDE_BINS, bin};
+use crate::communication::output::detail::{ArrayVolume, Footprint, SiteVolume};
+use crate::communication::output::strides::{LaunchStrides, StrideCounts};
+use crate::communication::output::volume::{
+    Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume,
+};
+use crate::communication::state::exact::Matching;
+use crate::communication::state::unwritten::UnwrittenRead;
 use std::collections::{BTreeMap, BTreeSet};
 use superstep_trace::{AccessGroup, AllocationId, Launch, Op, SiteId};
 
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(crate) enum Step {
     HostWrote(u64, u64),
     Forget(u64, u64),
     /// Number, first byte, size.
@@ -47,7 +49,7 @@ fn start(address: u64, byte: u64) -> u64 {
 }
 
 /// Everything that [`super::Engine`] finds, with transfers and strides.
-pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication {
+pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication {
     let mut launches: Vec<LaunchVolume> = Vec::new();
     let mut last: BTreeMap<u64, Writer> = BTreeMap::new();
     let mut read_later: BTreeSet<(u32, u32, u64, u64)> = BTreeSet::new();
@@ -333,7 +335,7 @@ fn nothing_wrote(
 }
 
 /// The bytes that somebody has written when the steps are over.
-pub(super) fn written(steps: &[Step]) -> BTreeSet<u64> {
+pub(crate) fn written(steps: &[Step]) -> BTreeSet<u64> {
     let mut written = BTreeSet::new();
     let mut regions: Vec<(u64, u64)> = Vec::new();
     for step in steps {

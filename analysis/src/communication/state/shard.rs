@@ -1,19 +1,19 @@
 //! One part of the pages: reads of a launch first, then its writes, page by page.
 
 use super::bitmap::Bitmap;
-use super::block::{Block, Gathered};
-use super::detail::{Touched, Touches};
-use super::engine::Options;
 use super::exact::{self, ExactPage};
 use super::host::Untraced;
 use super::local::Local;
 use super::reader::{Reader, Seen, by_allocation};
-use super::record::{Pattern, Record, Survey};
 use super::shadow::{PAGE_BYTES, Page, Tag};
-use super::shadow_file;
-use super::spill::{self, SpillFile, SpillFolder};
-use super::sums::{ShardOut, View};
 use super::unwritten::{Search, but_for, never_in};
+use crate::communication::engine::Options;
+use crate::communication::input::block::{Block, Gathered};
+use crate::communication::input::record::{Pattern, Record, Survey};
+use crate::communication::output::detail::{Touched, Touches};
+use crate::communication::output::sums::{ShardOut, View};
+use crate::communication::spill::file::{self, SpillFile, SpillFolder};
+use crate::communication::spill::shadow_file;
 use crate::error::{AnalysisError, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
@@ -22,13 +22,13 @@ use superstep_trace::AllocationId;
 
 /// Pages of one shard, in memory or on disk.
 pub(crate) struct Shard {
-    pub(super) pages: FxHashMap<u64, Page>,
+    pub(crate) pages: FxHashMap<u64, Page>,
     /// Instead of `pages`, where addresses are matched.
     exact: FxHashMap<u64, ExactPage>,
     /// Which bytes were touched, if that is asked for.
     touched: FxHashMap<u64, Touched>,
     /// About the bytes of `pages` and `touched`.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// Number of pages, written and touched ones, that are on disk; then none are in memory.
     on_disk: (usize, usize),
     /// What others than kernels did since the pages went to disk: start, end, last writer.
@@ -60,7 +60,7 @@ pub(crate) struct Scratch {
     local: Local,
     /// Bytes that a plain store of the current launch wrote.
     plain: Bitmap,
-    pub(super) search: Search,
+    pub(crate) search: Search,
 }
 
 /// What a [`Reader`] keeps.
@@ -118,7 +118,7 @@ impl Shard {
         for (&number, page) in &self.pages {
             shadow_file::put(number, page, &mut bytes);
         }
-        spill::write_bytes(folder, name, &bytes)?;
+        file::write_bytes(folder, name, &bytes)?;
         self.on_disk = (self.pages.len(), self.touched.len());
         self.pages = FxHashMap::default();
         self.touched = FxHashMap::default();
@@ -131,7 +131,7 @@ impl Shard {
         if self.on_disk == (0, 0) {
             return Ok(());
         }
-        let bytes = spill::read_bytes(folder, name)?;
+        let bytes = file::read_bytes(folder, name)?;
         let mut rest = bytes.as_slice();
         for _ in 0..self.on_disk.1 {
             if let Some((number, touched)) = shadow_file::take_touched(&mut rest) {
@@ -235,7 +235,7 @@ impl Shard {
         Ok(())
     }
 
-    pub(super) fn page(
+    pub(crate) fn page(
         &mut self,
         view: &View,
         untraced: &Untraced,
@@ -270,7 +270,7 @@ impl Shard {
     }
 
     /// Launch `launch` touches page `number`.
-    pub(super) fn touches(&mut self, number: u64, launch: u32, by: &Touches) {
+    pub(crate) fn touches(&mut self, number: u64, launch: u32, by: &Touches) {
         let touched = self.touched.entry(number).or_insert_with(|| {
             self.bytes += Touched::BYTES;
             Touched::new()
@@ -279,7 +279,7 @@ impl Shard {
     }
 
     /// Counts what is stored in each allocation; `only`: all of the page is one's.
-    pub(super) fn stores(
+    pub(crate) fn stores(
         &mut self,
         view: &View,
         records: &[Record],
@@ -377,7 +377,7 @@ impl Marks {
 }
 
 impl Scratch {
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         view: &View,
         page: &mut Page,
@@ -438,7 +438,7 @@ fn part(number: u64, start: u64, end: u64) -> (usize, usize) {
 pub(crate) type Part = (usize, usize, Tag);
 
 /// A page with what others than kernels wrote, before `records` write to it.
-pub(super) fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], starts: bool) -> Page {
+pub(crate) fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], starts: bool) -> Page {
     let parts = parts_of(untraced, base);
     let aligned = |offset: usize, len: usize| (offset | len).is_multiple_of(4);
     let words = parts.iter().all(|&(offset, len, _)| aligned(offset, len))
@@ -454,14 +454,14 @@ pub(super) fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], sta
 }
 
 /// Who wrote which parts of a page that no kernel has written: offset, length, writer.
-pub(super) fn parts_of(untraced: &Untraced, base: u64) -> Vec<Part> {
+pub(crate) fn parts_of(untraced: &Untraced, base: u64) -> Vec<Part> {
     (untraced.parts(base, base.saturating_add(PAGE_BYTES as u64)))
         .map(|(start, end, tag)| ((start - base) as usize, (end - start) as usize, tag))
         .collect()
 }
 
 /// The same for many; `is_shared`: each says in which allocation it is.
-pub(super) fn never_read(
+pub(crate) fn never_read(
     view: &View,
     parts: &[Part],
     records: &[Record],

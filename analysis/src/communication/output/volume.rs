@@ -3,8 +3,8 @@
 use super::detail::{ArrayVolume, Footprint, SiteVolume};
 use super::strides::LaunchStrides;
 use super::transfers::Transfers;
-use super::unwritten::UnwrittenRead;
 use crate::columns;
+use crate::communication::state::unwritten::UnwrittenRead;
 use crate::metrics::share;
 use serde::{Deserialize, Serialize};
 use superstep_table::table;

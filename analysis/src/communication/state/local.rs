@@ -1,8 +1,8 @@
 //! Which thread of the current CTA has written which byte of the current page in the current launch.
 
 use super::bitmap::Bitmap;
-use super::record::{Pattern, Record};
 use super::shadow::PAGE_BYTES;
+use crate::communication::input::record::{Pattern, Record};
 use rustc_hash::FxHashSet;
 
 /// Bytes by writing thread.

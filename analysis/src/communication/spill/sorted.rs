@@ -1,6 +1,6 @@
 //! Sorting more than fits in memory: sorted runs, in memory or on disk, merged at the end.
 
-use super::spill::{Fixed, Run, RunReader, RunWriter, SpillFolder};
+use super::file::{Fixed, Run, RunReader, RunWriter, SpillFolder};
 use crate::error::Result;
 use rayon::prelude::*;
 use std::cmp::Reverse;

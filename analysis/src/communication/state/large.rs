@@ -2,17 +2,17 @@
 //! read once for each question. What stays in memory is the page, and the records of one CTA.
 
 use super::bitmap::Bitmap;
-use super::block::Gathered;
-use super::detail::Touches;
-use super::engine::Options;
 use super::host::Untraced;
-use super::record::{Record, Survey};
 use super::shadow::PAGE_BYTES;
 use super::shard::{Records, Scratch, Shard, fresh_page, never_read, parts_of};
-use super::sorted::{Item, Sorted, Sorter};
-use super::spill::{Fixed, fixed};
-use super::sums::View;
 use super::unwritten::{but_for, never_in};
+use crate::communication::engine::Options;
+use crate::communication::input::block::Gathered;
+use crate::communication::input::record::{Record, Survey};
+use crate::communication::output::detail::Touches;
+use crate::communication::output::sums::View;
+use crate::communication::spill::file::{Fixed, fixed};
+use crate::communication::spill::sorted::{Item, Sorted, Sorter};
 use crate::error::Result;
 use std::ops::Range;
 
@@ -69,7 +69,7 @@ impl PageRecords<'_> {
 
 impl Shard {
     /// All records of one launch, too many for memory.
-    pub(super) fn large_launch(
+    pub(crate) fn large_launch(
         &mut self,
         view: &View,
         untraced: &Untraced,

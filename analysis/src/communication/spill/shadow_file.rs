@@ -1,9 +1,9 @@
 //! Pages of shadow memory as bytes, for those that do not fit into memory.
 
-use super::bitmap::WORDS;
-use super::detail::Touched;
-use super::shadow::{PAGE_BYTES, Page, Several, Tag, Writer};
-use super::spill::Fixed;
+use super::file::Fixed;
+use crate::communication::output::detail::Touched;
+use crate::communication::state::bitmap::WORDS;
+use crate::communication::state::shadow::{PAGE_BYTES, Page, Several, Tag, Writer};
 
 pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
     out.extend(number.to_le_bytes());

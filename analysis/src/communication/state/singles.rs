@@ -1,7 +1,7 @@
 //! Reads of a page by accesses that stand alone, as scattered ones do: many, and each with another writer.
 
 use super::reader::{Reader, Seen, mark_read};
-use super::record::Record;
+use crate::communication::input::record::Record;
 use crate::error::Result;
 
 /// Records that [`Reader::singles`] takes together.
@@ -27,7 +27,7 @@ impl Seen {
 }
 
 impl Reader<'_> {
-    /// Reads of any number of CTAs, ordered by CTA, all of them single accesses of `width` bytes ([`super::record::Survey`]) in
+    /// Reads of any number of CTAs, ordered by CTA, all of them single accesses of `width` bytes ([`crate::communication::input::record::Survey`]) in
     /// a page that the launch does not write: no two of them overlap without being equal, so that one mark for each access
     /// and CTA says whether it and its bytes were seen.
     ///

@@ -1,12 +1,12 @@
 //! Communication by equal addresses (`--match exact-address`), as the analysis of Rieber 2017 has it: the unit
 //! is the address of an access, whatever its width.
 
-use super::engine::Options;
 use super::host::Untraced;
-use super::record::Record;
 use super::shadow::{PAGE_BYTES, Tag};
-use super::strides::Owner;
-use super::sums::{ShardOut, View};
+use crate::communication::engine::Options;
+use crate::communication::input::record::Record;
+use crate::communication::output::strides::Owner;
+use crate::communication::output::sums::{ShardOut, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;

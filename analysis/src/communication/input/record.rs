@@ -1,7 +1,7 @@
 //! Access groups cut at page borders: what the shadow memory is asked to process.
 
-use super::shadow::{PAGE_BYTES, page_of};
-use super::spill::{Fixed, fixed};
+use crate::communication::spill::file::{Fixed, fixed};
+use crate::communication::state::shadow::{PAGE_BYTES, page_of};
 use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
 use superstep_trace::{AccessGroup, Op, SiteId};

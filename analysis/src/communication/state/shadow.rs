@@ -16,7 +16,7 @@ pub(crate) fn page_of(address: u64) -> u64 {
 
 /// Who wrote a cell last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Tag(pub(super) u64);
+pub(crate) struct Tag(pub(crate) u64);
 
 impl Tag {
     pub(crate) const NEVER: Tag = Tag(0);
@@ -88,18 +88,18 @@ pub(crate) struct Writer {
 }
 
 pub(crate) struct Page {
-    pub(super) cells: Vec<Tag>,
+    pub(crate) cells: Vec<Tag>,
     /// Bytes of a cell as a power of two: 2 or 0.
-    pub(super) shift: u32,
+    pub(crate) shift: u32,
     /// Bit for each byte with a single writer: another entity has read it since.
-    pub(super) counted: [u64; WORDS],
+    pub(crate) counted: [u64; WORDS],
     /// What the tags of cells with several writers point to; without writers where it is free.
-    pub(super) several: Vec<Several>,
+    pub(crate) several: Vec<Several>,
     /// Free places of `several`.
-    pub(super) free: Vec<u16>,
+    pub(crate) free: Vec<u16>,
     /// By cell: where in the page the store that wrote it begins, that of the store which begins last where several stores
     /// of a launch wrote the cell. Empty where nobody asks.
-    pub(super) starts: Vec<u16>,
+    pub(crate) starts: Vec<u16>,
 }
 
 impl Page {

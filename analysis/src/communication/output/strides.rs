@@ -3,9 +3,9 @@
 //! What communicates is kept as runs of addresses with a constant step: the loads of one launch until its end, the stores
 //! until the end of the program, because anyone may read them later.
 
-use super::sorted::{Item, Sorted, Sorter, order};
-use super::spill::{Fixed, SpillFolder, fixed};
 use crate::bins::{STRIDE_BINS, bin};
+use crate::communication::spill::file::{Fixed, SpillFolder, fixed};
+use crate::communication::spill::sorted::{Item, Sorted, Sorter, order};
 use crate::error::Result;
 use std::sync::Arc;
 use superstep_trace::Watch;

@@ -7,10 +7,10 @@
 
 use super::bitmap::{WORDS, for_each_word};
 use super::local::Local;
-use super::record::{Pattern, Record};
 use super::shadow::{PAGE_BYTES, Page, Tag};
 use super::shard::Part;
-use super::sums::View;
+use crate::communication::input::record::{Pattern, Record};
+use crate::communication::output::sums::View;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

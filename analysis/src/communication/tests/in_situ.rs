@@ -1,9 +1,9 @@
 //! What is added up in place of a trace against the oracle, on generated programs: equal where `docs/capture/in-situ.md` calls it exact,
 //! else within its bounds.
 
+use super::against_oracle::any_steps;
 use super::oracle::{self, Step};
-use super::oracle_tests::any_steps;
-use super::{Communication, Flow, Matching, Transfer, Volume};
+use crate::communication::{Communication, Flow, Matching, Transfer, Volume};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use superstep_runtime_core::in_situ::{Adder, Shadow};
@@ -266,7 +266,7 @@ fn group(cta: u32, warp: u32, addresses: &[u64]) -> AccessGroup {
 /// What the bounds of the generated programs are: each kind of doubt, by hand.
 #[test]
 fn doubts_are_counted() {
-    let launch = super::oracle_tests::launch;
+    let launch = super::against_oracle::launch;
     let a = 0x5000;
     let steps = [
         // Threads 0 and 32 add to a word twice: only for the first is it known that it had.

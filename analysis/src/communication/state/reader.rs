@@ -1,12 +1,12 @@
 //! Reading: which bytes of an access were written by whom, each counted as `docs/metrics.md` says.
 
 use super::bitmap::Bitmap;
-use super::detail::Regions;
 use super::local::Local;
-use super::record::{Pattern, Record};
 use super::shadow::{PAGE_BYTES, Page, Tag};
-use super::strides::Owner;
-use super::sums::{ShardOut, View};
+use crate::communication::input::record::{Pattern, Record};
+use crate::communication::output::detail::Regions;
+use crate::communication::output::strides::Owner;
+use crate::communication::output::sums::{ShardOut, View};
 use rustc_hash::FxHashSet;
 use superstep_trace::AllocationId;
 
@@ -20,8 +20,8 @@ pub(crate) struct Seen {
     /// Accesses counted for some of their sources only, because other bytes were the thread's own.
     partial: FxHashSet<(u16, u16, Tag)>,
     /// By cell: the number of the last turn in which it was read by itself. A turn is one CTA's part of a page.
-    pub(super) turns: Box<[u32; PAGE_BYTES]>,
-    pub(super) turn: u32,
+    pub(crate) turns: Box<[u32; PAGE_BYTES]>,
+    pub(crate) turn: u32,
 }
 
 impl Seen {
@@ -127,7 +127,7 @@ impl Reader<'_> {
     }
 
     #[inline]
-    pub(super) fn at_site(&mut self, record: &Record, bytes: u64) {
+    pub(crate) fn at_site(&mut self, record: &Record, bytes: u64) {
         if let Some(site) = self.view.site_of(record) {
             self.out.details.at_site(site, bytes);
         }
@@ -166,7 +166,7 @@ impl Reader<'_> {
 
     /// Whole accesses of `width` bytes side by side, each made by `times` threads.
     #[inline]
-    pub(super) fn run(&mut self, start: usize, len: usize, width: usize, times: u64) {
+    pub(crate) fn run(&mut self, start: usize, len: usize, width: usize, times: u64) {
         let end = start + len;
         let mut at = start;
         while at < end {
@@ -226,7 +226,7 @@ impl Reader<'_> {
 
     /// Accesses of `width` bytes that fill `at..at + len` communicate; `new` of them are not known yet.
     #[inline]
-    pub(super) fn loads(&mut self, at: usize, len: usize, width: usize, new: u64) {
+    pub(crate) fn loads(&mut self, at: usize, len: usize, width: usize, new: u64) {
         if new != 0 && self.out.options.strides {
             let owner = Owner {
                 launch: self.view.launch,
@@ -247,7 +247,7 @@ impl Reader<'_> {
 
     /// The same, where `bits` says which of the bytes this CTA has not read yet.
     #[inline]
-    pub(super) fn several_fresh(
+    pub(crate) fn several_fresh(
         &mut self,
         (at, len): (usize, usize),
         times: u64,
@@ -409,7 +409,7 @@ pub(crate) fn by_allocation(
 
 /// Marks bytes of the page at `base` with the single writer `tag` as read by another entity: `bits` of word `word`.
 #[inline]
-pub(super) fn mark_read(
+pub(crate) fn mark_read(
     page: &mut Page,
     out: &mut ShardOut,
     base: u64,

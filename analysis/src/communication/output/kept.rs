@@ -1,10 +1,10 @@
 //! What is kept of a whole run beside its sums, in memory or on disk: transfers, and the addresses of what communicates.
 
-use super::sorted::Sorter;
-use super::spill::SpillFolder;
 use super::strides::Strides;
 use super::sums::ShardOut;
 use super::volume::Transfer;
+use crate::communication::spill::file::SpillFolder;
+use crate::communication::spill::sorted::Sorter;
 use crate::error::Result;
 use std::sync::Arc;
 use superstep_trace::Watch;

@@ -2,7 +2,7 @@
 
 use super::block::{BLOCK_RECORDS, checked, spread};
 use super::record::{Pattern, Record, WideAccess, WideAccesses, cut};
-use super::spill::{Fixed, fixed, pack, unpack};
+use crate::communication::spill::file::{Fixed, fixed, pack, unpack};
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
 use crate::sites::SiteOps;

@@ -1,9 +1,9 @@
 //! The transfers of a program, in memory or on disk.
 
-use super::limit::MemoryLimit;
-use super::sorted::{Item, Sorted, Sorter};
-use super::spill::{Fixed, SpillFolder, fixed};
 use super::volume::Transfer;
+use crate::communication::spill::file::{Fixed, SpillFolder, fixed};
+use crate::communication::spill::limit::MemoryLimit;
+use crate::communication::spill::sorted::{Item, Sorted, Sorter};
 use crate::error::Result;
 use std::sync::Arc;
 use superstep_trace::Watch;

@@ -1,9 +1,9 @@
 //! The records of one chunk, those of each shard side by side, in memory or on disk.
 
 use super::record::{Record, Survey, WideAccesses, cut, starts};
-use super::shadow::Tag;
-use super::shard::Records;
-use super::spill::{Piece, SpillFile, pack};
+use crate::communication::spill::file::{Piece, SpillFile, pack};
+use crate::communication::state::shadow::Tag;
+use crate::communication::state::shard::Records;
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
 use crate::sites::SiteOps;
