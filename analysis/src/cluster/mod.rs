@@ -272,7 +272,7 @@ pub fn combine(
     distances(stores, |launch, counts| {
         add(&mut sums.launch(launch).stores, counts);
     })?;
-    // What several pages say of one access at one address is one read.
+    // Parts of one access at one address in several pages are one read.
     let mut parts = Vec::new();
     wide.finish()?.groups(Item::key, |same| {
         let mut same = same.to_vec();
@@ -313,7 +313,7 @@ impl Merged {
         Ok(())
     }
 
-    /// The same as [`crate::analyse`] gives with [`Options::everything`].
+    /// Returns what [`crate::analyse`] returns with [`Options::everything`].
     pub fn finish(mut self, capture: &Capture) -> Result<Analysis> {
         let options = Options::everything();
         let mut engine = Engine::watched(options, &MemoryLimit::none(), capture.watch.clone());

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use superstep_trace::{AllocationId, Launch, Watch};
 
-/// What to keep beside the volumes.
+/// Results to keep beside the volumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Keep every transfer from CTA to CTA: 32 bytes of memory for each, at worst one for each pair of CTAs of each
@@ -55,7 +55,7 @@ impl Options {
     }
 }
 
-/// What an engine knows at the end beside the sums of launches.
+/// Results of an engine beside the sums of launches.
 pub(crate) struct EngineEnd {
     /// Of each launch the stored bytes that communicated.
     pub(crate) stored: Vec<u64>,
@@ -136,7 +136,7 @@ impl Engine {
         self.set(address, end, Tag::HOST);
     }
 
-    /// Memory came to life or went away: nobody has written these bytes.
+    /// Marks bytes as unwritten, after memory was allocated or freed.
     pub fn forget(&mut self, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);
         self.set(address, end, Tag::NEVER);
@@ -293,7 +293,7 @@ impl Engine {
         blocks: Vec<Block>,
         wide: &[WideAccess],
     ) -> Result<(LaunchPart, Vec<WideSource>)> {
-        // What blocks on disk have left: the shards need memory for themselves.
+        // Memory left by blocks on disk: the shards need memory for themselves.
         self.spare.clear();
         self.shards_of(position, ops, &blocks, wide)?;
         recycle(blocks, &self.spare);
@@ -448,7 +448,7 @@ impl Engine {
         }
     }
 
-    /// What is known at the end of a run of which this engine has seen a part, and whose launches are not settled.
+    /// Results at the end of a run of which this engine has seen a part; its launches are not finished.
     pub(crate) fn finish_part(mut self) -> Result<EngineEnd> {
         self.end_shards();
         let launches = self.launches.iter();

@@ -31,7 +31,7 @@ pub struct Capture {
     pub complete: bool,
     /// Whether bytes were changed or files are missing, as opposed to a program that was killed.
     pub damaged: bool,
-    /// What is missing or damaged, one sentence each, with file and offset.
+    /// Missing or damaged parts, one sentence each, with file and offset.
     pub problems: Vec<String>,
     /// How far the reading of accesses is.
     pub watch: Watch,

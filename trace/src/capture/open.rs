@@ -12,7 +12,7 @@ use crate::{
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What is wrong with the content of a chunk.
+/// Error in the content of a chunk.
 #[derive(Debug, thiserror::Error)]
 enum ChunkError {
     #[error(transparent)]

@@ -52,7 +52,7 @@ impl<T> Pool<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Frees what nobody has taken.
+    /// Frees records that were not taken.
     pub(crate) fn clear(&self) {
         self.things().clear();
     }
@@ -321,7 +321,7 @@ impl Gathered {
                 }
             }
         }
-        // What is on disk came first.
+        // Blocks on disk are the older ones.
         let parts: Vec<&[Record]> = std::iter::once(self.loaded.as_slice())
             .chain(blocks.iter().map(|block| block.records(shard)))
             .collect();

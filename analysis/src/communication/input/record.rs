@@ -127,7 +127,7 @@ impl Record {
     }
 }
 
-/// What is to be known of records before they are processed, found in one go.
+/// Extent of records, found in one pass before they are processed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Survey {
     pub(crate) one_page: bool,
@@ -216,7 +216,7 @@ impl WideAccesses {
         })
     }
 
-    /// What has this number.
+    /// The access with this number.
     pub(crate) fn get(&self, number: u32) -> Option<WideAccess> {
         let wide = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         wide.accesses.get(number as usize).copied()

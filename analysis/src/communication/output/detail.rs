@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, SiteId};
 
-/// What the loads of one instruction communicated.
+/// Bytes that the loads of one instruction communicated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteVolume {
     pub site: SiteId,
@@ -17,7 +17,7 @@ pub struct SiteVolume {
     pub communicated_loaded_bytes: u64,
 }
 
-/// What the launches of one kernel did with one allocation. An access belongs to the allocation in which it begins (in
+/// Accesses of the launches of one kernel to one allocation. An access belongs to the allocation in which it begins (in
 /// which its part begins, where it crosses a border of 4096 bytes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayVolume {
@@ -126,7 +126,7 @@ impl Regions {
     }
 }
 
-/// What one shard has found beside the volumes.
+/// Results of one shard beside the volumes.
 #[derive(Debug, Default)]
 pub(crate) struct Details {
     /// Communicated bytes by module and number within the module.
@@ -140,7 +140,7 @@ pub(crate) struct Details {
     pub(crate) first_read_bytes: u64,
 }
 
-/// What had been counted at some moment.
+/// Counters at one point of a pass.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark {
     sums: Sums,
@@ -180,7 +180,7 @@ impl Details {
         }
     }
 
-    /// What has been counted since `mark` belongs to `allocation`.
+    /// Attributes the counts since `mark` to `allocation`.
     pub(crate) fn in_array(
         &mut self,
         allocation: Option<AllocationId>,

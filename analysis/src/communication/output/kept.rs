@@ -1,4 +1,4 @@
-//! What is kept of a whole run beside its sums, in memory or on disk: transfers, and the addresses of what communicates.
+//! Results of a whole run beside its sums, in memory or on disk: transfers, and the addresses of what communicates.
 
 use super::strides::Strides;
 use super::sums::ShardOut;
@@ -36,7 +36,7 @@ impl Kept {
         self.strides.take(&mut out.loads, &mut out.stores)
     }
 
-    /// The same if it is much: in one page each of many CTAs may receive something from each of many others.
+    /// Moves transfers out once there are many: in one page each of many CTAs may receive from each of many others.
     #[inline]
     pub(crate) fn take_much(&self, position: u32, out: &mut ShardOut) -> Result<()> {
         let entries = out.transfers.len().max(out.loads.len());

@@ -1,4 +1,4 @@
-//! What the analysis found: volumes, transfers, details and strides, by launch and in all.
+//! Results of the analysis: volumes, transfers, details and strides, by launch and in all.
 
 pub(crate) mod detail;
 pub(crate) mod kept;

@@ -1,4 +1,4 @@
-//! What an analysis of some of the pages adds up to: numbers that become those of the program when all parts are added.
+//! Sums of an analysis of some of the pages: numbers that become those of the program when all parts are added.
 
 use super::detail::{ArrayVolume, Footprint, SiteVolume};
 use super::strides::StrideCounts;
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use superstep_trace::{AllocationId, SiteId};
 
-/// What a receiving CTA has from a source by one access across a page border: the CTA, the number of the access, the source.
+/// A reception by an access across a page border: the CTA, the number of the access, the source.
 pub(crate) type WideSource = (u32, u32, Tag);
 
-/// What the accesses of one launch in some of the pages add up to.
+/// Sums of the accesses of one launch in some of the pages.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LaunchPart {
     pub(crate) volume: Volume,
@@ -88,7 +88,7 @@ impl LaunchPart {
     }
 }
 
-/// The same with what is counted elsewhere.
+/// Adds the sums of other pages.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LaunchSums {
     pub(crate) counts: Counts,
@@ -127,7 +127,7 @@ impl Sums {
     }
 }
 
-/// What a CTA received by one access across a page border, as one of its pages has it: other machines have the other pages.
+/// Part of a reception by an access across a page border, as one of its pages has it: other machines have the other pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WidePart {
     pub(crate) launch: u32,

@@ -1,6 +1,6 @@
 //! Distances between the addresses of communicating loads and stores (figure 6.5).
 //!
-//! What communicates is kept as runs of addresses with a constant step: the loads of one launch until its end, the stores
+//! Communicating addresses are kept as runs of addresses with a constant step: the loads of one launch until its end, the stores
 //! until the end of the program, because anyone may read them later.
 
 use crate::bins::{STRIDE_BINS, bin};

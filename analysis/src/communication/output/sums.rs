@@ -1,4 +1,4 @@
-//! What the passes over pages add up.
+//! Sums that the passes over pages collect.
 
 use super::detail::{Details, Regions};
 use super::kept::Kept;
@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use superstep_trace::{SiteId, Watch};
 
-/// What a page pass knows about the current launch and the earlier ones.
+/// Context of a page pass: the current launch and the earlier ones.
 pub(crate) struct View<'a> {
     /// Position of the current launch among all launches.
     pub(crate) launch: u32,
@@ -123,7 +123,7 @@ fn join(parts: &mut Vec<Received>) {
 /// CTA numbers below which sums by source are kept, 8 bytes each.
 const SOURCES: usize = 1 << 20;
 
-/// What one CTA has received from CTAs of one launch.
+/// Bytes that one CTA has received from CTAs of one launch.
 #[derive(Default)]
 struct BySource {
     /// Receiving CTA and launch of the sources.
@@ -141,7 +141,7 @@ fn others(writers: &[Writer], own: Option<usize>) -> impl Iterator<Item = (usize
     (writers.iter().enumerate()).filter(move |&(index, _)| Some(index) != own)
 }
 
-/// What one shard has found.
+/// Results of one shard.
 #[derive(Default)]
 pub(crate) struct ShardOut {
     pub(crate) options: Options,
@@ -162,7 +162,7 @@ pub(crate) struct ShardOut {
     pub(crate) details: Details,
     /// By position of the launch: bytes stored by it that another entity has read, over the whole run.
     pub(crate) communicated_stored: Vec<u64>,
-    /// What the latest receiver has from cells that several CTAs wrote, not yet in the maps.
+    /// Bytes that the latest receiver has from cells with several writers, not yet in the maps.
     by_source: BySource,
     /// The latest source and receiver, not yet in the maps.
     pending: Option<(Tag, u32, Amount)>,
@@ -283,7 +283,7 @@ impl ShardOut {
         }
     }
 
-    /// Some CTA received from CTAs of one launch, where nobody asks from which.
+    /// Bytes that some CTA received from CTAs of one launch, where the sender does not matter.
     #[inline]
     pub(crate) fn received_from_launch(&mut self, launch: u32, bytes: u64, count: u64) {
         if self.flow.0 != launch {

@@ -55,7 +55,7 @@ impl SpillFolder {
 impl Made {
     fn new(parent: &Path) -> std::io::Result<Self> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
-        // It gets its name when it is locked, so that nobody finds it before.
+        // It gets its name when it is locked, so that no other process finds it before.
         let unnamed = folder.path().join("new");
         let in_use = File::create(&unnamed)?;
         // Some file systems have no locks; there, folders of killed analyses stay.
@@ -355,7 +355,7 @@ impl Drop for Run {
 pub(crate) struct RunReader<T> {
     file: BufReader<File>,
     path: PathBuf,
-    /// Items so far, of so many.
+    /// Items so far, and in all.
     read: u64,
     items: u64,
     /// Bytes that the disk has got back, if it shall.

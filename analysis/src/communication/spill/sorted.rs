@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use superstep_trace::Watch;
 
-/// Runs on disk are merged into one when there are so many that were merged equally often: then each item is written a few times,
+/// Number of runs on disk, merged equally often, that are merged into one: so each item is written a few times,
 /// however many there are.
 const MERGE_AT: usize = 256;
 
@@ -54,7 +54,7 @@ pub(crate) trait Item: Fixed + Default + Ord + Send + Sync {
     /// Adds `other`, which is of the same place or directly behind, if they are one.
     fn join(&mut self, other: &Self) -> bool;
 
-    /// What items of one group have in common: of a source CTA's transfers, or of a CTA's addresses.
+    /// Common key of a group's items: of a source CTA's transfers, or of a CTA's addresses.
     fn group(&self) -> u64 {
         (self.key() >> 64) as u64
     }
@@ -340,7 +340,7 @@ pub(crate) struct Sorted<T> {
 }
 
 impl<T> Sorted<T> {
-    /// What is in memory already.
+    /// Items in memory.
     pub(crate) fn of(sorted: Vec<T>) -> Self {
         Self {
             memory: vec![sorted],

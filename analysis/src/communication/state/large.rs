@@ -106,7 +106,7 @@ impl Shard {
         Ok(())
     }
 
-    /// What [`Shard::page`] does, record by record.
+    /// Does the work of [`Shard::page`], record by record.
     fn large_page(
         &mut self,
         view: &View,

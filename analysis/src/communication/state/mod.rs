@@ -1,4 +1,4 @@
-//! What every byte of memory holds and who wrote and read it, page by page.
+//! State of memory, page by page: the last writers of each byte, and passes over its readers.
 
 pub(crate) mod bitmap;
 pub(crate) mod exact;

@@ -10,7 +10,7 @@ use crate::communication::output::sums::{ShardOut, View};
 use rustc_hash::FxHashSet;
 use superstep_trace::AllocationId;
 
-/// What the current CTA has read from the current page in this launch.
+/// Bytes that the current CTA has read from the current page in this launch.
 pub(crate) struct Seen {
     bytes: Bitmap,
     /// Aligned accesses of 1, 2, 4, 8 and 16 bytes, by number of the access within the page.
@@ -114,7 +114,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The same in a page of several allocations.
+    /// Reads in a page of several allocations.
     #[cold]
     fn read_by_allocation(&mut self, record: &Record, local: Option<&Local>) {
         by_allocation(self.view.regions, record, |allocation, part| {
@@ -245,7 +245,7 @@ impl Reader<'_> {
         self.several_fresh((at, len), times, (bits, count), tag);
     }
 
-    /// The same, where `bits` says which of the bytes this CTA has not read yet.
+    /// Reads bytes of which `bits` marks those that this CTA has not read yet.
     #[inline]
     pub(crate) fn several_fresh(
         &mut self,

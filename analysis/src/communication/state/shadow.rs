@@ -1,4 +1,4 @@
-//! Shadow memory of one page: who wrote each byte last.
+//! Shadow memory of one page: the last writer of each byte.
 //!
 //! A page starts with one cell for each aligned 4-byte word and is split into one cell a byte when something writes
 //! part of a word. Most pages never are.
@@ -38,7 +38,7 @@ impl Tag {
         Self::cta(launch, Self::SEVERAL | u32::from(index))
     }
 
-    /// Position of the launch, unless nobody, the host or an opaque launch wrote.
+    /// Position of the launch, if a traced launch wrote.
     #[inline]
     pub(crate) fn launch(self) -> Option<u32> {
         ((self.0 >> 32) as u32).checked_sub(1)
@@ -93,12 +93,12 @@ pub(crate) struct Page {
     pub(crate) shift: u32,
     /// Bit for each byte with a single writer: another entity has read it since.
     pub(crate) counted: [u64; WORDS],
-    /// What the tags of cells with several writers point to; without writers where it is free.
+    /// Targets of the tags of cells with several writers; an entry without writers is free.
     pub(crate) several: Vec<Several>,
     /// Free places of `several`.
     pub(crate) free: Vec<u16>,
     /// By cell: where in the page the store that wrote it begins, that of the store which begins last where several stores
-    /// of a launch wrote the cell. Empty where nobody asks.
+    /// of a launch wrote the cell. Empty where this is not needed.
     pub(crate) starts: Vec<u16>,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Shard {
     pub(crate) bytes: usize,
     /// Number of pages, written and touched ones, that are on disk; then none are in memory.
     on_disk: (usize, usize),
-    /// What others than kernels did since the pages went to disk: start, end, last writer.
+    /// Writes by others than kernels since the pages went to disk: start, end, last writer.
     pending: Vec<(u64, u64, Tag)>,
     pub(crate) out: ShardOut,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Scratch {
     pub(crate) search: Search,
 }
 
-/// What a [`Reader`] keeps.
+/// Memory of a [`Reader`], used again.
 struct Marks {
     seen: Seen,
     sources: Vec<Tag>,
@@ -175,7 +175,7 @@ impl Shard {
             touched.forget(offset, len);
         }
         if len == PAGE_BYTES {
-            // Untouched memory costs nothing: `Untraced` says who wrote it.
+            // Untouched memory costs nothing: `Untraced` knows its writers.
             if let Some(page) = self.pages.remove(&number) {
                 self.bytes = self.bytes.saturating_sub(page.bytes());
             }
@@ -191,7 +191,7 @@ impl Shard {
         !self.pages.get(&number).is_some_and(written)
     }
 
-    /// The same for every page that meets the range.
+    /// Visits every page that meets the range.
     pub(crate) fn set_all(&mut self, start: u64, end: u64, tag: Tag) {
         if self.on_disk != (0, 0) {
             self.pending.push((start, end, tag));
@@ -460,7 +460,7 @@ pub(crate) fn parts_of(untraced: &Untraced, base: u64) -> Vec<Part> {
         .collect()
 }
 
-/// The same for many; `is_shared`: each says in which allocation it is.
+/// Marks many records; with `is_shared` each has its own allocation.
 pub(crate) fn never_read(
     view: &View,
     parts: &[Part],

@@ -1,6 +1,6 @@
 //! Loads of bytes that nothing has written since their memory was allocated: bugs of the program, mostly.
 //!
-//! What threads of one launch do has no order that a trace could tell, so an access counts only where none would help: none of
+//! Threads of one launch have no order that a trace could tell, so an access counts only where none would help: none of
 //! its bytes (in its page) was written before the launch, nor before by the same thread, nor at all in the launch by a plain
 //! store or an exchange of another thread. Atomics of other threads do not help: the first of them has read the same bytes.
 //! That a part of an access was written is enough: compilers load the gaps of structures with their members.
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, Op, SiteId};
 
-/// What the launches of one kernel loaded at one instruction from one allocation although nothing had written it.
+/// Bytes that the launches of one kernel loaded at one instruction from one allocation although nothing had written them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnwrittenRead {
     /// Index of the kernel in [`super::Communication::kernels`].
@@ -95,7 +95,7 @@ pub(crate) fn but_for(parts: &[Part]) -> Bits {
     bits
 }
 
-/// The bytes of `page` that nobody has written.
+/// The unwritten bytes of `page`.
 pub(crate) fn never_in(page: &Page) -> Bits {
     let mut bits = [0; WORDS];
     let mut at = 0;
@@ -186,7 +186,7 @@ impl Search {
         }
     }
 
-    /// Notes who overwrites what; returns whether anything is written at all.
+    /// Records the writers of each byte; returns whether anything is written at all.
     pub(crate) fn stores(&mut self, view: &View, records: &[Record]) -> bool {
         let mut is_written = false;
         for record in records.iter().filter(|record| record.writes()) {
@@ -229,7 +229,7 @@ impl Search {
     }
 
     fn add(&mut self, key: (SiteId, AllocationId), at: usize, width: usize) {
-        // The same as before, mostly.
+        // Mostly the previous one.
         let known = self.found.iter().rposition(|found| found.0 == key);
         let index = known.unwrap_or_else(|| {
             self.found.push((key, [0; WORDS], 0));
