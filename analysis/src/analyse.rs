@@ -77,7 +77,7 @@ pub fn analyse_within(
     }
     // By one of the threads that share the work: to hand each launch to another one takes longer than a small launch.
     rayon::scope(|_| {
-        let mut engine = Engine::watched(options, limit, capture.watch.clone());
+        let mut engine = Engine::limited(options, limit, capture.cancellation);
         let walk = walk(capture, &mut engine, &mut OfCapture(capture))?;
         Ok(walk.into_analysis(capture, options, engine.finish()?))
     })

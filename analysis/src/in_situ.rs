@@ -140,7 +140,7 @@ pub(crate) fn analyse(
         LaunchSums::new(launch.stream, launch.launch)
     };
     let (mut counted, mut launches) = (Vec::new(), Vec::new());
-    let transfers = TransferSorter::new(limit, capture.watch.clone());
+    let transfers = TransferSorter::new(limit, capture.cancellation);
     let mut flows: BTreeMap<(u32, u32), Flow> = BTreeMap::new();
     let mut first_read: BTreeMap<(u32, u32), FirstRead> = BTreeMap::new();
     let mut perhaps_local = Vec::new();

@@ -26,7 +26,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use superstep_trace::{AllocationId, Launch, Watch};
+use superstep_trace::{AllocationId, Cancellation, Launch};
 
 /// Results to keep beside the volumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub(crate) struct EngineEnd {
 pub struct Engine {
     options: Options,
     budget: Budget,
-    watch: Watch,
+    cancellation: Cancellation,
     folder: Arc<SpillFolder>,
     shards: Vec<Shard>,
     scratch: Pool<Scratch>,
@@ -100,11 +100,11 @@ pub struct Engine {
 impl Engine {
     /// Nothing has run yet. There is no limit to the memory.
     pub fn new(options: Options) -> Self {
-        Self::watched(options, &MemoryLimit::none(), Watch::default())
+        Self::limited(options, &MemoryLimit::none(), Cancellation::default())
     }
 
-    /// The same with a limit to the memory; `watch` ends it, too, where it does not read the capture.
-    pub fn watched(options: Options, limit: &MemoryLimit, watch: Watch) -> Self {
+    /// An engine with a limit to its memory; `cancellation` also ends work that does not read the capture.
+    pub fn limited(options: Options, limit: &MemoryLimit, cancellation: Cancellation) -> Self {
         let budget = limit.budget();
         let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
         Self {
@@ -124,9 +124,9 @@ impl Engine {
             kernels: Vec::new(),
             kernel_numbers: FxHashMap::default(),
             flows: Vec::new(),
-            kept: Kept::new(budget.sorter_bytes, &folder, &watch),
+            kept: Kept::new(budget.sorter_bytes, &folder, cancellation),
             budget,
-            watch,
+            cancellation,
             folder,
         }
     }
@@ -369,7 +369,7 @@ impl Engine {
             regions: &self.regions,
             ops,
             kept: &self.kept,
-            watch: &self.watch,
+            cancellation: self.cancellation,
         };
         let (untraced, folder, file) = (&self.untraced, &*self.folder, self.spilled.as_ref());
         let pages_bytes = AtomicUsize::new(self.shards.iter().map(Shard::bytes).sum());

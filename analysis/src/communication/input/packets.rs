@@ -1,7 +1,7 @@
 //! Records on their way to the machine that has their pages: packed, many together, by bucket of pages.
 
 use super::block::{BLOCK_RECORDS, checked, spread};
-use super::record::{Pattern, Record, WideAccess, WideAccesses, cut};
+use super::record::{Origin, Pattern, Record, WideAccess, WideAccesses, cut};
 use crate::communication::spill::file::{Fixed, fixed, pack, unpack};
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
@@ -149,11 +149,11 @@ impl Cutter {
             for record in section.iter_mut() {
                 if record.pattern() == Pattern::Piece {
                     let next = (wide.len() - before) as u32;
-                    let number = *known.entry(record.wide).or_insert_with(|| {
-                        wide.extend(self.wide.get(record.wide));
+                    let number = *known.entry(record.origin.wide()).or_insert_with(|| {
+                        wide.extend(self.wide.get(record.origin.wide()));
                         next
                     });
-                    record.wide = number;
+                    record.origin = Origin::of_wide(number);
                 }
             }
             sections.push(Section {
@@ -208,8 +208,8 @@ impl OfLaunch {
             .collect();
         for record in &mut self.records {
             if record.pattern() == Pattern::Piece {
-                let number = numbers.get(record.wide as usize);
-                record.wide = *number.ok_or(MALFORMED)?;
+                let number = numbers.get(record.origin.wide() as usize);
+                record.origin = Origin::of_wide(*number.ok_or(MALFORMED)?);
             }
         }
         Ok(self.records)

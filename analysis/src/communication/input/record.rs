@@ -12,7 +12,7 @@ pub(crate) enum Pattern {
     /// One after the other: lane *k* of the mask at `address + k * width`.
     Contiguous,
     Same,
-    /// One lane, of whose access only this part lies in the page; [`Record::wide`] names the access.
+    /// One lane, of whose access only this part lies in the page; [`Record::origin`] numbers the access.
     Piece,
 }
 
@@ -22,6 +22,45 @@ const SAME: u16 = 1 << 14;
 const PIECE: u16 = 1 << 15;
 const WIDTH: u16 = READS - 1;
 
+/// Site, number or width of a record's access. It is one word without a tag, since there are billions of records: [`Pattern::Piece`]
+/// tells numbers from sites, and [`starts`] alone makes widths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Origin {
+    word: u32,
+}
+
+fixed!(Origin { word: u32 });
+
+impl Origin {
+    pub(crate) fn of_site(site: SiteId) -> Self {
+        Self { word: site.0 }
+    }
+
+    /// An access across a page border, by its number in [`WideAccesses`].
+    pub(crate) fn of_wide(number: u32) -> Self {
+        Self { word: number }
+    }
+
+    fn of_width(bytes: u32) -> Self {
+        Self { word: bytes }
+    }
+
+    #[inline]
+    pub(crate) fn site(self) -> SiteId {
+        SiteId(self.word)
+    }
+
+    #[inline]
+    pub(crate) fn wide(self) -> u32 {
+        self.word
+    }
+
+    #[inline]
+    pub(crate) fn width(self) -> u32 {
+        self.word
+    }
+}
+
 /// Accesses of consecutive active lanes of one warp at one site, wholly inside one page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Record {
@@ -29,8 +68,7 @@ pub(crate) struct Record {
     pub(crate) cta: u32,
     /// Lanes, at least one.
     pub(crate) mask: u32,
-    /// The site. For a piece: the number of the whole access in [`WideAccesses`]. Where only first bytes matter: the access' width.
-    pub(crate) wide: u32,
+    pub(crate) origin: Origin,
     warp: u16,
     /// Bits 0–11: width less one; then flags.
     shape: u16,
@@ -44,7 +82,7 @@ impl Record {
             address,
             cta: group.cta,
             mask,
-            wide: group.site.0,
+            origin: Origin::of_site(group.site),
             // Warps beyond 65535 do not exist: a CTA has at most 1024 threads.
             warp: group.warp as u16,
             shape: (width as u16).wrapping_sub(1) & WIDTH | flags,
@@ -174,7 +212,7 @@ fixed!(Record {
     address: u64,
     cta: u32,
     mask: u32,
-    wide: u32,
+    origin: Origin,
     warp: u16,
     shape: u16
 });
@@ -233,13 +271,13 @@ fn flags_of(op: Op) -> u16 {
     (reads * READS) | (writes * WRITES)
 }
 
-/// Hands a record of the first byte of each lane's access to `sink`; [`Record::wide`] is the width.
+/// Hands a record of the first byte of each lane's access to `sink`; [`Record::origin`] is the width.
 pub(crate) fn starts(group: &AccessGroup, op: Op, mut sink: impl FnMut(Record)) {
     let flags = flags_of(op);
     let mut rest = group.mask;
     for &address in group.active_addresses() {
         let mut record = Record::new(group, take_lanes(&mut rest, 1), address, 1, flags);
-        record.wide = group.width_bytes;
+        record.origin = Origin::of_width(group.width_bytes);
         if group.width_bytes > 0 {
             sink(record);
         }
@@ -349,7 +387,7 @@ fn pieces(
     while at < end {
         let take = (PAGE_BYTES as u64 - at % PAGE_BYTES as u64).min(end - at);
         let mut record = Record::new(group, lane, at, take, flags | PIECE);
-        record.wide = number;
+        record.origin = Origin::of_wide(number);
         sink(record);
         at = at.saturating_add(take);
     }

@@ -7,7 +7,7 @@ use crate::communication::spill::file::SpillFolder;
 use crate::communication::spill::sorted::Sorter;
 use crate::error::Result;
 use std::sync::Arc;
-use superstep_trace::Watch;
+use superstep_trace::Cancellation;
 
 /// Entries that a shard always may keep; few, so that small tests take all ways.
 const LEAST_ENTRIES: usize = 8;
@@ -21,12 +21,12 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// Up to `bytes` of transfers, of loads and of stores stay in memory; the rest goes to `folder`.
-    pub(crate) fn new(bytes: usize, folder: &Arc<SpillFolder>, watch: &Watch) -> Self {
-        let transfers = Sorter::new("transfers", bytes, folder.clone(), watch.clone());
+    pub(crate) fn new(bytes: usize, folder: &Arc<SpillFolder>, cancellation: Cancellation) -> Self {
+        let transfers = Sorter::new("transfers", bytes, folder.clone(), cancellation);
         Self {
             most: transfers.run_items().max(LEAST_ENTRIES),
             transfers,
-            strides: Strides::new(bytes, folder.clone(), watch.clone()),
+            strides: Strides::new(bytes, folder.clone(), cancellation),
         }
     }
 

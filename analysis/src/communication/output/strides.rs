@@ -8,7 +8,7 @@ use crate::communication::spill::file::{Fixed, SpillFolder, fixed};
 use crate::communication::spill::sorted::{Item, Sorted, Sorter, order};
 use crate::error::Result;
 use std::sync::Arc;
-use superstep_trace::Watch;
+use superstep_trace::Cancellation;
 
 /// Names of files.
 const LOADS: &str = "loads";
@@ -46,8 +46,8 @@ pub(crate) struct Strides {
 
 impl Strides {
     /// Up to `bytes` of loads, and of stores, stay in memory; the rest goes to `folder`.
-    pub(crate) fn new(bytes: usize, folder: Arc<SpillFolder>, watch: Watch) -> Self {
-        let sorter = move |name| Sorter::new(name, bytes, folder.clone(), watch.clone());
+    pub(crate) fn new(bytes: usize, folder: Arc<SpillFolder>, cancellation: Cancellation) -> Self {
+        let sorter = move |name| Sorter::new(name, bytes, folder.clone(), cancellation);
         Self {
             loads: sorter(LOADS),
             stores: sorter(STORES),

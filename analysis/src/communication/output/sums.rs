@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::sites::SiteOps;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-use superstep_trace::{SiteId, Watch};
+use superstep_trace::{Cancellation, SiteId};
 
 /// Context of a page pass: the current launch and the earlier ones.
 pub(crate) struct View<'a> {
@@ -29,7 +29,7 @@ pub(crate) struct View<'a> {
     /// Takes what is too much for a shard to keep.
     pub(crate) kept: &'a Kept,
     /// Ends the launch's analysis.
-    pub(crate) watch: &'a Watch,
+    pub(crate) cancellation: Cancellation,
 }
 
 impl View<'_> {
@@ -48,8 +48,8 @@ impl View<'_> {
     #[inline]
     pub(crate) fn site_of(&self, record: &Record) -> Option<SiteId> {
         match record.pattern() {
-            Pattern::Piece => (self.wide.get(record.wide as usize)).map(|wide| wide.site),
-            _ => Some(SiteId(record.wide)),
+            Pattern::Piece => (self.wide.get(record.origin.wide() as usize)).map(|wide| wide.site),
+            _ => Some(record.origin.site()),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::communication::spill::limit::MemoryLimit;
 use crate::communication::spill::sorted::{Item, Sorted, Sorter};
 use crate::error::Result;
 use std::sync::Arc;
-use superstep_trace::Watch;
+use superstep_trace::Cancellation;
 
 /// Transfers in ascending order, each pair of CTAs and launches once.
 #[derive(Clone, Debug)]
@@ -54,10 +54,10 @@ impl Transfers {
 pub(crate) struct TransferSorter(Sorter<Transfer>);
 
 impl TransferSorter {
-    pub(crate) fn new(limit: &MemoryLimit, watch: Watch) -> Self {
+    pub(crate) fn new(limit: &MemoryLimit, cancellation: Cancellation) -> Self {
         let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
         let bytes = limit.budget().sorter_bytes;
-        Self(Sorter::new("transfers", bytes, folder, watch))
+        Self(Sorter::new("transfers", bytes, folder, cancellation))
     }
 
     pub(crate) fn append(&self, parts: Vec<Transfer>) -> Result<()> {

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use superstep_trace::Watch;
+use superstep_trace::Cancellation;
 
 /// Number of runs on disk, merged equally often, that are merged into one: so each item is written a few times,
 /// however many there are.
@@ -30,7 +30,7 @@ pub(crate) struct Sorter<T> {
     /// Items of all runs that stay in memory.
     memory_items: usize,
     folder: Arc<SpillFolder>,
-    watch: Watch,
+    cancellation: Cancellation,
     state: Mutex<State<T>>,
 }
 
@@ -72,7 +72,7 @@ impl<T: Item> Sorter<T> {
         name: &'static str,
         budget_bytes: usize,
         folder: Arc<SpillFolder>,
-        watch: Watch,
+        cancellation: Cancellation,
     ) -> Self {
         // One half is for runs in memory, the other for what is pending, and for each thread a run with the copy that sorting
         // makes of it.
@@ -84,7 +84,7 @@ impl<T: Item> Sorter<T> {
             run_items,
             memory_items,
             folder,
-            watch,
+            cancellation,
             state: Mutex::default(),
         }
     }
@@ -159,7 +159,7 @@ impl<T: Item> Sorter<T> {
 
     fn merged(&self, runs: &[Run]) -> Result<Run> {
         let mut writer = self.writer()?;
-        let mut step = paced(&self.watch);
+        let mut step = paced(self.cancellation);
         merge(runs, |item: &T| {
             step()?;
             writer.push(item)
@@ -176,8 +176,8 @@ impl<T: Item> Sorter<T> {
         memory.push(last);
         let mut disk: Vec<Run> = self.state().disk.drain(..).flatten().collect();
         if disk.is_empty() {
-            memory = merge_in_memory(memory, &self.watch);
-            self.watch.check()?;
+            memory = merge_in_memory(memory, self.cancellation);
+            self.cancellation.check()?;
         } else {
             for items in memory.drain(..) {
                 disk.push(self.written(items)?);
@@ -196,7 +196,7 @@ impl<T: Item> Sorter<T> {
         Ok(Sorted {
             memory,
             run,
-            watch: self.watch,
+            cancellation: self.cancellation,
             _folder: self.folder,
         })
     }
@@ -213,13 +213,13 @@ impl<T: Item> Sorter<T> {
             let pieces: Vec<&[T]> = memory.iter().flat_map(|part| in_pieces(part)).collect();
             // Not all at once: what is made of them takes memory, too.
             for some in pieces.chunks(4 * rayon::current_num_threads()) {
-                self.watch.check()?;
+                self.cancellation.check()?;
                 let made: Vec<R> = some.par_iter().map(|piece| work(piece)).collect();
                 made.into_iter().for_each(&mut sink);
             }
             return Ok(());
         }
-        let (mut piece, mut step) = (Vec::new(), paced(&self.watch));
+        let (mut piece, mut step) = (Vec::new(), paced(self.cancellation));
         merge(&disk, |item: &T| {
             step()?;
             let is_next = |last: &T| last.group() != item.group();
@@ -260,7 +260,7 @@ fn in_pieces<T: Item>(mut rest: &[T]) -> Vec<&[T]> {
 }
 
 /// Merges sorted runs: the order of keys is cut into parts between groups, and each part is sorted by itself.
-fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>, watch: &Watch) -> Vec<Vec<T>> {
+fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>, cancellation: Cancellation) -> Vec<Vec<T>> {
     let [_, _, ..] = runs.as_slice() else {
         return runs;
     };
@@ -281,7 +281,7 @@ fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>, watch: &Watch) -> Vec<Vec<T>> {
             };
             let below = part.checked_sub(1).and_then(|before| borders.get(before));
             let mut items: Vec<T> = Vec::new();
-            for run in runs.iter().take_while(|_| !watch.is_stopped()) {
+            for run in runs.iter().take_while(|_| !cancellation.is_requested()) {
                 let first = until(run, below, 0);
                 items.extend_from_slice(&run[first..until(run, borders.get(part), run.len())]);
             }
@@ -316,13 +316,13 @@ fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Resul
     current.iter().try_for_each(sink)
 }
 
-/// Looks at `watch` once in many items.
-fn paced(watch: &Watch) -> impl FnMut() -> Result<()> + '_ {
+/// Looks at `cancellation` once in many items.
+fn paced(cancellation: Cancellation) -> impl FnMut() -> Result<()> {
     let mut items = 0u32;
     move || {
         items = (items + 1) % (1 << 12);
         if items == 0 {
-            watch.check()?;
+            cancellation.check()?;
         }
         Ok(())
     }
@@ -334,7 +334,7 @@ pub(crate) struct Sorted<T> {
     /// One behind the other.
     memory: Vec<Vec<T>>,
     run: Option<Run>,
-    watch: Watch,
+    cancellation: Cancellation,
     /// Keeps the file's folder.
     _folder: Arc<SpillFolder>,
 }
@@ -345,7 +345,7 @@ impl<T> Sorted<T> {
         Self {
             memory: vec![sorted],
             run: None,
-            watch: Watch::default(),
+            cancellation: Cancellation::default(),
             _folder: Arc::new(SpillFolder::new(std::env::temp_dir())),
         }
     }
@@ -359,7 +359,7 @@ impl<T: Item> Sorted<T> {
 
     /// Hands each item to `sink`, in order.
     pub(crate) fn each(&self, mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
-        let mut step = paced(&self.watch);
+        let mut step = paced(self.cancellation);
         let mut sink = |item: &T| {
             step()?;
             sink(item)
@@ -388,7 +388,7 @@ impl<T: Item> Sorted<T> {
                 .take(count as usize)
                 .try_for_each(sink);
         };
-        let (mut reader, mut step) = (run.read_from(first)?, paced(&self.watch));
+        let (mut reader, mut step) = (run.read_from(first)?, paced(self.cancellation));
         for _ in 0..count {
             step()?;
             reader.next()?.iter().try_for_each(&mut sink)?;

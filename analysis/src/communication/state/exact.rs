@@ -77,10 +77,12 @@ impl ExactPage {
             }
             cell.plain |= !record.reads();
             match cell.writers.last_mut() {
-                Some(last) if last.cta == record.cta => last.width = last.width.max(record.wide),
+                Some(last) if last.cta == record.cta => {
+                    last.width = last.width.max(record.origin.width())
+                }
                 _ => cell.writers.push(Writer {
                     cta: record.cta,
-                    width: record.wide,
+                    width: record.origin.width(),
                     counted: false,
                 }),
             }
@@ -110,7 +112,7 @@ impl ExactPage {
             let at = record.offset() as u16;
             for thread in record.threads() {
                 if record.reads() && own.contains(&(at, thread)) {
-                    out.sums.local += u64::from(record.wide);
+                    out.sums.local += u64::from(record.origin.width());
                 } else if record.reads() {
                     self.load(view, untraced, base, record, &mut seen, out);
                 }
@@ -131,7 +133,7 @@ impl ExactPage {
         seen: &mut FxHashSet<(u16, u32)>,
         out: &mut ShardOut,
     ) {
-        let (at, width) = (record.offset() as u16, u64::from(record.wide));
+        let (at, width) = (record.offset() as u16, u64::from(record.origin.width()));
         let (address, receiver) = (base + u64::from(at), record.cta);
         let Some(cell) = self.cells.get_mut(&at) else {
             let mut wrote = untraced.parts(address, address.saturating_add(1));
@@ -145,7 +147,7 @@ impl ExactPage {
             return;
         }
         out.sums.communicated += width;
-        if !seen.insert((at, record.wide)) {
+        if !seen.insert((at, record.origin.width())) {
             return;
         }
         let strides = out.options.strides;

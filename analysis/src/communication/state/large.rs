@@ -88,7 +88,7 @@ impl Shard {
             Ok(())
         })?;
         for range in pages {
-            view.watch.check()?;
+            view.cancellation.check()?;
             let is_large = range.end - range.start > of.most as u64 / 2;
             let sorted = &sorted;
             let page = PageRecords { sorted, range };
@@ -193,7 +193,7 @@ impl Shard {
 
 fn ordered(view: &View, of: &Records<'_>) -> Result<Sorted<Ordered>> {
     let bytes = of.most * size_of::<Ordered>();
-    let sorter = Sorter::new("records", bytes, of.spill_folder(), view.watch.clone());
+    let sorter = Sorter::new("records", bytes, of.spill_folder(), view.cancellation);
     let mut number = 0;
     for block in of.blocks {
         Gathered::parts(block, of, |records| {

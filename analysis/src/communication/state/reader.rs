@@ -140,7 +140,7 @@ impl Reader<'_> {
         match record.pattern() {
             Pattern::Contiguous => self.run(at, record.extent(), width, 1),
             Pattern::Same => self.run(at, width, width, record.lanes() as u64),
-            Pattern::Piece => self.bytes(at, width, 1, Some(record.wide), |_| false),
+            Pattern::Piece => self.bytes(at, width, 1, Some(record.origin.wide()), |_| false),
         }
     }
 
@@ -155,7 +155,7 @@ impl Reader<'_> {
         let mut at = record.offset();
         for thread in record.threads() {
             if local.any(at, width, thread) || piece {
-                let wide = piece.then_some(record.wide);
+                let wide = piece.then_some(record.origin.wide());
                 self.bytes(at, width, 1, wide, |byte| local.wrote(byte, thread));
             } else {
                 self.run(at, width, width, 1);

@@ -222,7 +222,7 @@ impl Shard {
         }
         let mut gathered = std::mem::take(&mut scratch.gathered);
         gathered.pages(of, |records, survey| {
-            view.watch.check()?;
+            view.cancellation.check()?;
             // Stable: within a CTA the order of the file is the program order of each thread.
             if !survey.by_cta {
                 records.sort_by_key(|record| record.cta);
@@ -230,7 +230,7 @@ impl Shard {
             self.page(view, untraced, scratch, records, survey)
         })?;
         scratch.gathered = gathered;
-        view.watch.check()?;
+        view.cancellation.check()?;
         self.out.end_launch();
         Ok(())
     }
@@ -335,7 +335,7 @@ impl Shard {
             reader.singles(records, width)?;
         } else {
             for records in records.chunk_by(|a, b| a.cta == b.cta) {
-                view.watch.check()?;
+                view.cancellation.check()?;
                 scratch.read(view, page, base, (records, is_shared), &mut self.out);
                 view.make_room(&mut self.out)?;
             }

@@ -6,7 +6,9 @@ use crate::communication::{
 };
 use crate::sites::SiteOps;
 use proptest::prelude::*;
-use superstep_trace::{AccessGroup, AllocationId, Launch, LaunchId, Op, SiteId, StreamId, Watch};
+use superstep_trace::{
+    AccessGroup, AllocationId, Cancellation, Launch, LaunchId, Op, SiteId, StreamId,
+};
 
 const OPS: [Op; 4] = [Op::Load, Op::Store, Op::AtomicAdd, Op::AtomicExch];
 
@@ -48,7 +50,7 @@ fn run_within(
 }
 
 fn engine_of(steps: &[Step], options: Options, chunk: usize, limit: &MemoryLimit) -> Engine {
-    let mut engine = Engine::watched(options, limit, Watch::default());
+    let mut engine = Engine::limited(options, limit, Cancellation::default());
     for step in steps {
         match step {
             Step::HostWrote(address, bytes) => engine.host_wrote(*address, *bytes),

@@ -27,7 +27,7 @@ proptest! {
             }
         }
         let folder = Arc::new(SpillFolder::new(std::env::temp_dir()));
-        let sorter = Sorter::new("runs", if spill { 100 } else { usize::MAX }, folder, Watch::default());
+        let sorter = Sorter::new("runs", if spill { 100 } else { usize::MAX }, folder, Cancellation::default());
         while !runs.0.is_empty() {
             let rest = runs.0.split_off(runs.0.len().min(3));
             sorter.append(std::mem::take(&mut runs.0)).unwrap();
