@@ -41,7 +41,7 @@ pub enum TraceError {
     #[error("failed to write {}: an earlier write failed, nothing was added since", path.display())]
     WriterStopped { path: PathBuf },
     #[error(
-        "failed to write {}: another process is writing its capture there; put {{process}} into SUPERSTEP_CAPTURE, so that each has its own",
+        "failed to write {}: another process is writing its capture there; put {{process}} into the path of the capture, so that each has its own",
         path.display()
     )]
     InUse { path: PathBuf },

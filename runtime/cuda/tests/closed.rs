@@ -1,4 +1,4 @@
-//! What a closed library launches, which reaches the driver by `dlsym` alone.
+//! What a proprietary library launches, which reaches the driver by `dlsym` alone.
 
 mod common;
 
@@ -7,7 +7,7 @@ use superstep_trace::{Block, HostEvent, KnownCall, StreamId};
 
 /// Its library reaches the driver by `dlsym` alone, and the stand-in for libcudart launches through the driver, too.
 #[test]
-fn what_a_closed_library_launches_is_opaque() {
+fn launches_of_a_proprietary_library_are_opaque() {
     let run = Program::build("trace").run("closed");
     assert!(run.status.success(), "{}", run.stderr);
     assert!(run.capture.complete, "{:?}", run.capture.problems);
@@ -69,7 +69,7 @@ fn what_a_closed_library_launches_is_opaque() {
 
 /// Called as a symbol and by `dlsym`, the function is known; what else the library launches is not.
 #[test]
-fn a_call_in_the_table_says_what_it_touches() {
+fn a_known_call_records_its_reads_and_writes() {
     let run = Program::build("trace").run("known");
     assert!(run.status.success(), "{}", run.stderr);
     let mut memory = None;

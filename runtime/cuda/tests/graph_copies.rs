@@ -65,7 +65,7 @@ fn nodes_that_the_program_adds_are_noted_as_the_instance_has_them() {
 }
 
 #[test]
-fn what_is_not_followed_is_a_gap() {
+fn untracked_changes_of_nodes_are_a_gap() {
     let gaps = told(&run("refused"));
     let expected = Gap::GraphMemoryNode.to_string();
     assert_eq!(gaps.iter().filter(|it| **it == expected).count(), 1);

@@ -1,8 +1,8 @@
 //! A session's numbers, its capture and its summary.
 
 use super::*;
+use crate::RuntimeError;
 use crate::in_situ::Adder;
-use crate::{Place, RuntimeError};
 use superstep_trace::{
     AccessGroup, AllocationKey, AllocationKind, Block, Capture, CopyDirection, Gap, HostEvent,
     KnownCall, LaunchId, ModuleTable, Op, OpaqueGeometry, OpaqueLaunch, Outcome, Probe, Protocol,
@@ -25,8 +25,8 @@ fn table(module: u32, probe: Probe) -> ModuleTable {
 }
 
 fn session(folder: &std::path::Path) -> Session {
-    let capture = Some(Place::One(folder.join("capture")));
-    let summary = Some(Place::One(folder.join("summary.json")));
+    let capture = Some(folder.join("capture"));
+    let summary = Some(folder.join("summary.json"));
     let registry = Box::leak(Box::new(Registry::default()));
     Session::new(
         Config {
@@ -433,7 +433,7 @@ fn shadow_memory_learns_what_the_host_does() {
     let folder = tempfile::tempdir().unwrap();
     let in_situ = |backend, capture: bool| {
         let config = Config {
-            capture: capture.then(|| Place::One(folder.path().join("capture"))),
+            capture: capture.then(|| folder.path().join("capture")),
             protocol: Some(Protocol::InSitu),
             ..Config::default()
         };
