@@ -131,7 +131,7 @@ impl ModuleTable {
     }
 
     pub fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+        serde_json::to_string(self).expect("names and numbers can always be written as JSON")
     }
 }
 
