@@ -39,7 +39,7 @@ impl Analysis {
         in_situ.is_some_and(|it| it.has_transfers) || !communication.strides.is_empty()
     }
 
-    /// What transfers are between.
+    /// Granularity of transfer endpoints: CTAs or blocks of CTAs.
     pub fn cta_blocks(&self) -> CtaBlocks {
         let in_situ = self.in_situ.as_ref();
         in_situ.map_or(CtaBlocks::default(), |it| it.cta_blocks)
@@ -77,7 +77,7 @@ pub fn analyse_within(
     }
     // By one of the threads that share the work: to hand each launch to another one takes longer than a small launch.
     rayon::scope(|_| {
-        let mut engine = Engine::watched(options, limit, capture.watch.clone());
+        let mut engine = Engine::limited(options, limit, capture.cancellation);
         let walk = walk(capture, &mut engine, &mut OfCapture(capture))?;
         Ok(walk.into_analysis(capture, options, engine.finish()?))
     })
@@ -118,7 +118,7 @@ impl Accesses for OfCapture<'_> {
     }
 }
 
-/// What is found of a program beside its communication.
+/// Results of a program beside its communication.
 #[derive(Default)]
 pub(crate) struct Walk<'a> {
     launches: Vec<LaunchCounts>,
@@ -230,7 +230,7 @@ fn is_device(capture: &Capture, id: AllocationId) -> bool {
     (capture.allocation(id)).is_some_and(|a| a.kind == AllocationKind::Device)
 }
 
-/// The same of a capture whose launches have sums.
+/// Analyses a capture whose launches have sums.
 fn of_sums(capture: &Capture, options: Options, limit: &MemoryLimit) -> Result<Analysis> {
     if options.matching != Matching::Bytes {
         let what = "loads and stores of the same address";
@@ -280,7 +280,7 @@ fn unseen_writes(
     Some(why.to_owned())
 }
 
-/// What the capture says about each allocation, by its number.
+/// Name, place and size of each allocation, by its number.
 fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
     let allocations = capture.allocations();
     let mut all = vec![AllocationInfo::default(); allocations.len()];

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use superstep_table::FileError;
 use superstep_trace::{LaunchId, StreamId, TraceError};
 
-/// What can go wrong between a capture and its tables.
+/// Errors between a capture and its tables.
 #[derive(Debug, thiserror::Error)]
 pub enum AnalysisError {
     #[error(transparent)]
@@ -40,7 +40,7 @@ pub enum AnalysisError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// What one machine sent to another is not what a part of an analysis looks like.
+    /// A message between machines is no part of an analysis.
     #[error(
         "failed to read a part of the analysis: {what}; remove the folder for its parts and run the analysis again, with one version of Superstep on all machines"
     )]

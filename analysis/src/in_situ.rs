@@ -10,7 +10,7 @@ use crate::error::{AnalysisError, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use superstep_trace::{Backend, Bounds, Capture, CtaBlocks, FirstRead, LaunchRecord, LaunchSums};
 
-/// What a volume lies between, column by column. Equal where it is exact.
+/// Bounds of a volume, column by column; equal where it is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VolumeBounds {
     pub least: Volume,
@@ -38,7 +38,7 @@ added_up! { VolumeBounds: least, most }
 impl InSitu {
     /// Whether the flow and the transfers from one launch to another are exact.
     pub fn is_exact(&self, (source, receiver): (u32, u32)) -> bool {
-        // What had no shadow may have come from any launch.
+        // Bytes without shadow may have come from any launch.
         let unknown = self.launches[receiver as usize].of(|it| it.unknown_loaded_bytes);
         unknown.is_exact() && !self.inexact.contains(&(source, receiver))
     }
@@ -49,7 +49,7 @@ impl InSitu {
     }
 }
 
-/// What is known beside the tables of a capture without accesses.
+/// Results beside the tables of a capture without accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InSitu {
     /// By launch, in the order of [`Communication::launches`].
@@ -57,7 +57,7 @@ pub struct InSitu {
     pub total: VolumeBounds,
     /// Pairs of source and receiving launch of which the flow and the transfers are not exact.
     inexact: BTreeSet<(u32, u32)>,
-    /// What transfers are between: the CTA of one is the first of its block.
+    /// Granularity of transfer endpoints; a block is named by its first CTA.
     pub cta_blocks: CtaBlocks,
     /// Whether [`Options::transfers`] asked for them.
     pub(crate) has_transfers: bool,
@@ -140,7 +140,7 @@ pub(crate) fn analyse(
         LaunchSums::new(launch.stream, launch.launch)
     };
     let (mut counted, mut launches) = (Vec::new(), Vec::new());
-    let transfers = TransferSorter::new(limit, capture.watch.clone());
+    let transfers = TransferSorter::new(limit, capture.cancellation);
     let mut flows: BTreeMap<(u32, u32), Flow> = BTreeMap::new();
     let mut first_read: BTreeMap<(u32, u32), FirstRead> = BTreeMap::new();
     let mut perhaps_local = Vec::new();
@@ -201,7 +201,7 @@ pub(crate) fn analyse(
     let mut bounds: Vec<_> = (launches.iter().zip(perhaps_local))
         .map(|(launch, perhaps_local)| loads_between(launch.volume, perhaps_local))
         .collect();
-    // Of the CTAs that wrote a byte, so many are in a transfer.
+    // CTAs in a transfer, of those that wrote a byte.
     let named = match capture.header.backend {
         Backend::Cpu => 1,
         Backend::Cuda => 0,
@@ -283,7 +283,7 @@ fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
     let most = &mut receiver.most;
     most.received_bytes = most.received_bytes.saturating_add(more);
     most.received_count = most.received_count.saturating_add(more);
-    // What the reader itself wrote in its launch was not read from the source, so it may have been marked in vain.
+    // Bytes that the reader itself wrote in its launch were not read from the source, so they may be marked in vain.
     let in_vain = receiver.most.local_loaded_bytes - receiver.least.local_loaded_bytes;
     let source = &mut bounds[read.source_launch as usize];
     let least = &mut source.least.communicated_stored_bytes;
@@ -292,7 +292,7 @@ fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
     *most = most.saturating_add(several(1));
 }
 
-/// Takes in what is not known of bytes that had no shadow: they may be of any class, received from each CTA of any launch, and who else
+/// Widens bounds for bytes that had no shadow: they may be of any class, received from each CTA of any launch, and who else
 /// wrote them is not known.
 fn without_shadow(bounds: &mut [VolumeBounds], capture: &Capture) {
     let all_loaded: u64 = (capture.launches().filter_map(|launch| launch.sums))

@@ -9,7 +9,7 @@ use superstep_trace::{
     Recorded, Resolver, SiteId, SiteTable, TraceError,
 };
 
-/// What one site did in one launch.
+/// Executions and bytes of one site in one launch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SiteCount {
     pub accesses: u64,
@@ -26,7 +26,7 @@ pub struct LaunchScan<'a> {
     pub digest: LaunchDigest,
     /// Counts by site, ascending; sites that were not executed are left out.
     pub sites: Vec<(SiteId, SiteCount)>,
-    /// What it did, where that was added up in place of being recorded: then `sites` is empty.
+    /// Sums, where the launch was aggregated in place of being recorded: then `sites` is empty.
     pub sums: Option<&'a LaunchSums>,
 }
 
@@ -263,7 +263,7 @@ impl<'a> ChunkScan<'a> {
     }
 }
 
-/// What messages call an access group.
+/// Name of an access group in messages.
 #[derive(Clone, Copy)]
 struct GroupName<'a> {
     record: &'a LaunchRecord<'a>,

@@ -24,7 +24,7 @@ pub enum Pattern {
     Regular,
     /// Seven loads from anywhere and a store anywhere by each thread.
     Scattered,
-    /// The same, but for four of the loads, which are from the first page: it receives half of all accesses.
+    /// Like the previous pattern, but four of the loads are from the first page, which receives half of all accesses.
     OnePage,
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn mixed(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What both analyses are compared by: communicated bytes loaded, bytes received, communicated bytes stored.
+/// Quantities by which both analyses are compared: communicated bytes loaded, bytes received, communicated bytes stored.
 pub type Sums = (u64, u64, u64);
 
 /// The engine on a program in memory.

@@ -71,7 +71,7 @@ pub fn tables(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Re
     with_metrics(analysis, sites, settings).map(|(tables, _)| tables)
 }
 
-/// The same, and the metrics that are among them.
+/// The tables, and the metrics among them.
 pub fn with_metrics(
     analysis: &Analysis,
     sites: &SiteTable,

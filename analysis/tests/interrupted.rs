@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::synthetic::{self, Pattern};
 use superstep_analysis::{Analysis, AnalysisError, analyse_within};
-use superstep_trace::{Capture, TraceError, Watch};
+use superstep_trace::{Cancellation, Capture, TraceError};
 
 /// One large launch: after its chunks are read, the engine works on it for long without reading.
 const WORDS: u64 = 1 << 21;
@@ -19,14 +19,14 @@ fn interrupted_at(
     synthetic::write(folder.path(), 1, WORDS, |_| Pattern::Scattered).unwrap();
     let capture = Capture::open(folder.path())
         .unwrap()
-        .watched(Watch::until(stop));
+        .cancelled_by(Cancellation::by(stop));
     let wanted = (capture.access_bytes() as f64 * share) as u64;
-    let watch = capture.watch.clone();
+    let progress = capture.progress.clone();
     let analysis = std::thread::spawn(move || {
         let result = analyse_within(&capture, Options::everything(), &MemoryLimit::none());
         (result, Instant::now())
     });
-    while watch.read_bytes() < wanted && !analysis.is_finished() {
+    while progress.read_bytes() < wanted && !analysis.is_finished() {
         std::thread::sleep(Duration::from_millis(1));
     }
     stop.store(true, Ordering::SeqCst);

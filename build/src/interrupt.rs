@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use superstep_trace::Watch;
+use superstep_trace::Cancellation;
 
 use crate::exit_code;
 
@@ -44,6 +44,6 @@ pub fn requested_meanwhile() -> bool {
 }
 
 /// Ends the reading of a capture when the user asks to stop.
-pub fn watch() -> Watch {
-    Watch::until(&REQUESTED)
+pub fn cancellation() -> Cancellation {
+    Cancellation::by(&REQUESTED)
 }

@@ -12,7 +12,7 @@ use superstep_build::interrupt;
 /// Opens the capture in `path`. Ctrl-C ends the reading of its accesses.
 pub fn open(path: &Path) -> Result<Capture, Failure> {
     let capture = Capture::open(path).map_err(failure)?;
-    Ok(capture.watched(interrupt::watch()))
+    Ok(capture.cancelled_by(interrupt::cancellation()))
 }
 
 /// The failure of a command that reads a capture. What lies in the capture is [`FailureKind::Capture`]; what lies in the

@@ -4,7 +4,7 @@ use superstep_analysis::AnalysisError;
 use superstep_table::FileError;
 use superstep_trace::TraceError;
 
-/// What can go wrong between tables and the documents made from them.
+/// Errors between tables and the documents made from them.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     #[error(transparent)]

@@ -11,7 +11,7 @@ pub(crate) const RIEBER: Work = Work {
     citation: "“The thesis”: D. S. Rieber, Characterization of GPU Communication: A Scientific Exploration, Heidelberg University, 2017",
 };
 
-/// What the studies of probes repeat.
+/// Papers whose results the studies of probes reproduce.
 pub(crate) const STUDIES: [Work; 2] = [
     Work {
         name: "SASSI",

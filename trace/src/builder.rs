@@ -8,7 +8,7 @@ use crate::{AccessGroup, LaunchId, WARP_LANES};
 /// lose little when the program is killed and to be analysed in parallel.
 pub const TARGET_CHUNK_BYTES: usize = 256 << 10;
 
-/// The same for its groups, which may take next to nothing.
+/// Limit of its groups, which may take next to nothing.
 const TARGET_CHUNK_GROUPS: usize = 128 << 10;
 
 /// Access groups of one launch on their way into the capture.

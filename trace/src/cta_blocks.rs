@@ -62,7 +62,7 @@ impl CtaBlocks {
     }
 }
 
-/// What transfers are between.
+/// Granularity of transfer endpoints: CTAs or blocks of CTAs.
 impl Display for CtaBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.are_ctas() {

@@ -13,12 +13,12 @@ pub enum JournalError {
     UnknownKernel { number: usize },
 }
 
-/// What can go wrong with captures and tables.
+/// Errors of captures and tables.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     #[error("failed to {action} {}: {source}", path.display())]
     Io {
-        /// What was tried: "write", "create" and the like.
+        /// The action: "write", "create" and the like.
         action: &'static str,
         path: PathBuf,
         source: std::io::Error,
@@ -51,7 +51,7 @@ pub enum TraceError {
     NotACapture {
         /// File or folder that was given.
         path: PathBuf,
-        /// What is missing, and how to correct it.
+        /// The missing part, and how to correct it.
         reason: String,
     },
     #[error(

@@ -1,4 +1,4 @@
-//! What the host side of a traced program did, in order.
+//! Events of the host side of a traced program, in order.
 
 use crate::{AllocationId, LaunchId, LaunchSums, Recorded, StreamId};
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ pub enum LaunchOutcome {
     Failed(String),
 }
 
-/// What kind of memory an allocation is.
+/// Kind of memory of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AllocationKind {
@@ -195,7 +195,7 @@ impl Block {
 }
 
 impl OpaqueLaunch {
-    /// What to call it where its kernel has no name.
+    /// Name of launches whose kernel has none.
     pub const UNNAMED: &str = "unnamed GPU code";
 
     pub fn name(&self) -> &str {
@@ -260,7 +260,7 @@ impl std::fmt::Display for Gap {
     }
 }
 
-/// What came from the device to the host by the protocol `stream`.
+/// Amount of data from the device to the host by the protocol `stream`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transport {
     pub bytes: u64,
@@ -321,7 +321,7 @@ pub enum Event {
     OpaqueEnd(OpaqueEnd),
     Gap(Gap),
     Transport(Transport),
-    /// What a launch did, added up while it ran; its accesses are not recorded.
+    /// Sums of a launch, aggregated while it ran; its accesses are not recorded.
     Sums(LaunchSums),
     /// Anything worth reading, in words; no program decides anything by it.
     Note(String),

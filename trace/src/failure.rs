@@ -1,4 +1,4 @@
-//! What can go wrong with one program, sorted by who has to act: the kind decides the exit code and is stored in `run.json`.
+//! Failures of one program, sorted by the person that has to act: the kind decides the exit code and is stored in `run.json`.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ impl std::fmt::Display for FailureKind {
     }
 }
 
-/// A failure with its message: what was tried, why it failed and how to mend it, in that order.
+/// A failure with its message: what was tried, why it failed and how to correct it, in that order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {

@@ -1,4 +1,4 @@
-//! What a capture says about the run as a whole.
+//! Properties of a run as a whole.
 
 use crate::{Backend, CtaBlocks, Process, Selection};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct Header {
     pub process: Option<Process>,
     /// SHA-256 (hexadecimal) of each source file, where the builder gave them.
     pub sources: BTreeMap<String, String>,
-    /// What was asked to be recorded; absent when that is everything.
+    /// Selection of recorded accesses; absent when all are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
     /// In situ, what transfers are between; absent where that is CTAs.

@@ -1,4 +1,4 @@
-//! What the accesses of a launch add up to, where they were added up while it ran and none was recorded.
+//! Sums of the accesses of a launch that were aggregated while it ran, without a trace.
 
 use crate::{LaunchId, StreamId};
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ impl std::ops::AddAssign for LoadedBytes {
     }
 }
 
-/// What a launch did.
+/// Sums of a launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchSums {
     pub stream: StreamId,
@@ -98,7 +98,7 @@ pub struct LaunchSums {
     /// class.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unshadowed_loaded_bytes: u64,
-    /// Bytes stored where there was none: who else wrote or read them is not known.
+    /// Bytes stored where there was none: their other writers and readers are not known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unshadowed_stored_bytes: u64,
 }
@@ -170,7 +170,7 @@ pub struct Received {
     pub count: u64,
 }
 
-/// What the launches before it learned from one launch about their own stores, and what it could not tell apart. Parts of the
+/// Facts about the stores of earlier launches that one launch's loads give, and those it could not tell apart. Parts of the
 /// same pair add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FirstRead {
@@ -178,7 +178,7 @@ pub struct FirstRead {
     pub receiver_launch: u32,
     /// Bytes of the source's stores that another entity now read for the first time.
     pub stored_bytes: u64,
-    /// Bytes read of which several CTAs of the source were the last writers: who they were is not known, so neither `stored_bytes` nor
+    /// Bytes read of which several CTAs of the source were the last writers, which are not known: neither `stored_bytes` nor
     /// what was received from each counts them fully.
     pub several_bytes: u64,
     /// Bytes read of which it is not known whether their reader had read them before.

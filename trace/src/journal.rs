@@ -1,6 +1,6 @@
-//! What a runtime notes beside its summary while the program runs.
+//! Journal that a runtime keeps beside its summary while the program runs.
 //!
-//! A program may end without its exit handlers: by `_exit` or `quick_exit`, by `exec`, by a signal. Then nobody writes the summary, and
+//! A program may end without its exit handlers: by `_exit` or `quick_exit`, by `exec`, by a signal. Then no summary is written, and
 //! the journal has all that it would say. Each line is a note in JSON; a program that is killed leaves at most the last one unfinished.
 
 use crate::error::{JournalError, TraceError};
@@ -164,7 +164,7 @@ impl Summary {
             reason,
         };
         let text = std::fs::read(path).map_err(TraceError::unreadable(path))?;
-        // What follows the last line break was being written when the process ended.
+        // Text after the last line break was being written when the process ended.
         let whole = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
         let notes = serde_json::Deserializer::from_slice(&text[..whole]).into_iter::<Note>();
         let (mut sum, mut names) = (None, Vec::new());

@@ -42,6 +42,7 @@
 mod access;
 mod allocations;
 mod builder;
+mod cancellation;
 mod capture;
 mod codec;
 mod container;
@@ -70,7 +71,7 @@ mod summary;
 mod table;
 pub mod testing;
 mod varint;
-mod watch;
+
 mod writer;
 
 pub use access::{AccessGroup, WARP_LANES};
@@ -78,6 +79,7 @@ pub use allocations::{
     Allocation, AllocationKey, AllocationMap, DEVICE_HEAP, DEVICE_PAGE_BYTES, Resolver,
 };
 pub use builder::{ChunkBuilder, TARGET_CHUNK_BYTES};
+pub use cancellation::{Cancellation, Progress};
 pub use capture::{Capture, ChunkRef, GroupBuffer, HostEvent, LaunchRecord, Replay};
 pub use codec::Offsets;
 pub use container::{FORMAT_VERSION, MAGIC, SealedChunk};
@@ -110,5 +112,4 @@ pub use summary::{KernelResources, KernelTotals, LaunchCounts, SUMMARY_SCHEMA_VE
 pub use table::{
     Backend, KernelInfo, ModuleTable, Probe, Proof, Site, SiteTable, TABLE_SCHEMA_VERSION,
 };
-pub use watch::Watch;
 pub use writer::{CaptureWriter, EVENTS_FILE, StreamWriter, end_capture, stream_file_name};

@@ -1,4 +1,4 @@
-//! What a warp does with matrices (tensor cores): read from the program by the instrumenter, done by the CPU runtime.
+//! Matrix operations of a warp (tensor cores): read from the program by the instrumenter, done by the CPU runtime.
 
 use crate::access::WARP_LANES;
 use crate::named::named;

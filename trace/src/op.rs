@@ -1,4 +1,4 @@
-//! What a memory instruction does, numbered as in Rieber 2017, table 5.1.
+//! Operations of memory instructions, numbered as in Rieber 2017, table 5.1.
 
 use crate::named::named;
 

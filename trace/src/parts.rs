@@ -125,7 +125,7 @@ impl Reader<'_> {
         get(self.payload, &mut self.at)
     }
 
-    /// As many rows as are said to follow, if so many of `columns` can.
+    /// Reads a row count; `None` if the payload is too short for it.
     fn rows<T: Copy>(&mut self, empty: T, columns: usize) -> Option<Vec<T>> {
         let rows = usize::try_from(self.number()?).ok()?;
         let room = (self.payload.len() - self.at) / columns;

@@ -4,7 +4,7 @@ use crate::SelectionError;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-/// What an expression begins with that is not a glob.
+/// Prefix of a regular expression, which is not a glob.
 const REGEX: &str = "regex:";
 
 /// A pattern for names. A glob matches the whole name: `*` stands for any text, `?` for any one character. `regex:EXPR` is a

@@ -22,7 +22,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Process {
-    /// What stands for the process's name in a path.
+    /// Placeholder for the process's name in a path.
     pub const PLACE: &str = "{process}";
 }
 

@@ -3,10 +3,10 @@
 use crate::named::named;
 
 named! {
-    /// What every run of a program has in common, from the least to the most. Results are compared by it.
+    /// Agreement of all runs of a program, from the least to the most. Results are compared by it.
     #[derive(Default)]
     pub enum Same("agreement") {
-        /// What one launch of a kernel does in numbers: its CTAs, accesses and their bytes. How many launches there are differs.
+        /// Numbers of one launch of a kernel: its CTAs, accesses and their bytes. How many launches there are differs.
         CountsEachLaunch => "counts-each-launch",
         /// Launches and CTAs of each kernel.
         Launches => "launches",

@@ -10,8 +10,8 @@ use crate::digest::mix;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// So many CTAs of each grid are expected in a sample at least, and so many launches of each kernel, its first ones,
-/// are always taken: less tells nothing about the error.
+/// Least number of CTAs of each grid expected in a sample, and number of launches of each kernel, its first ones, that
+/// are always taken: fewer tell nothing about the error.
 pub const SAMPLE_AT_LEAST: u64 = 8;
 
 const MILLION: u32 = 1_000_000;
@@ -27,7 +27,7 @@ pub enum SampleUnit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// What is taken or left out as a whole.
+    /// Unit that is taken or left out as a whole.
     pub unit: SampleUnit,
     /// Share of the units that is taken on average, in millionths: 1 to 1,000,000.
     pub rate_per_million: u32,
@@ -48,9 +48,9 @@ pub struct Selection {
     /// Kernels, by mangled name or readable name without parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Pattern>,
-    /// So many of these kernels' launches are passed over, counted over the whole program in the order of the host's calls.
+    /// Number of these kernels' launches that are passed over, counted over the whole program in the order of the host's calls.
     pub launch_skip: u64,
-    /// So many launches come after those.
+    /// Number of launches that are recorded after those.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launch_count: Option<u64>,
     /// CTAs of each launch; empty: all.
@@ -124,7 +124,7 @@ impl Sample {
         f64::from(self.rate_per_million) / f64::from(MILLION)
     }
 
-    /// Of 2^32, so many hashes are taken.
+    /// Hashes that are taken, of 2^32.
     pub fn threshold(&self) -> u64 {
         (u64::from(self.rate_per_million) << 32) / u64::from(MILLION)
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 pub const SUMMARY_SCHEMA_VERSION: u32 = 1;
 
-/// What a kernel takes of a multiprocessor, as the CUDA runtime says of the code that runs.
+/// Resources of a multiprocessor that a kernel takes, as the CUDA runtime reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelResources {
     pub registers: u32,
@@ -37,12 +37,12 @@ pub struct KernelTotals {
     pub name: String,
     pub launches: u64,
     pub ns: u64,
-    /// What it takes of a multiprocessor; only a GPU tells.
+    /// Resources of a multiprocessor; only known on a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<KernelResources>,
 }
 
-/// What the counting probe counted in one launch.
+/// Counts of the counting probe in one launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchCounts {
     pub stream: u32,
@@ -70,10 +70,10 @@ pub struct Summary {
     pub kernels: Vec<KernelTotals>,
     /// Records that did not reach the capture.
     pub records_lost: u64,
-    /// What went wrong; the run is void when there is any.
+    /// Errors; the run is void when there is any.
     pub faults: Vec<String>,
     pub warnings: Vec<String>,
-    /// What the counting probe counted; absent with another probe.
+    /// Counts of the counting probe; absent with another probe.
     pub counts: Option<Vec<LaunchCounts>>,
     /// Accesses to addresses outside every allocation.
     pub bad_addresses: u64,

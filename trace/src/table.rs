@@ -19,13 +19,13 @@ named! {
 }
 
 named! {
-    /// What was inserted into a module.
+    /// Instrumentation inserted into a module.
     pub enum Probe("probe") {
         None => "none",
         Trace => "trace",
         /// Every access adds to its site's counter.
         Count => "count",
-        /// What a user defined ([`ModuleTable::defined`]).
+        /// A probe of the user ([`ModuleTable::defined`]).
         Defined => "defined",
     }
 }
@@ -131,7 +131,7 @@ impl ModuleTable {
     }
 
     pub fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+        serde_json::to_string(self).expect("names and numbers can always be written as JSON")
     }
 }
 

@@ -190,7 +190,7 @@ impl CaptureBuilder {
         self.opaque_call(kernel, None);
     }
 
-    /// The same, made by `call`.
+    /// Allocates, with `call` as the place in the source.
     pub fn opaque_call(&mut self, kernel: Option<&str>, call: Option<KnownCall>) {
         let launch = OpaqueLaunch {
             sequence: self.next_sequence(),

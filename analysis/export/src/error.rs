@@ -6,7 +6,7 @@ use superstep_analysis::AnalysisError;
 use superstep_table::FileError;
 use superstep_trace::TraceError;
 
-/// What can go wrong between a capture and another tool's file.
+/// Errors between a capture and another tool's file.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error(transparent)]

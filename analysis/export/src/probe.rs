@@ -1,4 +1,4 @@
-//! What a probe found, as tables. All of them are long: a row holds one number, so that every probe has the same columns.
+//! Results of a probe, as tables. All of them are long: a row holds one number, so that every probe has the same columns.
 //!
 //! Tables refer to each other: `launch` is the row number in `probe_launches`, `site` the column of that name in `probe_sites`.
 
@@ -47,7 +47,7 @@ table! {
 }
 
 table! {
-    /// What a value is of.
+    /// Subject of a value.
     struct Field {
         site: u32 = "the place";
         field: String = "name of the field";

@@ -1,4 +1,4 @@
-//! What ran when, as a Chrome trace: open it in Perfetto or `chrome://tracing`.
+//! Launches, copies and allocations over time, as a Chrome trace: open it in Perfetto or `chrome://tracing`.
 //!
 //! One row for the host, with the calls in the order in which they were made, and one for each stream, with a bar for each
 //! launch, opaque ones included. A launch's bar ends where its end was noted and is as long as the kernel ran. These are times of the *traced*

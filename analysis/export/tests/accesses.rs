@@ -182,11 +182,11 @@ fn who_reads_slowly_is_waited_for() {
     let mut rows = reader.next().unwrap().unwrap().num_rows();
     // Until the threads rest.
     let mut before = 0;
-    while before < capture.watch.read_bytes() {
-        before = capture.watch.read_bytes();
+    while before < capture.progress.read_bytes() {
+        before = capture.progress.read_bytes();
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
-    let (read, all) = (capture.watch.read_bytes(), capture.access_bytes());
+    let (read, all) = (capture.progress.read_bytes(), capture.access_bytes());
     assert!(read < all / 10, "{read} of {all} bytes are read ahead");
     rows += reader.map(|batch| batch.unwrap().num_rows()).sum::<usize>();
     assert_eq!(rows, 400);

@@ -133,12 +133,12 @@ pub fn reduce(
 ) -> Result<Rows> {
     let options = Options::everything();
     let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
-    let mut engine = Engine::watched(options, limit, capture.watch.clone());
+    let mut engine = Engine::limited(options, limit, capture.cancellation);
     let mut pages = OfBucket {
         next,
         waiting: VecDeque::new(),
         sums: Sums::default(),
-        wide: Sorter::new("wide", limit.sorter_bytes(), folder, capture.watch.clone()),
+        wide: Sorter::new("wide", limit.sorter_bytes(), folder, capture.cancellation),
     };
     walk(capture, &mut engine, &mut pages)?;
     if pages.ahead()?.is_some() {
@@ -250,11 +250,11 @@ pub fn combine(
         Arc::new(SpillFolder::new(limit.spill_into.clone())),
         limit.sorter_bytes(),
     );
-    let runs = |name| Sorter::<Run>::new(name, bytes, folder.clone(), capture.watch.clone());
+    let runs = |name| Sorter::<Run>::new(name, bytes, folder.clone(), capture.cancellation);
     let (loads, stores) = (runs("loads"), runs("stores"));
-    let wide = Sorter::<WidePart>::new("wide", bytes, folder.clone(), capture.watch.clone());
+    let wide = Sorter::<WidePart>::new("wide", bytes, folder.clone(), capture.cancellation);
     let transfers =
-        Sorter::<Transfer>::new("transfers", bytes, folder.clone(), capture.watch.clone());
+        Sorter::<Transfer>::new("transfers", bytes, folder.clone(), capture.cancellation);
     let mut sums = Sums::default();
     while let Some(row) = next()? {
         match row.kind {
@@ -272,7 +272,7 @@ pub fn combine(
     distances(stores, |launch, counts| {
         add(&mut sums.launch(launch).stores, counts);
     })?;
-    // What several pages say of one access at one address is one read.
+    // Parts of one access at one address in several pages are one read.
     let mut parts = Vec::new();
     wide.finish()?.groups(Item::key, |same| {
         let mut same = same.to_vec();
@@ -299,7 +299,7 @@ impl Merged {
     pub fn new(capture: &Capture, limit: &MemoryLimit) -> Self {
         Self {
             sums: Sums::default(),
-            transfers: TransferSorter::new(limit, capture.watch.clone()),
+            transfers: TransferSorter::new(limit, capture.cancellation),
         }
     }
 
@@ -313,10 +313,10 @@ impl Merged {
         Ok(())
     }
 
-    /// The same as [`crate::analyse`] gives with [`Options::everything`].
+    /// Returns what [`crate::analyse`] returns with [`Options::everything`].
     pub fn finish(mut self, capture: &Capture) -> Result<Analysis> {
         let options = Options::everything();
-        let mut engine = Engine::watched(options, &MemoryLimit::none(), capture.watch.clone());
+        let mut engine = Engine::limited(options, &MemoryLimit::none(), capture.cancellation);
         let mut strides = Vec::new();
         let (sites, arrays) = (&self.sums.sites, &self.sums.arrays);
         engine.found().add_rows(sites, arrays);

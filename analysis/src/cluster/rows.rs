@@ -1,11 +1,11 @@
-//! What machines send each other: few rows, packed.
+//! Messages between machines: few rows, packed.
 
 use crate::communication::{BLOCK_RECORDS, Item, Sorted, Sums, pack, unpack};
 use crate::error::{AnalysisError, Result};
 use crate::synthetic::mixed;
 use std::collections::VecDeque;
 
-/// What machines send each other. The rows of a bucket have to arrive in the order of `chunk` and `number`.
+/// A message between machines. The rows of a bucket have to arrive in the order of `chunk` and `number`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Rows of one bucket meet on one machine.
@@ -16,7 +16,7 @@ pub struct Row {
     pub bytes: Vec<u8>,
 }
 
-/// What is in a row.
+/// Kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Numbers that are added up.

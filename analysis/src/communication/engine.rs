@@ -1,24 +1,24 @@
 //! The engine: launches and host writes in, tables out.
 
-use super::block::{
+use super::input::block::{
     Block, Pool, SHARDS, Spare, collect, recycle, shard_of, shards_of_a_task, spill,
 };
-use super::detail::{Found, Regions};
-use super::exact::{self, Matching};
-use super::host::Untraced;
-use super::kept::Kept;
-use super::limit::{Budget, MemoryLimit};
-use super::part::{LaunchPart, WideSource};
-use super::record::{Record, WideAccess, WideAccesses};
-use super::shadow::{Tag, page_of};
-use super::shard::{Records, Scratch, Shard};
-use super::sorted::Sorted;
-use super::spill::{SpillFile, SpillFolder};
-use super::strides::Run;
-use super::sums::View;
-use super::transfers::Transfers;
-use super::unwritten::Unwritten;
-use super::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
+use super::input::record::{Record, WideAccess, WideAccesses};
+use super::output::detail::{Found, Regions};
+use super::output::kept::Kept;
+use super::output::part::{LaunchPart, WideSource};
+use super::output::strides::Run;
+use super::output::sums::View;
+use super::output::transfers::Transfers;
+use super::output::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
+use super::spill::file::{SpillFile, SpillFolder};
+use super::spill::limit::{Budget, MemoryLimit};
+use super::spill::sorted::Sorted;
+use super::state::exact::{self, Matching};
+use super::state::host::Untraced;
+use super::state::shadow::{Tag, page_of};
+use super::state::shard::{Records, Scratch, Shard};
+use super::state::unwritten::Unwritten;
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
 use crate::sites::SiteOps;
@@ -26,9 +26,9 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use superstep_trace::{AllocationId, Launch, Watch};
+use superstep_trace::{AllocationId, Cancellation, Launch};
 
-/// What to keep beside the volumes.
+/// Results to keep beside the volumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Keep every transfer from CTA to CTA: 32 bytes of memory for each, at worst one for each pair of CTAs of each
@@ -55,7 +55,7 @@ impl Options {
     }
 }
 
-/// What an engine knows at the end beside the sums of launches.
+/// Results of an engine beside the sums of launches.
 pub(crate) struct EngineEnd {
     /// Of each launch the stored bytes that communicated.
     pub(crate) stored: Vec<u64>,
@@ -73,7 +73,7 @@ pub(crate) struct EngineEnd {
 pub struct Engine {
     options: Options,
     budget: Budget,
-    watch: Watch,
+    cancellation: Cancellation,
     folder: Arc<SpillFolder>,
     shards: Vec<Shard>,
     scratch: Pool<Scratch>,
@@ -100,11 +100,11 @@ pub struct Engine {
 impl Engine {
     /// Nothing has run yet. There is no limit to the memory.
     pub fn new(options: Options) -> Self {
-        Self::watched(options, &MemoryLimit::none(), Watch::default())
+        Self::limited(options, &MemoryLimit::none(), Cancellation::default())
     }
 
-    /// The same with a limit to the memory; `watch` ends it, too, where it does not read the capture.
-    pub fn watched(options: Options, limit: &MemoryLimit, watch: Watch) -> Self {
+    /// An engine with a limit to its memory; `cancellation` also ends work that does not read the capture.
+    pub fn limited(options: Options, limit: &MemoryLimit, cancellation: Cancellation) -> Self {
         let budget = limit.budget();
         let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
         Self {
@@ -124,9 +124,9 @@ impl Engine {
             kernels: Vec::new(),
             kernel_numbers: FxHashMap::default(),
             flows: Vec::new(),
-            kept: Kept::new(budget.sorter_bytes, &folder, &watch),
+            kept: Kept::new(budget.sorter_bytes, &folder, cancellation),
             budget,
-            watch,
+            cancellation,
             folder,
         }
     }
@@ -136,7 +136,7 @@ impl Engine {
         self.set(address, end, Tag::HOST);
     }
 
-    /// Memory came to life or went away: nobody has written these bytes.
+    /// Marks bytes as unwritten, after memory was allocated or freed.
     pub fn forget(&mut self, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);
         self.set(address, end, Tag::NEVER);
@@ -293,7 +293,7 @@ impl Engine {
         blocks: Vec<Block>,
         wide: &[WideAccess],
     ) -> Result<(LaunchPart, Vec<WideSource>)> {
-        // What blocks on disk have left: the shards need memory for themselves.
+        // Memory left by blocks on disk: the shards need memory for themselves.
         self.spare.clear();
         self.shards_of(position, ops, &blocks, wide)?;
         recycle(blocks, &self.spare);
@@ -369,7 +369,7 @@ impl Engine {
             regions: &self.regions,
             ops,
             kept: &self.kept,
-            watch: &self.watch,
+            cancellation: self.cancellation,
         };
         let (untraced, folder, file) = (&self.untraced, &*self.folder, self.spilled.as_ref());
         let pages_bytes = AtomicUsize::new(self.shards.iter().map(Shard::bytes).sum());
@@ -448,7 +448,7 @@ impl Engine {
         }
     }
 
-    /// What is known at the end of a run of which this engine has seen a part, and whose launches are not settled.
+    /// Results at the end of a run of which this engine has seen a part; its launches are not finished.
     pub(crate) fn finish_part(mut self) -> Result<EngineEnd> {
         self.end_shards();
         let launches = self.launches.iter();

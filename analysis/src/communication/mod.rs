@@ -5,51 +5,27 @@
 //! pages alone: first the reads of all CTAs against the state before the launch, then the writes. The results do not
 //! depend on the number of threads or shards.
 
-mod bitmap;
-mod block;
-mod detail;
 mod engine;
-mod exact;
-mod host;
-#[cfg(test)]
-mod in_situ_tests;
-mod kept;
-mod large;
-mod limit;
-mod local;
-#[cfg(test)]
-mod oracle;
-#[cfg(test)]
-mod oracle_tests;
-mod packets;
-mod part;
-mod reader;
-mod record;
-mod shadow;
-mod shadow_file;
-mod shard;
-mod singles;
-mod sorted;
+mod input;
+mod output;
 mod spill;
-mod strides;
-mod sums;
-mod transfers;
-mod unwritten;
-mod volume;
+mod state;
+#[cfg(test)]
+mod tests;
 
-pub(crate) use block::{BLOCK_RECORDS, Block};
-pub use detail::{ArrayVolume, Footprint, SiteVolume};
 pub use engine::{Engine, Options};
-pub use exact::Matching;
-pub use limit::MemoryLimit;
-pub(crate) use packets::{Cutter, OfLaunch, Packet, unpacked};
-pub(crate) use part::{Sums, WidePart};
-pub(crate) use record::{Record, WideAccesses};
-pub(crate) use sorted::{Item, Sorted, Sorter};
-pub(crate) use spill::{SpillFolder, pack, unpack};
-pub use strides::{LaunchStrides, StrideCounts};
-pub(crate) use strides::{Run, add, distances};
-pub(crate) use transfers::TransferSorter;
-pub use transfers::Transfers;
-pub use unwritten::UnwrittenRead;
-pub use volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
+pub(crate) use input::block::{BLOCK_RECORDS, Block};
+pub(crate) use input::packets::{Cutter, OfLaunch, Packet, unpacked};
+pub(crate) use input::record::{Record, WideAccesses};
+pub use output::detail::{ArrayVolume, Footprint, SiteVolume};
+pub(crate) use output::part::{Sums, WidePart};
+pub use output::strides::{LaunchStrides, StrideCounts};
+pub(crate) use output::strides::{Run, add, distances};
+pub(crate) use output::transfers::TransferSorter;
+pub use output::transfers::Transfers;
+pub use output::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
+pub(crate) use spill::file::{SpillFolder, pack, unpack};
+pub use spill::limit::MemoryLimit;
+pub(crate) use spill::sorted::{Item, Sorted, Sorter};
+pub use state::exact::Matching;
+pub use state::unwritten::UnwrittenRead;

@@ -1,4 +1,4 @@
-//! What is not exact in a capture of sums: between which numbers it lies.
+//! Bounds of the numbers that are not exact in a capture of sums.
 
 use super::Metrics;
 use crate::analyse::Analysis;
@@ -44,7 +44,7 @@ pub const QUANTITIES: [Quantity; 11] = [
     ("racing_bytes", |v| v.racing_bytes),
 ];
 
-/// What `received_bytes` of all launches add up to.
+/// Sum of `received_bytes` over all launches.
 pub fn received_bytes(metrics: &Metrics) -> Bounds {
     let rows = metrics.bounds.iter();
     let known: BTreeMap<_, _> = rows

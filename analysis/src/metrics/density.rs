@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::ops::RangeInclusive;
 use superstep_table::table;
 
-/// CTAs of the first map, and at most so many cells of the others, in each direction.
+/// CTAs of the first map, and the most cells of the others, in each direction.
 pub const SIDE: u64 = 200;
 
 table! {
@@ -53,7 +53,7 @@ impl Axis {
 }
 
 impl DensityRow {
-    /// What the columns and the rows of the map are.
+    /// Labels of the map's columns and rows.
     pub fn axes(&self) -> [Axis; 2] {
         let all = if self.map == "first" {
             self.side

@@ -35,20 +35,20 @@ use superstep_trace::{AllocationId, CtaBlocks, SiteTable};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocationInfo {
-    /// What people call it: a variable's name, else its number and size.
+    /// Readable name: the variable's, else number and size.
     pub name: String,
     /// File and line of the host's call, where they are known.
     pub place: String,
     pub bytes: u64,
 }
 
-/// What the metrics look at: the transfers, and the grid and kernel of each launch.
+/// Input of the metrics: the transfers, and the grid and kernel of each launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     pub communication: &'a Communication,
     /// CTAs in x, y and z, by launch; of blocks of CTAs a row.
     pub grids: &'a [[u32; 3]],
-    /// What transfers are between.
+    /// Granularity of transfer endpoints: CTAs or blocks of CTAs.
     pub cta_blocks: CtaBlocks,
     /// Names of kernels for people, and the lines of instructions.
     pub sites: &'a SiteTable,
@@ -127,7 +127,7 @@ macro_rules! metrics {
         /// All metrics of one program.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Metrics {
-            /// What stands where the tables say CTA; the tables' files do not tell.
+            /// Granularity of the tables' CTAs; their files do not store it.
             pub cta_blocks: CtaBlocks,
             $($(#[doc = $what])* pub $table: Vec<$row>,)*
         }

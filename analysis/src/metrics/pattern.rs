@@ -16,7 +16,7 @@ const NEIGHBOURLY: f64 = 0.9;
 const REPLICATED: f64 = 2.0;
 
 table! {
-    /// What one launch received from an earlier one.
+    /// Bytes that one launch received from an earlier one.
     pub struct PatternRow = "pattern": Deserialize {
         source_stream: u32 = columns::SOURCE_STREAM;
         source_superstep: u32 = columns::SUPERSTEP_OF_STREAM;

@@ -38,7 +38,7 @@ fn default_link() -> f64 {
 }
 
 impl ScalingRow {
-    /// The same with links of another bandwidth: every cut's time is inverse to it.
+    /// The rows for links of another bandwidth: every cut's time is inverse to it.
     pub fn with_link(&self, link_gb_per_s: f64) -> Self {
         Self {
             link_s: self.link_s * self.link_gb_per_s / link_gb_per_s,

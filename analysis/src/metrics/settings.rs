@@ -1,4 +1,4 @@
-//! What the user may choose about the metrics.
+//! Settings of the metrics.
 
 use super::scaling::LINK_GB_PER_S;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 pub struct Settings {
     /// CTAs of a third density map.
     pub density: Option<CtaWindow>,
-    /// What a GPU's link carries in one direction, in GB/s (10⁹ bytes), for the model of several GPUs.
+    /// Bandwidth of a GPU's link in one direction, in GB/s (10⁹ bytes), for the model of several GPUs.
     pub link_gb_per_s: f64,
 }
 

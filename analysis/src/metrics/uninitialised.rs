@@ -8,7 +8,7 @@ use superstep_table::table;
 use superstep_trace::AllocationId;
 
 table! {
-    /// What the launches of one kernel loaded in one line from one array although nothing had written it.
+    /// Bytes that the launches of one kernel loaded in one line from one array although nothing had written them.
     pub struct UninitialisedRow = "uninitialised": Eq, Deserialize {
         kernel: String = columns::KERNEL;
         file: String = columns::FILE;
@@ -53,7 +53,7 @@ impl UninitialisedRow {
     }
 }
 
-/// What is added up for one line and array.
+/// Sums of one line and array.
 #[derive(Default)]
 struct Line {
     /// By allocation. Instructions of one line read the same bytes, perhaps; allocations of one array do not.

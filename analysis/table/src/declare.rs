@@ -25,7 +25,7 @@ pub trait Columns {
 pub trait Row: Columns + Sized {
     /// File name without extension.
     const TABLE: &'static str;
-    /// What a row is.
+    /// Meaning of a row.
     const MEANING: &'static str;
 
     /// The table's columns, name and meaning.

@@ -58,7 +58,7 @@ impl Write for Staged {
 }
 
 impl Drop for Staged {
-    /// What was given up on leaves nothing.
+    /// An abandoned file leaves nothing.
     fn drop(&mut self) {
         if !self.done {
             drop(fs::remove_file(&self.part));

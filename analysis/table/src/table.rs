@@ -87,7 +87,7 @@ impl Table {
         text(self.batch.schema_ref().metadata(), TABLE)
     }
 
-    /// What a row is.
+    /// Meaning of a row.
     pub fn meaning(&self) -> &str {
         text(self.batch.schema_ref().metadata(), MEANING)
     }

@@ -1,4 +1,4 @@
-//! What a column can hold.
+//! Types of a column's values.
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::DataType;

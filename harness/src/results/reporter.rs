@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use superstep_trace::{Capture, LoadedBytes, Watch};
+use superstep_trace::{Capture, LoadedBytes, Progress};
 
 use super::{counted, human_bytes};
 
@@ -121,8 +121,8 @@ impl Reporter {
 
     fn shown(&self, what: String, capture: Option<&Capture>) -> Shown {
         let shows = capture.map_or(Shows::Nothing, |capture| {
-            let watch = capture.watch.clone();
-            Shows::Read(watch.read_bytes(), watch, capture.access_bytes())
+            let progress = capture.progress.clone();
+            Shows::Read(progress.read_bytes(), progress, capture.access_bytes())
         });
         Shown {
             reporter: self.clone(),
@@ -228,7 +228,7 @@ struct Shown {
 enum Shows {
     Nothing,
     /// Bytes of a capture: how many were read before the step, how many are now, and how many there are.
-    Read(u64, Watch, u64),
+    Read(u64, Progress, u64),
     /// The folder of a capture that a program writes.
     Growing(PathBuf),
 }
@@ -261,8 +261,8 @@ impl Shown {
         let what = &self.what;
         match &self.shows {
             Shows::Nothing => what.clone(),
-            Shows::Read(before, watch, all) => {
-                let read = (watch.read_bytes() - before).min(*all);
+            Shows::Read(before, progress, all) => {
+                let read = (progress.read_bytes() - before).min(*all);
                 let percent = 100.0 * read as f64 / (*all).max(1) as f64;
                 let (read, all) = (human_bytes(read), human_bytes(*all));
                 format!("{what}: {read} of {all} read ({percent:.0} %)")

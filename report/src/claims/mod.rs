@@ -1,4 +1,4 @@
-//! What the thesis (Rieber 2017) says its figures show, compared with what was measured: holds, differs or not measurable.
+//! Statements of the thesis (Rieber 2017) about its figures, compared with measurements: holds, differs or not measurable.
 //!
 //! Each statement is judged by a rule over the tables; the numbers that decide stand beside the verdict. A statement that
 //! differs is a finding about the statement or about the program that was run, never a reason to bend a metric.

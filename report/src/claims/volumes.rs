@@ -112,7 +112,7 @@ pub(super) fn c6(six: &Six<'_>) -> (bool, String) {
     )
 }
 
-/// Share of the CTAs in use that lie at the border of the grid. Each transfer has two ends, so at most about twice this
+/// Share of the CTAs in use that are at the border of the grid. Each transfer has two ends, so at most about twice this
 /// share of the transfers touches the border.
 fn border(metrics: &Metrics) -> f64 {
     let inner = |row: &BisectionRow| match row.coordinates {

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 /// The generic family that the SVG names; the PNG's font is registered under it.
 const FAMILY: &str = "sans-serif";
-/// What plotters calls a font's size is 1.24 times its em.
+/// Font sizes of plotters are 1.24 times the em.
 const SIZE_PER_EM: f64 = 1.24;
 
 /// A surface of one figure.
@@ -32,7 +32,7 @@ pub struct TextLook {
     pub em: f64,
     pub bold: bool,
     pub colour: RGBColor,
-    /// Which point of the text lies at the given place, horizontally.
+    /// Anchor of the text, horizontally.
     pub horizontal: HPos,
     pub vertical: VPos,
     /// Turned to read from bottom to top.
@@ -52,7 +52,7 @@ impl TextLook {
         }
     }
 
-    /// The same with the given point at the given place.
+    /// The look with another anchor.
     pub fn at(self, horizontal: HPos, vertical: VPos) -> Self {
         Self {
             horizontal,
@@ -119,7 +119,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
 
     /// Width of a text in units of the drawing.
     pub fn text_width(&self, text: &str, look: TextLook) -> f64 {
-        // An unmeasurable text is drawn all the same; this guess then only shifts what stands beside it.
+        // A text that cannot be measured is drawn nevertheless; the guess only shifts its neighbours.
         let guess = look.em * 0.6 * text.chars().count() as f64;
         let size = self.area.estimate_text_size(text, &self.style(look));
         size.map_or(guess, |(width, _)| f64::from(width) / self.scale)

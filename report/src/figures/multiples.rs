@@ -18,7 +18,7 @@ pub struct Scale {
     /// Equal steps for equal factors.
     pub logarithmic: bool,
     pub ticks: Vec<(f64, String)>,
-    /// What the values are, with their unit.
+    /// Name of the values, with their unit.
     pub label: String,
 }
 
@@ -136,7 +136,7 @@ pub struct Plot {
     pub marks: Vec<Mark>,
 }
 
-/// How the plots of a figure stand.
+/// Arrangement of the plots of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
     /// In rows, with grid lines.
@@ -144,7 +144,7 @@ pub enum Layout {
     Grid,
     /// In rows, square and without grid lines.
     Maps,
-    /// One below the other, with room for what stands over the bars.
+    /// One below the other, with room for texts over the bars.
     Stacked,
 }
 
@@ -153,9 +153,9 @@ pub enum Layout {
 pub struct Multiples {
     /// File name without extension.
     pub name: &'static str,
-    /// What it is, in a few words, for its heading.
+    /// Heading, a few words.
     pub title: String,
-    /// What it shows, in a sentence or two, for those who do not see it.
+    /// Description in a sentence or two, for screen readers.
     pub description: &'static str,
     pub legend: Vec<(String, RGBColor)>,
     pub layout: Layout,
@@ -219,7 +219,7 @@ impl Multiples {
         }
     }
 
-    /// Room to the left of a plot: more than usual where names stand there.
+    /// Room to the left of a plot: more than usual for names.
     fn left(&self) -> f64 {
         let ticks = self.plots.iter().flat_map(|plot| &plot.y.ticks);
         let longest = ticks.map(|(_, text)| text.chars().count()).max();
@@ -229,7 +229,7 @@ impl Multiples {
         }
     }
 
-    /// Width and height of a plot with what stands around it.
+    /// Width and height of a plot with its surroundings.
     fn step(&self) -> (f64, f64) {
         let (width, height) = self.inside();
         let (_, right, top, bottom) = AROUND;

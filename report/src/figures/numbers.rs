@@ -19,7 +19,7 @@ fn in_units(mut value: f64, [one, thousands @ .., last]: [&str; 6]) -> String {
     }
     for unit in thousands {
         value /= 1000.0;
-        // What would be rounded to 1000 belongs to the next unit.
+        // Values that would be rounded to 1000 belong to the next unit.
         if value < 999.5 {
             return match value {
                 99.95.. => format!("{value:.0} {unit}"),

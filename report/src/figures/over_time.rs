@@ -90,7 +90,7 @@ pub(super) fn distances(applications: &[Application<'_>]) -> Multiples {
 pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
         let rows = &metrics.connectivity;
-        // Launches in order; those that nobody received from have no place in the table, but keep theirs on the axis.
+        // Launches in order; those from which nothing was received are missing in the table, but keep their place on the axis.
         let steps = (0u32..).zip(&metrics.supersteps);
         let places: HashMap<_, _> = steps.map(|(at, s)| ((s.stream, s.superstep), at)).collect();
         let place = |row: &ConnectivityRow| {
@@ -167,7 +167,7 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
             // Two launches side by side stay two, and a short one stays visible.
             let right = (left + (right - left) * 0.97).max(left + end / 500.0);
             match bars[at].last_mut() {
-                // What covers each other is one bar: a program may have tens of thousands of launches.
+                // Overlapping bars become one: a program may have tens of thousands of launches.
                 Some(last) if last.0 <= left && left <= last.1 => last.1 = last.1.max(right),
                 _ => bars[at].push((left, right)),
             }

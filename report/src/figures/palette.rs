@@ -14,7 +14,7 @@ pub const BLUE: RGBColor = RGBColor(0, 114, 178);
 pub const VERMILLION: RGBColor = RGBColor(213, 94, 0);
 pub const PURPLE: RGBColor = RGBColor(204, 121, 167);
 
-/// Reddish purple, half as strong: what stands beside the exact numbers for comparison.
+/// Reddish purple, half as strong: for values compared with the exact numbers.
 pub const LIGHT_PURPLE: RGBColor = RGBColor(229, 188, 211);
 
 pub const GREY: RGBColor = RGBColor(85, 85, 85);

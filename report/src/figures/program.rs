@@ -7,7 +7,7 @@ use crate::error::{ReportError, Result};
 use superstep_analysis::Analysis;
 use superstep_analysis::metrics::{Metrics, share};
 
-/// What the figures of a program are drawn from.
+/// Input of the figures of a program.
 #[derive(Clone, Debug)]
 pub struct Program {
     volume: DataVolumeRow,
@@ -62,7 +62,7 @@ impl Program {
         })
     }
 
-    /// What a figure shows that this program has nothing of.
+    /// Content that a figure needs and this program lacks.
     fn shows(&self, name: &str) -> Option<&'static str> {
         let is_any =
             || (all(&[("", &Metrics::default())]).iter()).any(|figure| figure.name == name);

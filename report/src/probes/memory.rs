@@ -72,7 +72,7 @@ fn probed(results: &ProbeResults) -> Result<Matrix> {
     Ok(matrix)
 }
 
-/// The same, from the accesses of a trace. Of an access that spans lines its first byte counts, as for the probe.
+/// The matrix from the accesses of a trace. Of an access that spans lines its first byte counts, as for the probe.
 fn traced(capture: &Capture) -> Result<Matrix> {
     let mut matrix = Matrix::default();
     let mut lines = Vec::with_capacity(LANES);
@@ -111,7 +111,7 @@ fn sums(matrix: &Matrix) -> [u64; 3] {
     })
 }
 
-/// What the probe `memory-divergence` found in programs beside what their traces say: sums, and the cells of the matrix of 32 by 32
+/// Compares the results of the probe `memory-divergence` with traces: sums, and the cells of the matrix of 32 by 32
 /// that differ.
 pub fn against_traces(programs: &[(Program<'_>, Capture)]) -> Result<Table> {
     let mut rows = Vec::new();

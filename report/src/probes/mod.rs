@@ -1,4 +1,4 @@
-//! What the probes that come with Superstep found, as the tables and figures of GPU Ocelot's and SASSI's studies.
+//! Results of the built-in probes, as the tables and figures of GPU Ocelot's and SASSI's studies.
 //!
 //! | probe | tables | figures |
 //! |---|---|---|
@@ -135,7 +135,7 @@ fn stacked<'a>(
     (legend, plot)
 }
 
-/// How plots of so many bars one below the other stand: many need height.
+/// Layout of plots with `bars` bars below each other: many need height.
 fn layout_of(bars: usize) -> Layout {
     match bars {
         0..=12 => Layout::Grid,

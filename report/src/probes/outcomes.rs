@@ -1,4 +1,4 @@
-//! What came of injected errors, as a table and a figure: SASSI's figure 10.
+//! Outcomes of injected errors, as a table and a figure: SASSI's figure 10.
 
 use super::{Part, Study, layout_of, stacked};
 use crate::figures::multiples::Multiples;
@@ -37,7 +37,7 @@ const COLOURS: [RGBColor; 6] = [
     palette::BLUE,
 ];
 
-/// Table and figure of campaigns: all classes of one program stand together, in the same order for each, the first program on top.
+/// Table and figure of campaigns: the classes of one program follow each other, in the same order for each, the first program on top.
 pub fn outcomes(shares: &[OutcomeShare]) -> Study {
     let programs = shares.chunk_by(|a, b| a.program == b.program);
     let bars: Vec<(String, Vec<Part<'_>>)> = programs

@@ -1,4 +1,4 @@
-//! What a probe costs: SASSI's table 3, and Ocelot's figure 5.
+//! Cost of a probe: SASSI's table 3, and Ocelot's figure 5.
 
 use super::{layout_of, published};
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};

@@ -1,4 +1,4 @@
-//! What a probe found and what it cost, as a page of its own and as a section of the report of a suite's run.
+//! Results and cost of a probe, as a page of its own and as a section of the report of a suite's run.
 
 use super::Study;
 use crate::error::Result;
@@ -12,7 +12,7 @@ use superstep_table::{FileError, Table};
 
 /// Rows of a table on the page at most; the files have all.
 const MOST_ROWS: usize = 40;
-/// Folder of a run in which its probes' folders lie.
+/// Folder of a run with its probes' folders.
 pub const FOLDER: &str = "probes";
 /// The section in a probe's folder.
 pub const SECTION: &str = "section.html";

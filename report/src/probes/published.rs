@@ -1,4 +1,4 @@
-//! What SASSI's paper published about programs of Rodinia, to stand beside what is found here.
+//! Results of SASSI's paper for programs of Rodinia, for comparison.
 //!
 //! Stephenson et al., "Flexible software profiling of GPU architectures", ISCA 2015, tables 1 to 3: a Tesla K40m, the largest inputs.
 //! They counted SASS, the machine's own instructions, and their inputs are others.
@@ -68,7 +68,7 @@ fn find<T: Copy>(rows: &[(&str, T)], program: &str) -> Option<T> {
     found.map(|(_, values)| *values)
 }
 
-/// What `probe` cost `program` of the suite of that name in table 3: the whole program's time and its kernels', over those without.
+/// Slowdown of `program` by `probe` in table 3: of the whole program and of its kernels.
 pub(super) fn cost(suite: &str, probe: &str, program: &str) -> Option<[f64; 2]> {
     let study = ["branches", "memory-divergence", "values"]
         .iter()

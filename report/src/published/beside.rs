@@ -67,7 +67,7 @@ impl superstep_table::Value for Agreement {
     }
 }
 
-/// What a difference has for a reason that nobody has found.
+/// Reason of a difference that is not explained.
 const UNEXPLAINED: &str = "not explained";
 const BETWEEN_REASONS: &str = "; ";
 
@@ -185,7 +185,7 @@ fn line(rows: &[&Beside]) -> Line {
     }
 }
 
-/// What a bin holds.
+/// Description of a bin.
 fn bin(bins: &[u64], first: u64) -> String {
     let next = bins.iter().find(|&&bin| bin > first);
     match next {

@@ -1,4 +1,4 @@
-//! What a run measured of what was published.
+//! Measured counterparts of the published values.
 
 use super::{Quantity, Series, fits};
 use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
@@ -40,7 +40,7 @@ impl Reproduction {
             return None;
         }
         let mut command = run.command.clone();
-        // Where the program lies is nobody's business.
+        // The path to the program is left out: it tells about the machine only.
         if let Some(program) = command.first_mut() {
             let name = Path::new(&*program).file_name();
             *program = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());

@@ -37,7 +37,7 @@ pub(crate) const FIGURES: [(&str, &str, &str); 9] = [
     ("6.9", "mean out-degree", "connectivity"),
 ];
 
-/// What was published: each is a quantity of one figure.
+/// Published quantities: each belongs to one figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Quantity {
@@ -116,7 +116,7 @@ impl Quantity {
         matches!(self.figure(), "6.3" | "6.5")
     }
 
-    /// For people; what it is at stands behind it.
+    /// For people; its position follows.
     fn as_str(self) -> &'static str {
         match self {
             Self::Loaded => "bytes loaded",

@@ -49,7 +49,7 @@ pub unsafe fn loaded_module(
     image: *const c_char,
     backend: Backend,
 ) -> Option<Result<LoadedModule, RuntimeError>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: `image` leads to a fat binary or to such a text, as `hash_at` wants it.
     let hash = unsafe { hash_at(image) }?;
     static KNOWN: Mutex<Option<HashMap<String, LoadedModule>>> = Mutex::new(None);
     let fail = |reason: String| RuntimeError::Module {

@@ -194,7 +194,7 @@ macro_rules! cuda_alias {
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $alias($($argument: $type),*) -> std::ffi::c_int {
             const { assert!($crate::streams::may_be_alias(stringify!($alias), &[$(stringify!($argument)),*])) };
-            // SAFETY: the caller's promise is the same.
+            // SAFETY: both functions have the same contract: the alias passes on its arguments.
             unsafe { $name($($crate::errors::as_given_to!($alias $argument $argument)),*) }
         }
     };

@@ -14,7 +14,7 @@ pub struct Mapping {
 
 // SAFETY: a mapping is plain memory; whoever uses its pointer sees to synchronisation.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; `&Mapping` only gives out the pointer.
+// SAFETY: `&Mapping` only gives out the pointer.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {

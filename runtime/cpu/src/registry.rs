@@ -106,11 +106,11 @@ unsafe fn slice<'a, T>(first: *const T, count: u64) -> &'a [T] {
 /// `module` and everything it points to must be valid and live as long as the program.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModule) {
-    // SAFETY: the caller's promise.
+    // SAFETY: a device object passes its own table, or null.
     let Some(module) = (unsafe { module.as_ref() }) else {
         return;
     };
-    // SAFETY: as above.
+    // SAFETY: the object's name is a constant text that ends with 0.
     let name = unsafe { text(module.name) };
     if module.abi_version != ABI_VERSION {
         let version = module.abi_version;
@@ -123,14 +123,14 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
             "failed to register module {name}: it has no thread block; build the program again"
         ));
     };
-    // SAFETY: as above; a table is plain bytes.
+    // SAFETY: the object's table is a constant of this length; it is plain bytes.
     let json = unsafe { slice(module.table_json.cast::<u8>(), module.table_json_bytes) };
     let table = match session().registry().register_json(json) {
         Ok(table) => table,
         Err(error) => return session().fault(error),
     };
     let sites: Arc<[SiteId]> = table.sites.iter().map(|site| site.id).collect();
-    // SAFETY: as above.
+    // SAFETY: the object's lists are constants of these lengths.
     let (kernels, globals) = unsafe {
         (
             slice(module.kernels, module.kernel_count.into()),
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
     registry.highest_module = registry.highest_module.max(index);
     for kernel in kernels {
         let bound =
-            // SAFETY: as above.
+            // SAFETY: the kernel is a row of the object's list, whose pointers lead to its constants.
             unsafe { bind_kernel(kernel, index, thread_block, table.probe, &sites) };
         if let Some(mut bound) = bound {
             // A kernel without its probe is the same one to people.
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
         }
     }
     for global in globals {
-        // SAFETY: as above.
+        // SAFETY: the variable is a row of the object's list, whose pointers lead to its constants.
         let symbol = unsafe { bind_symbol(global) };
         if symbol.is_global {
             let name = symbol.name.clone();
@@ -286,7 +286,7 @@ pub fn symbol(host_variable: *const c_void) -> Result<Symbol, CudaError> {
 /// `name` ends with 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_symbol_named(name: *const c_char) -> *const c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: the name ends with 0.
     let name = unsafe { text(name) };
     let registry = REGISTRY.read();
     let mut variables = registry.variables.iter();
@@ -317,7 +317,7 @@ unsafe fn module_index(image: *const c_char) -> Option<u32> {
         session().fault(why);
         Some(LOST_MODULE)
     };
-    // SAFETY: the caller's promise; our texts end with a line feed and a 0.
+    // SAFETY: the image is what a module registers: a fat binary or our text, which ends with a line feed and a 0.
     let module = match unsafe { loaded_module(image, Backend::Cpu) }? {
         Ok(module) => module,
         Err(error) => return refuse(&error),
@@ -345,9 +345,9 @@ type FatBinary = *mut *mut c_void;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrapper) -> FatBinary {
     session();
-    // SAFETY: the caller's promise.
+    // SAFETY: host code that Clang made passes its wrapper.
     let image = unsafe { FatBinaryWrapper::image(wrapper) };
-    // SAFETY: as above.
+    // SAFETY: the wrapper leads to a fat binary or to our text.
     let module = image.and_then(|image| unsafe { module_index(image) });
     std::ptr::without_provenance_mut(module.unwrap_or(FOREIGN_MODULE) as usize + 1)
 }
@@ -388,7 +388,7 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
     _grid: *mut c_void,
     _warp_size: *mut i32,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: host code that Clang made passes a constant text.
     let name = unsafe { text(device_name) };
     let (function, key) = (host_function as usize, (module_of(handle), name));
     REGISTRY.write().functions.insert(function, key);
@@ -410,7 +410,7 @@ pub unsafe extern "C" fn __cudaRegisterVar(
     _constant: i32,
     _global: i32,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: host code that Clang made passes a constant text.
     let name = unsafe { text(device_name) };
     let (variable, key) = (host_variable as usize, (module_of(handle), name));
     REGISTRY.write().variables.insert(variable, key);

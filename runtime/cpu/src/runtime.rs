@@ -49,7 +49,7 @@ pub fn lacks(function: &str) -> ! {
 /// `function` must end with 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_no_driver(function: *const c_char) -> ! {
-    // SAFETY: the caller's promise.
+    // SAFETY: the stub passes a constant text that ends with 0.
     lacks(&unsafe { CStr::from_ptr(function) }.to_string_lossy())
 }
 

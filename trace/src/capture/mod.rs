@@ -7,7 +7,10 @@ use crate::codec::Decoder;
 use crate::container::{ChunkReader, Role};
 use crate::error::{Result, TraceError};
 use crate::writer::EVENTS_FILE;
-use crate::{AccessGroup, Header, LaunchId, ModuleTable, Outcome, SiteTable, StreamId, Watch};
+use crate::{
+    AccessGroup, Cancellation, Header, LaunchId, ModuleTable, Outcome, Progress, SiteTable,
+    StreamId,
+};
 pub(crate) use open::stream_files;
 use rayon::prelude::*;
 use replay::Timeline;
@@ -31,10 +34,11 @@ pub struct Capture {
     pub complete: bool,
     /// Whether bytes were changed or files are missing, as opposed to a program that was killed.
     pub damaged: bool,
-    /// What is missing or damaged, one sentence each, with file and offset.
+    /// Missing or damaged parts, one sentence each, with file and offset.
     pub problems: Vec<String>,
     /// How far the reading of accesses is.
-    pub watch: Watch,
+    pub cancellation: Cancellation,
+    pub progress: Progress,
     sites: SiteTable,
     streams: BTreeMap<StreamId, ChunkReader>,
     timeline: Timeline,
@@ -133,13 +137,16 @@ impl Capture {
         sizes.sum()
     }
 
-    /// The same capture, whose accesses are read until `watch` ends that.
+    /// The capture with a signal that ends the reading of its accesses.
     #[must_use]
-    pub fn watched(self, watch: Watch) -> Self {
-        Self { watch, ..self }
+    pub fn cancelled_by(self, cancellation: Cancellation) -> Self {
+        Self {
+            cancellation,
+            ..self
+        }
     }
 
-    /// Stored bytes of all chunks of accesses: what [`Watch::read_bytes`] comes to when each is read once.
+    /// Stored bytes of all chunks of accesses: what [`Progress::read_bytes`] comes to when each is read once.
     pub fn access_bytes(&self) -> u64 {
         let chunks = self.streams.values().flat_map(|reader| &reader.chunks);
         chunks.map(|info| u64::from(info.stored_bytes)).sum()
@@ -160,9 +167,9 @@ impl Capture {
         else {
             return Ok(());
         };
-        self.watch.check()?;
+        self.cancellation.check()?;
         reader.payload(info, &mut buffer.stored, &mut buffer.raw)?;
-        self.watch.count(u64::from(info.stored_bytes));
+        self.progress.count(u64::from(info.stored_bytes));
         let mut accesses = 0;
         let counted = |group: &AccessGroup| {
             accesses += group.lanes() as u64;

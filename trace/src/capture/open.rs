@@ -7,12 +7,13 @@ use crate::error::{Result, TraceError};
 use crate::event::TimedEvent;
 use crate::writer::{EVENTS_FILE, stream_file_name};
 use crate::{
-    Event, Header, LaunchId, ModuleTable, Parts, SiteTable, StreamId, Watch, captures_in, parts,
+    Cancellation, Event, Header, LaunchId, ModuleTable, Parts, Progress, SiteTable, StreamId,
+    captures_in, parts,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What is wrong with the content of a chunk.
+/// Error in the content of a chunk.
 #[derive(Debug, thiserror::Error)]
 enum ChunkError {
     #[error(transparent)]
@@ -217,7 +218,8 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
         complete: false,
         damaged: false,
         problems: Vec::new(),
-        watch: Watch::default(),
+        cancellation: Cancellation::default(),
+        progress: Progress::default(),
         sites: SiteTable::default(),
         streams: BTreeMap::new(),
         timeline: Timeline::default(),

@@ -73,11 +73,11 @@ pub struct LaunchRecord<'a> {
     pub end: Option<&'a LaunchEnd>,
     /// Its accesses, in file order.
     pub chunks: &'a [ChunkRef],
-    /// What its accesses add up to, where they were added up while it ran; `chunks` is empty then.
+    /// Sums of its accesses, where they were aggregated while it ran; `chunks` is empty then.
     pub sums: Option<&'a LaunchSums>,
-    /// What its CTAs received from others, part by part; empty without `sums`.
+    /// Receptions of its CTAs from others, part by part; empty without `sums`.
     pub received: &'a [Received],
-    /// What its loads say of other launches' stores, part by part; empty without `sums`.
+    /// First reads of other launches' stores by its loads, part by part; empty without `sums`.
     pub first_read: &'a [FirstRead],
     /// The allocations alive when it was made.
     pub allocations: Arc<AllocationMap<'a>>,

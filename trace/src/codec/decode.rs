@@ -283,7 +283,7 @@ impl Decoder {
         Some(())
     }
 
-    /// Reads a width and so many numbers of it.
+    /// Reads a width and a list of numbers of this width.
     fn row(&mut self, bytes: &[u8], out: &mut [u64]) -> Option<()> {
         let width = self.bits.get(bytes, WIDTH_BITS)? as u32;
         (width <= 64).then(|| self.bits.get_all(bytes, width, out))?

@@ -10,7 +10,7 @@ use crate::AccessGroup;
 use crate::varint::{self, zigzag};
 use rustc_hash::FxHashMap;
 
-/// A move of so many bits is written even where the address would take fewer: it compresses, and may come again.
+/// Moves of up to this many bits are written even where the address would take fewer: they compress, and may repeat.
 const SHORT_MOVE_BITS: u32 = 16;
 /// Two lanes that are no farther apart make a run.
 const CLOSE_BYTES: u64 = 256;
@@ -79,7 +79,7 @@ impl Encoder {
         self.tags.len() + self.places.len() + self.numbers.len() + self.bits.len()
     }
 
-    /// What is worth compressing.
+    /// Bytes worth compressing.
     pub(crate) fn head(&mut self, out: &mut Vec<u8>) {
         self.end_repetition();
         for column in [&self.tags, &self.places, &self.numbers] {
@@ -90,7 +90,7 @@ impl Encoder {
         }
     }
 
-    /// What mostly is not: it follows the head.
+    /// Bytes that rarely compress; they follow the head.
     pub(crate) fn tail(&self, out: &mut Vec<u8>) {
         self.bits.copy_into(out);
     }
@@ -105,7 +105,7 @@ impl Encoder {
         self.encode_anywhere(group);
     }
 
-    /// The same code for processors that handle eight lanes at once.
+    /// Compiled for processors that handle eight lanes at once.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn encode_avx2(&mut self, group: &AccessGroup) {
@@ -324,7 +324,7 @@ impl Encoder {
         }
     }
 
-    /// The same as [`form`](Self::form), for who calls it seldom.
+    /// Out-of-line copy of [`form`](Self::form) for cold call sites.
     pub(super) fn form_out_of_line(
         &mut self,
         number: usize,

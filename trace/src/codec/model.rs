@@ -1,10 +1,10 @@
-//! What encoder and decoder remember of the groups so far.
+//! State that encoder and decoder keep of earlier groups.
 
 use crate::WARP_LANES;
 
 const NO_SLOT: u32 = u32::MAX;
 
-/// The range of a slot's addresses: `base + (c << shift)` for a number `c` of so many bits.
+/// The range of a slot's addresses: `base + (c << shift)` for a number `c` of a fixed number of bits.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Frame {
     pub base: u64,
@@ -25,7 +25,7 @@ impl Frame {
     }
 }
 
-/// What is remembered of the last group of a site with one width.
+/// State of the last group of a site with one width.
 #[derive(Clone)]
 pub(super) struct Slot {
     pub site: u32,
@@ -139,7 +139,7 @@ impl Scale {
     }
 }
 
-/// What encoder and decoder both have.
+/// State common to encoder and decoder.
 #[derive(Default)]
 pub(super) struct State {
     pub slots: Vec<Slot>,
@@ -185,7 +185,7 @@ impl State {
         before
     }
 
-    /// The same of the slot that was [`expected`](Self::expected).
+    /// Looks up the slot that was [`expected`](Self::expected).
     #[inline]
     pub(super) fn go_on_to(&mut self, slot: usize) -> usize {
         self.last.replace(slot).unwrap_or(slot)
@@ -225,7 +225,7 @@ impl State {
         moved
     }
 
-    /// What `slot` is linked to: the addresses of the slot before.
+    /// Link of `slot`: the addresses of the slot before.
     #[inline(always)]
     pub(super) fn source(&self, slot: usize, before: usize) -> Source {
         let (source, slot) = (&self.slots[before], &self.slots[slot]);

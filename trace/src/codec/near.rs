@@ -1,8 +1,8 @@
 //! Groups whose addresses come as a base and offsets of 32 bits, as the records of a GPU have them.
 //!
-//! What is written is what [`Encoder::encode`] writes of the addresses. But a slot whose last group came like this too, with the same
+//! The output equals that of [`Encoder::encode`] for the addresses. But a slot whose last group came like this too, with the same
 //! lanes, is compared with it by the offsets: of half the size, and without addresses being made and taken apart again. Such a slot's
-//! shape is made only when somebody asks for it, which is what [`settle`](Encoder::settle) is for.
+//! shape is made only when it is needed, by [`settle`](Encoder::settle) is for.
 
 use super::bits;
 use super::encode::Encoder;

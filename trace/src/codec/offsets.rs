@@ -13,7 +13,7 @@ use crate::WARP_LANES;
 /// differences needs more than 32 bits.
 const FARTHEST: u32 = 1 << 29;
 
-/// What [`Lanes::spread`] has for no distance, so that it needs no signs.
+/// Representation of distance 0 in [`Lanes::spread`], which so needs no signs.
 pub(super) const MIDDLE: i32 = 1 << 30;
 
 /// One for each lane.
@@ -85,7 +85,7 @@ pub(super) trait Lanes: Copy {
     /// have none.
     fn row(self, frame: Frame, base: u64) -> Option<Row>;
 
-    /// How far the lanes of a whole warp are from the first one, which has [`MIDDLE`], in units of so many bits. No difference is cut
+    /// How far the lanes of a whole warp are from the first one, which has [`MIDDLE`], in units of `1 << shift` bytes. No difference is cut
     /// to the size of a frame. `None` where something is lost, or may be.
     fn spread(self, shift: u32) -> Option<Row>;
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::WARP_LANES;
 use crate::varint::zigzag;
 
-/// What strays may take, for each active lane. Where they take more, there may be something shorter.
+/// Most bits of strays for each active lane; beyond it another form may be shorter.
 const MOST_BITS_A_LANE: u32 = 4;
 /// Bits of the rest: whether the move is new, how many strays there are, and in how many bits each is.
 const HEAD_BITS: u32 = 1 + STRAYS_BITS + WIDTH_BITS;
@@ -40,7 +40,7 @@ impl Encoder {
         fits
     }
 
-    /// The same where it is known that it takes few bits: these active lanes strayed, by their index, and are so `far` off, in zigzag
+    /// Writes strays that are known to take few bits: these active lanes strayed, by their index, and are so `far` off, in zigzag
     /// and in `width` bits.
     #[inline(always)]
     pub(super) fn write_strays(
@@ -88,7 +88,7 @@ impl Encoder {
     }
 }
 
-/// Whether so many strays of so many active lanes take few bits.
+/// Whether `strays` of `active` lanes take few bits.
 #[inline(always)]
 pub(super) fn are_few_strays(count: u32, width: u32, active: usize) -> bool {
     let taken = HEAD_BITS + count * (STRAYS_BITS + width);

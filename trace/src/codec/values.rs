@@ -54,7 +54,7 @@ impl Range {
         let shift = odd.trailing_zeros().min(MOST_SHIFT);
         let span = (self.high - self.low) >> shift;
         let bits = bits::length(span);
-        // What the bits have room for, half of it on either side.
+        // Range of the bits, half of it on either side.
         let below = ((bits::low_bits(bits) - span) / 2).min(self.low >> shift);
         Frame {
             base: self.low - (below << shift),
@@ -187,7 +187,7 @@ impl Encoder {
             let least_address = frame.address(low as u64).min(range.low);
             let most_address = frame.address(high as u64).max(range.high);
             let larger = bits::length(most_address.wrapping_sub(least_address) >> frame.shift);
-            // What a larger frame itself takes pays off later.
+            // The cost of a larger frame pays off later.
             if lanes * larger < least_bits {
                 return self.new_frame(number, addresses);
             }

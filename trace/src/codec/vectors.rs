@@ -1,4 +1,4 @@
-//! What is the same for all lanes of a whole warp, for eight of them at once where the processor can.
+//! Operations on all lanes of a whole warp, on eight of them at once where the processor can.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -212,7 +212,7 @@ impl Row {
         }
     }
 
-    /// The same of a whole warp.
+    /// The variant for a whole warp.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn whole(_: Avx2, frame: Frame, addresses: &[u64; WARP_LANES]) -> Self {
@@ -286,7 +286,7 @@ impl Row {
     }
 }
 
-/// What `of` makes of all lanes.
+/// Applies `of` to all lanes.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]

@@ -193,7 +193,7 @@ fn decompress_frame(stored: &[u8], out: &mut [u8]) -> Option<usize> {
     })
 }
 
-/// What is wrong with the header of a chunk.
+/// Error in the header of a chunk.
 #[derive(Debug, thiserror::Error)]
 enum HeaderError {
     #[error("no chunk starts here")]

@@ -32,7 +32,7 @@ impl SealedChunk {
         Self::of_two(kind, tag, items, payload, &[])
     }
 
-    /// The same with a payload of two parts, the second of which is compressed only if a sample of it shrinks.
+    /// Seals a payload of two parts, the second of which is compressed only if a sample of it shrinks.
     pub(crate) fn of_two(kind: Kind, tag: u32, items: u64, head: &[u8], tail: &[u8]) -> Self {
         let length = head.len() + tail.len();
         let mut bytes = Vec::with_capacity(CHUNK_HEADER_BYTES + length);
@@ -163,7 +163,7 @@ impl ChunkFile {
         Ok(this)
     }
 
-    /// Adds a last chunk to a file that nobody writes any more, unless it has one.
+    /// Adds a last chunk to a file without a writer, unless it has one.
     pub(crate) fn end_unended(path: PathBuf, role: Role, mut last: SealedChunk) -> Result<()> {
         let reader = ChunkReader::open(&path, role)?;
         if let Some(problem) = reader.problem {
@@ -227,7 +227,7 @@ impl ChunkFile {
         }
         self.file.write_all(bytes).map_err(|source| {
             self.stopped = true;
-            // What was written of the chunk is cut off again; a reader copes with it, should that fail as well.
+            // The incomplete chunk is cut off again; a reader copes with it, should that fail as well.
             let _ = self.file.set_len(self.length);
             let (path, kept_bytes) = (self.path.clone(), self.length);
             match source.kind() {

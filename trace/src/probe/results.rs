@@ -1,4 +1,4 @@
-//! What a probed run leaves: a folder with `probe.json` (the modules), `launches.jsonl` (a line a launch) and `values.bin`
+//! Output of a probed run: a folder with `probe.json` (the modules), `launches.jsonl` (a line a launch) and `values.bin`
 //! (little-endian 64-bit words, to which each launch's line points).
 //!
 //! A launch has up to three parts: `fields` (by unit, slot and field for `per: cta` and `per: launch`, of which the latter has one

@@ -14,7 +14,7 @@ pub struct DefinedProbe {
     pub kernels: BTreeMap<String, KernelSlots>,
 }
 
-/// What the name of a kernel without the probe ends with, beside the one that has it.
+/// Suffix of the name of a kernel's copy without the probe.
 pub const NATIVE_SUFFIX: &str = "__superstep_native";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct PointSite {
     pub what: String,
     /// Number of the basic block in its function, from 0.
     pub block: u32,
-    /// What an access does, by the numbers of the capture; of an instruction of a class, LLVM's number of the operation; else 0.
+    /// Operation of an access, by the numbers of the capture; of an instruction of a class, LLVM's number of the operation; else 0.
     pub operation: u32,
     /// Bytes of an access (0: varies), bits of a value or of an instruction's result; of a block, its instructions.
     pub width: u32,

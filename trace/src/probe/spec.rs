@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 pub struct ProbeSpec {
     /// Name in tables and folders.
     pub name: String,
-    /// What it measures, for people.
+    /// Title of the measured quantity.
     pub title: String,
     /// Kernels whose code carries the probe, by name; device functions always do.
     pub kernels: Vec<Pattern>,
     /// For what each set of fields is kept.
     pub per: Per,
-    /// What a handler counts at each site.
+    /// Numbers that a handler collects at each site.
     pub fields: Vec<Field>,
     /// Where the fields of handlers are that run once for a warp.
     pub fields_in: FieldsIn,
@@ -25,7 +25,7 @@ pub struct ProbeSpec {
     pub points: Vec<Point>,
 }
 
-/// What a set of fields belongs to.
+/// Unit that a set of fields belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Per {
@@ -72,7 +72,7 @@ impl Field {
         self.shown(self.combine.stored(self.shown(left), self.shown(right)))
     }
 
-    /// What memory holds as the handler saw it, and the other way round.
+    /// Conversion between stored words and the handler's values.
     pub fn shown(&self, stored: u64) -> u64 {
         stored ^ self.start()
     }
@@ -160,7 +160,7 @@ pub enum At {
     Atomic,
     /// Each instruction whose result is an integer, a pointer or a floating-point number of 2 to 64 bits, phis left out.
     Value,
-    /// The same for results of one bit: comparisons above all.
+    /// Results of one bit: comparisons above all.
     Predicate,
     /// Each barrier of a CTA.
     Barrier,
@@ -264,7 +264,7 @@ impl Pass {
         known.find_map(|(name, pass)| (name == word).then_some(pass))
     }
 
-    /// What the documentation calls it.
+    /// Name in the documentation.
     pub fn word(&self) -> String {
         if let Pass::Table(name) = self {
             return format!("table:{name}");

@@ -46,7 +46,7 @@ impl Pools {
     }
 }
 
-/// Columns of a batch while it grows; those that nobody wants are not there.
+/// Columns of a batch while it grows; only those that were chosen.
 pub struct Columns {
     rows: usize,
     op: Option<Column<i8>>,
@@ -63,7 +63,7 @@ pub struct Columns {
     holes: Vec<usize>,
 }
 
-/// Writes the values of so many lanes at `row`. A fixed number, some for nothing, is a few instructions.
+/// Writes the values of a fixed number of lanes at `row`: some are superfluous, but it takes a few instructions.
 #[inline(always)]
 fn put<T: ArrowNativeType>(
     column: &mut Option<Column<T>>,

@@ -1,4 +1,4 @@
-//! Memory of columns, which is used again once nobody holds their batch: to get fresh pages from the system takes longer than to
+//! Memory of columns, used again once their batch is dropped: to get fresh pages from the system takes longer than to
 //! decode into them.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -8,10 +8,10 @@ use bytes::Bytes;
 
 use super::BATCH_ROWS;
 
-/// What a pool keeps at most for the next batches.
+/// Most memory that a pool keeps for the next batches.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// Columns of [`BATCH_ROWS`] values that nobody holds.
+/// Free columns of [`BATCH_ROWS`] values.
 #[derive(Debug)]
 pub struct Pool<T> {
     free: Mutex<Vec<Box<[T]>>>,

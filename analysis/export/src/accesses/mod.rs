@@ -24,16 +24,16 @@ use columns::{Columns, Pools};
 /// Most rows of a batch: some 3 MB of memory.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Memory that decoded batches take before somebody reads them, unless one for each chunk that is decoded is more.
+/// Memory for decoded batches that are not read yet, unless one for each chunk that is decoded is more.
 const QUEUED_BYTES: usize = 64 << 20;
 
-/// Chunks that each thread is ahead of who reads.
+/// Chunks that each thread is ahead of the reader.
 const CHUNKS_AHEAD: usize = 2;
 
 /// Bytes of a row with all columns.
 const ROW_BYTES: usize = 53;
 
-/// So many allocations are remembered while a chunk is decoded: sites take turns, and each mostly accesses one allocation.
+/// Allocations remembered while a chunk is decoded: sites take turns, and each mostly accesses one allocation.
 const RESOLVERS: usize = 8;
 
 /// Which accesses to read, and what of them.
@@ -92,12 +92,12 @@ pub struct AccessBatches {
     chunks_left: usize,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Shared {
     capture: Arc<Capture>,
     ops: SiteOps,
     tasks: Vec<Task>,
-    /// The next task, and who reads the chunks in the order of the tasks. There is room for so many chunks as threads are ahead:
+    /// The next task, and the channel of chunks in the order of the tasks. Its capacity is the number of chunks that threads are ahead:
     /// small chunks fill no queue of their own.
     next: Mutex<(usize, SyncSender<Receiver<Message>>)>,
     ctas: Vec<CtaRange>,
@@ -269,7 +269,7 @@ impl RecordBatchReader for AccessBatches {
 }
 
 impl Shared {
-    /// The next chunk and where its batches go; `None` when there is no other, or nobody reads them.
+    /// The next chunk and where its batches go; `None` when there is no other, or the receiver is gone.
     fn task(&self) -> Option<(Task, SyncSender<Message>)> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let task = *self.tasks.get(next.0)?;

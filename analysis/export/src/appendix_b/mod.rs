@@ -50,7 +50,7 @@ pub struct Record {
     pub op: Op,
 }
 
-/// What the structures call a launch.
+/// Name of a launch in the structures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Demangled name of the kernel without parameters, or its mangled name when another kernel has the same.

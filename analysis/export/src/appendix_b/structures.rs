@@ -42,7 +42,7 @@ pub struct Volumes {
     pub sm_data: ByPart,
 }
 
-/// What one CTA received from another.
+/// Bytes that one CTA received from another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SizeCount {
     /// Bytes: each address once, with its width.

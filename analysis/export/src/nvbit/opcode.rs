@@ -1,4 +1,4 @@
-//! What a SASS opcode does to which memory.
+//! Operation and memory space of a SASS opcode.
 
 use superstep_trace::Op;
 

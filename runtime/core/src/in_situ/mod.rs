@@ -1,7 +1,7 @@
-//! Accesses added up where they happen, by the rules of `docs/capture/in-situ.md`: memory that knows who wrote each byte last. It lies in
+//! Accesses aggregated where they happen, by the rules of `docs/capture/in-situ.md`: memory that knows who wrote each byte last. It lies in
 //! the host's memory, and the host looks each access up; a GPU does the same by itself.
 
-mod adder;
+mod accumulator;
 pub mod entry;
 mod kernels;
 mod page;
@@ -9,7 +9,7 @@ mod received;
 mod shadow;
 mod untraced;
 
-pub use adder::Adder;
+pub use accumulator::Accumulator;
 pub use shadow::Shadow;
 
 use parking_lot::Mutex;
@@ -31,7 +31,7 @@ pub struct TooMany {
 
 const MOST_LAUNCHES: u32 = (1 << (entry::LAUNCH_BITS - 1)) - 1;
 
-/// A launch whose accesses are being added up.
+/// A launch whose accesses are being aggregated.
 pub struct Running {
     /// Number among all of the program's launches, from 1.
     launch: u32,

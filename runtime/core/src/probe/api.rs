@@ -96,7 +96,7 @@ pub extern "C" fn superstep_observe(
 /// `launch` is what an observer was given, and `field` ends with 0; either may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *const c_char) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the handler passes the launch that it was called with, or null.
     let Some(launch) = (unsafe { launch.as_ref() }).filter(|launch| !launch.values.is_null())
     else {
         return 0;
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *cons
             CStr::from_ptr(field),
         )
     };
-    // SAFETY: as above; names end with 0.
+    // SAFETY: `seen` made one name for each field, and names end with 0.
     let index = (names.iter()).position(|name| unsafe { CStr::from_ptr(*name) } == wanted);
     index.map_or(0, |index| {
         let values = values.iter().skip(index).step_by(fields);
@@ -159,7 +159,7 @@ pub(crate) fn show(
     seen(probe, launch, layout, Some((found, elapsed_ns)), |view| {
         for observer in observers {
             if let Some(after) = observer.after {
-                // SAFETY: as in `ask`.
+                // SAFETY: the function and its argument were given together; the view outlives the call.
                 unsafe { after(view, observer.user) };
             }
         }

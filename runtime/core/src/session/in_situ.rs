@@ -1,11 +1,11 @@
-//! Launches whose accesses the host adds up.
+//! Launches whose accesses the host aggregates.
 
 use super::{ActiveLaunch, Session};
 use crate::in_situ::{Running, Shadow};
 use superstep_trace::{Backend, CtaBlocks, Protocol};
 
 impl Session {
-    /// Whether accesses are added up while kernels run, and none is recorded.
+    /// Whether accesses are aggregated while kernels run, and none is recorded.
     pub fn is_in_situ(&self) -> bool {
         self.config.protocol == Some(Protocol::InSitu)
     }
@@ -29,7 +29,7 @@ impl Session {
         self.shadow = is_wanted.then(|| Shadow::new(self.cta_blocks()));
     }
 
-    /// Lets a launch be added up; `None` where nothing is, and where it does not fit, which is a fault.
+    /// Begins the aggregation of a launch; `None` where nothing is aggregated, and where it does not fit, which is a fault.
     pub fn add_up(&self, launch: &ActiveLaunch) -> Option<Running> {
         match self.shadow()?.begin(launch.number, &launch.launch) {
             Ok(running) => Some(running),
@@ -40,8 +40,8 @@ impl Session {
         }
     }
 
-    /// Keeps what was added up of a launch; to be called before [`launch_end`](Self::launch_end).
-    pub fn added_up(&self, running: &Running) {
+    /// Keeps the aggregates of a launch; to be called before [`launch_end`](Self::launch_end).
+    pub fn launch_aggregated(&self, running: &Running) {
         let (sums, parts) = running.found();
         self.launch_sums(sums);
         self.parts(parts);

@@ -234,7 +234,7 @@ impl Session {
     /// # Safety
     /// The calling thread has called [`hold`](Self::hold), or its copy before a fork has.
     pub(crate) unsafe fn release(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: this thread, or the one that it is a copy of, holds both locks since `hold`.
         unsafe {
             self.journal.force_unlock();
             self.state.force_unlock();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::RuntimeError;
-use crate::in_situ::Adder;
+use crate::in_situ::Accumulator;
 use superstep_trace::{
     AccessGroup, AllocationKey, AllocationKind, Block, Capture, CopyDirection, Gap, HostEvent,
     KnownCall, LaunchId, ModuleTable, Op, OpaqueGeometry, OpaqueLaunch, Outcome, Probe, Protocol,
@@ -419,11 +419,11 @@ fn read(session: &Session, address: u64) -> [u64; 3] {
         ..AccessGroup::EMPTY
     };
     group.addresses[0] = address;
-    let mut adder = Adder::default();
-    adder.group(session.shadow().unwrap(), &running, Op::Load, &group);
-    adder.finish(&running);
+    let mut accumulator = Accumulator::default();
+    accumulator.group(session.shadow().unwrap(), &running, Op::Load, &group);
+    accumulator.finish(&running);
     let loaded = running.found().0.loaded;
-    session.added_up(&running);
+    session.launch_aggregated(&running);
     session.launch_end(&launch, 1, 5, LaunchOutcome::Completed);
     [loaded.input, loaded.uninitialised, loaded.unknown]
 }

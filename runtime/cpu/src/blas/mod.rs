@@ -114,7 +114,7 @@ unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENT
     let known = calls::function(name).and_then(|function| function.known(&all, |_| None));
     noted(name, stream, known.map(|(known, _)| known), || {
         let to = arguments.get(kinds.len() + 1).copied().unwrap_or(0);
-        // SAFETY: the caller's promise; Fortran's functions do not see what is behind their arguments.
+        // SAFETY: `to` and the arguments are those that the table says for this function; Fortran's functions do not see what is behind their arguments.
         unsafe {
             match result {
                 "s" => *(to as *mut f32) = fortran!(function, places, f32),
@@ -154,7 +154,7 @@ macro_rules! blas {
                     Ok(name) => name,
                     Err(_) => unreachable!(),
                 };
-            // SAFETY: the caller's promise; the table has the arguments' kinds.
+            // SAFETY: the table has the kinds of these arguments.
             unsafe { super::call(stringify!($name), REAL, $kinds, [$($argument),+]) }
         }
     };
@@ -180,7 +180,7 @@ macro_rules! strided {
                 start.wrapping_add_signed(stride as isize * index as isize * $element)
             };
             for index in 0..count {
-                // SAFETY: the caller's promise.
+                // SAFETY: the program passes matrices of these sizes for each index of the batch.
                 let status = unsafe {
                     table::$real(
                         handle, word(operation_a), word(operation_b), word(m), word(n), word(k), alpha,

@@ -161,7 +161,7 @@ pub unsafe extern "C" fn __superstep_child_launch(
     stream: *mut c_void,
 ) -> c_int {
     enter(|worker| {
-        // SAFETY: the caller's promise.
+        // SAFETY: device code passes the addresses of two valid triples.
         let shape = unsafe { (*grid, *block) };
         let (arguments, bytes) = (arguments.cast(), shared_bytes as usize);
         let asked = ask(worker, function, arguments, shape, bytes, stream);
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn __superstep_child_stream_create(
     place: *mut *mut c_void,
     _flags: c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: device code passes a valid place for a stream.
     unsafe { place.write(NEXT_STREAM.fetch_add(1, Ordering::Relaxed) as *mut c_void) };
     0
 }
@@ -213,7 +213,7 @@ pub extern "C" fn __superstep_child_error_string(code: c_int) -> *const c_char {
 /// `place` must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_child_device(place: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: device code passes a valid place for an event.
     unsafe { place.write(0) };
     0
 }
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn __superstep_child_device(place: *mut c_int) -> c_int {
 pub unsafe extern "C" fn __superstep_child_malloc(place: *mut *mut c_void, bytes: usize) -> c_int {
     enter(|_| {
         let address = device_heap::allocate(bytes as u64) as *mut c_void;
-        // SAFETY: the caller's promise.
+        // SAFETY: device code passes a valid place for an address.
         unsafe { place.write(address) };
         match address.is_null() {
             true => CudaError::MEMORY_ALLOCATION.0,

@@ -78,7 +78,7 @@ pub unsafe extern "C" fn __superstep_misaligned(
     enter("a misaligned access", |worker| {
         let place = match line {
             0 => String::new(),
-            // SAFETY: the caller's promise.
+            // SAFETY: the file's name is a constant of the module, which ends with 0.
             line => format!(" ({}:{line})", unsafe { text(file) }),
         };
         let bytes = mask + 1;
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn __superstep_warp_gather(
     out: *mut [u64; WARP_LANES as usize],
 ) -> u32 {
     enter("a warp operation", |worker| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `out` has room for a value of each lane.
         unsafe { gather(worker, mask, What::Values, value, out) }.0
     })
 }
@@ -172,7 +172,7 @@ unsafe fn gather(
     if !can_wait(worker, "a warp operation") {
         let mut values = [0; WARP_LANES as usize];
         values[(thread % WARP_LANES) as usize] = value;
-        // SAFETY: the caller's promise.
+        // SAFETY: `out` has room for a value of each lane.
         unsafe { out.write(values) };
         return (1 << (thread % WARP_LANES), true);
     }
@@ -376,7 +376,7 @@ pub extern "C" fn __superstep_shared_bytes() -> u64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_unsupported_device(what: *const c_char) -> ! {
     let worker = worker::current();
-    // SAFETY: the caller's promise.
+    // SAFETY: the text is a constant of the module, which ends with 0.
     let what = unsafe { std::ffi::CStr::from_ptr(what) }.to_string_lossy();
     match worker {
         Some(worker) => {
@@ -458,9 +458,9 @@ pub unsafe extern "C" fn __superstep_vprintf(
         if format.is_null() {
             return -1;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the format ends with 0, as in CUDA.
         let format = unsafe { std::ffi::CStr::from_ptr(format) };
-        // SAFETY: as above.
+        // SAFETY: the arguments are those of the format, packed by Clang.
         let mut values = unsafe { crate::device_calls::printf::Packed::new(arguments.cast()) };
         let (text, conversions) =
             crate::device_calls::printf::format(format.to_bytes(), &mut values);

@@ -36,7 +36,7 @@ fn names_and_texts_are_c_strings() {
         (name.to_bytes(), text.to_bytes()),
         (&b"cudaErrorMemoryAllocation"[..], &b"out of memory"[..])
     );
-    // SAFETY: as above.
+    // SAFETY: CUDA's texts are constants that end with 0.
     let unknown = unsafe { CStr::from_ptr(cudaGetErrorString(-5)) };
     assert_eq!(unknown, UNRECOGNIZED);
 }

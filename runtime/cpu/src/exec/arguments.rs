@@ -22,7 +22,7 @@ pub struct OwnedArguments {
 
 // SAFETY: plain values that nobody changes; the pointers lead to them.
 unsafe impl Send for OwnedArguments {}
-// SAFETY: as above.
+// SAFETY: a shared reference only gives out the addresses of the copies.
 unsafe impl Sync for OwnedArguments {}
 
 impl OwnedArguments {

@@ -150,7 +150,7 @@ impl StackPool {
     /// Nothing on the fiber's stack may need to be dropped.
     pub unsafe fn reclaim(&mut self, mut fiber: Fiber) {
         if !fiber.done() {
-            // SAFETY: the caller's promise.
+            // SAFETY: nothing on its stack needs to be dropped, as this function's contract says.
             unsafe { fiber.force_reset() };
         }
         self.give(fiber.into_stack());

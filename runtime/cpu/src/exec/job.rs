@@ -33,7 +33,7 @@ pub struct Arguments(pub *mut *mut c_void);
 
 // SAFETY: the program's call waits for the launch, so the values stay where they are, and kernels only read them.
 unsafe impl Send for Arguments {}
-// SAFETY: as above.
+// SAFETY: a shared reference only copies the address.
 unsafe impl Sync for Arguments {}
 
 pub struct Job {
@@ -51,7 +51,7 @@ pub struct Job {
     pub ranges: Arc<Ranges>,
     /// Number among all launches of the program (`%gridid`).
     pub grid_id: u64,
-    /// Where its accesses are added up; none where they are recorded.
+    /// Aggregates of its accesses; none where they are recorded.
     pub running: Option<Running>,
     /// What a probe that a user defined needs; none without one.
     pub probed: Option<Box<Probed>>,

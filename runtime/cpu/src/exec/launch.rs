@@ -266,7 +266,7 @@ fn run(
         Some(failure) => LaunchOutcome::Failed(failure.text.clone()),
     };
     if let Some(running) = &job.running {
-        session.added_up(running);
+        session.launch_aggregated(running);
     }
     session.launch_end(&job.active, job.accesses(), elapsed_ns, outcome);
     // A failed kernel is reported like one that runs asynchronously: the launch succeeds, later calls fail.

@@ -161,14 +161,14 @@ impl Worker {
 
     /// Number of the current thread in its CTA.
     pub fn thread(&self) -> u32 {
-        // SAFETY: as in `enter_thread`; null before the first launch.
+        // SAFETY: the block is this worker's own thread-local; null before the first launch.
         unsafe { self.block.get().as_ref() }.map_or(0, |block| block.thread)
     }
 
     /// Sets where the current thread logs.
     pub fn set_log(&self, (cursor, end): (*mut u64, *mut u64)) {
         let block = self.block.get();
-        // SAFETY: as in `enter_thread`.
+        // SAFETY: the block is this worker's own thread-local, and set before a thread logs.
         unsafe {
             (*block).log_cursor = cursor;
             (*block).log_end = end;
@@ -177,7 +177,7 @@ impl Worker {
 
     /// How far the current thread logged.
     pub fn log_cursor(&self) -> *mut u64 {
-        // SAFETY: as in `enter_thread`.
+        // SAFETY: the block is this worker's own thread-local, and set before a thread logs.
         unsafe { (*self.block.get()).log_cursor }
     }
 

@@ -96,7 +96,7 @@ fn set(state: &mut State, number: c_int, value: *const c_void) -> CudaResult {
         // SAFETY: the program passes a value of the attribute's type.
         u64::from(unsafe { value.cast::<u32>().read() })
     } else {
-        // SAFETY: as above.
+        // SAFETY: attributes with these numbers are 64 bits wide.
         unsafe { value.cast::<u64>().read() }
     };
     match number {

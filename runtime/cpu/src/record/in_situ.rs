@@ -1,13 +1,13 @@
-//! What a worker adds up in place of a trace.
+//! A worker's aggregates in place of a trace.
 
 use crate::runtime::session;
 use std::collections::HashMap;
-use superstep_runtime_core::in_situ::{Adder, Running};
+use superstep_runtime_core::in_situ::{Accumulator, Running};
 use superstep_trace::{AccessGroup, Op, SiteId};
 
 #[derive(Default)]
 pub struct Adding {
-    adder: Adder,
+    accumulator: Accumulator,
     /// What the sites do that were met; nothing where no module has one.
     ops: HashMap<SiteId, Option<Op>>,
     last: Option<(SiteId, Op)>,
@@ -19,8 +19,8 @@ impl Adding {
         let (Some(shadow), Some(op)) = (session.shadow(), self.op(group.site)) else {
             return;
         };
-        self.adder.group(shadow, running, op, group);
-        if let Some(parts) = self.adder.take_many_parts() {
+        self.accumulator.group(shadow, running, op, group);
+        if let Some(parts) = self.accumulator.take_many_parts() {
             session.parts(parts);
         }
     }
@@ -46,6 +46,6 @@ impl Adding {
 
     /// Ends a launch.
     pub fn finish(&mut self, running: &Running) {
-        self.adder.finish(running);
+        self.accumulator.finish(running);
     }
 }

@@ -1,8 +1,8 @@
 //! From the log entries of a CTA to access groups in the capture, or to what is aggregated in its place.
 
-pub mod in_situ;
-pub mod logs;
+pub(crate) mod in_situ;
+pub(crate) mod logs;
 pub mod merge;
-pub mod probed;
+pub(crate) mod probed;
 pub mod runs;
-pub mod sink;
+pub(crate) mod sink;

@@ -1,4 +1,4 @@
-//! From the logs of a warp into the capture or what is added up in its place, with a check of every address on the way.
+//! From the logs of a warp into the capture, or into the aggregates in its place, with a check of every address on the way.
 
 use crate::exec::job::Job;
 use crate::record::in_situ::Adding;

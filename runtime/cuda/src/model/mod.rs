@@ -5,5 +5,4 @@ pub mod globals;
 pub mod graphs;
 pub mod imported;
 pub mod modules;
-pub mod node_order;
 pub mod own_nodes;

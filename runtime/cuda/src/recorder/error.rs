@@ -20,7 +20,8 @@ pub enum RecordError {
     )]
     UnknownProtocol(String),
     #[error(
-        "the program was built for --protocol {built}, but {PROTOCOL} asks for {wanted}; build it for that one, or unset the variable"
+        "the program was built for --protocol {built}, but {variable} asks for {wanted}; build it for that one, or unset the variable",
+        variable = PROTOCOL
     )]
     OtherProtocol { built: Protocol, wanted: Protocol },
     #[error("the protocol {0} cannot follow CUDA graphs; build the program with --protocol stream")]

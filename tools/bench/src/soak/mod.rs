@@ -258,7 +258,7 @@ impl Soak<'_> {
             problems.extend(wrong.map(|check| format!("{}: {}", check.check, check.detail)));
         }
         let capture = match Capture::open(folder.join(CAPTURE)) {
-            Ok(capture) => capture.watched(interrupt::watch()),
+            Ok(capture) => capture.cancelled_by(interrupt::cancellation()),
             // It had not begun.
             Err(TraceError::NotACapture { .. }) if was_killed => {
                 return Ok((Verdict::default(), true));

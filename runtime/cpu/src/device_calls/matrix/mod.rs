@@ -28,7 +28,7 @@ impl Lane {
     }
 
     fn set(&self, register: usize, value: u32) {
-        // SAFETY: as in `get`; nobody holds a reference into them.
+        // SAFETY: the registers are the lane's own memory for this call, and no other reference into them exists.
         unsafe { (&mut *self.registers)[register] = value }
     }
 
@@ -132,7 +132,7 @@ fn store(tile: Tile, lanes: &Lanes) {
 /// # Safety
 /// `address` must be readable, or a signal from here must be the kernel's.
 unsafe fn read(address: u64, bits: u32) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: these bytes may be accessed, or the signal is handled as a fault of the kernel.
     unsafe {
         match bits {
             8 => u64::from((address as *const u8).read()),
@@ -146,7 +146,7 @@ unsafe fn read(address: u64, bits: u32) -> u64 {
 /// # Safety
 /// `address` must be writable, or a signal from here must be the kernel's.
 unsafe fn write(address: u64, bits: u32, value: u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: these bytes may be accessed, or the signal is handled as a fault of the kernel.
     unsafe {
         match bits {
             8 => (address as *mut u8).write(value as u8),

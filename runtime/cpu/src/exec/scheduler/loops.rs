@@ -273,7 +273,7 @@ impl CtaLoop<'_> {
     fn note(&self, first: u32, last: u32, next: u32) {
         if next != DIVERGED && self.job.kernel.frame_bytes > 0 {
             for thread in first..last {
-                // SAFETY: as in `next`.
+                // SAFETY: the frame begins with a region for each thread of the CTA.
                 unsafe { self.frame.cast::<u32>().add(thread as usize).write(next) };
             }
         }

@@ -191,7 +191,7 @@ impl Scheduler {
                 (*self.worker.block.get()).site_counts = counts.cast();
             }
         }
-        // SAFETY: as in `prepare`.
+        // SAFETY: the block is this worker's own thread-local, and no reference to it is held.
         unsafe { (*self.worker.block.get()).ctaid = job.cta_coordinates(cta) };
     }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use superstep_runtime_core::{ActiveLaunch, Session};
+use superstep_runtime_core::ActiveLaunch;
 use superstep_trace::{Launch, LaunchOutcome, OpaqueLaunch};
 
 /// How often silent streams are looked at.
@@ -66,7 +66,7 @@ impl Monitor {
         let (sender, receiver) = channel();
         let done = Arc::new(AtomicU64::new(0));
         let worker = Worker {
-            watchdog: watchdog(session()),
+            watchdog: watchdog(),
             silences: HashMap::new(),
             done: done.clone(),
         };
@@ -289,9 +289,9 @@ impl Worker {
 }
 
 /// Time without a sign of life after which a kernel is named.
-fn watchdog(session: &Session) -> Option<Duration> {
+fn watchdog() -> Option<Duration> {
     const USUAL: Duration = Duration::from_secs(30);
-    let time = session.config().watchdog.unwrap_or(USUAL);
+    let time = session().config().watchdog.unwrap_or(USUAL);
     Some(time).filter(|time| !time.is_zero())
 }
 

@@ -13,7 +13,6 @@ use crate::cuda::{
     CudaError, Event, Graph, GraphExec, GraphNode, Status, StreamArgument, Stub, cuda,
 };
 use crate::model::graphs::Node;
-use crate::model::node_order::node_order;
 use crate::recorder::host_access::{note_driver_3d, note_fill_node};
 use crate::recorder::launch::{Call, Form, Origin};
 use crate::recorder::runtime::{runtime, session};
@@ -23,6 +22,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
+use superstep_runtime_core::{BadEdge, NodeGraph};
 use superstep_trace::{Gap, Probe};
 use thiserror::Error;
 
@@ -135,7 +135,9 @@ impl Plan {
     ) -> Result<(), Unfit> {
         let nodes = graph.nodes()?;
         let edges = graph.edges()?;
-        let order = node_order(&nodes, &edges).ok_or(Unfit::Edges)?;
+        let pairs = edges.iter().map(|&[before, after]| (before, after));
+        let form = NodeGraph::new(nodes, pairs.collect());
+        let order = form.in_order().map_err(|BadEdge| Unfit::Edges)?;
         let numbered = order.iter().enumerate().map(|(place, &node)| (node, place));
         let place: HashMap<GraphNode, usize> = numbered.collect();
         let mut befores: HashMap<GraphNode, Vec<usize>> = HashMap::new();
@@ -143,7 +145,7 @@ impl Plan {
             befores.entry(*to).or_default().push(place[from]);
         }
         let mut by_handle = HashMap::new();
-        for &node in nodes.iter().filter(|_| !in_situ) {
+        for &node in form.nodes().iter().filter(|_| !in_situ) {
             if let Some(of_node) = runtime().graphs.node(node)
                 && let Some(place) = known.iter().position(|it| Arc::ptr_eq(it, &of_node.node))
             {

@@ -5,7 +5,7 @@ use crate::recorder::in_situ::layout::{Context, INPUT, UNKNOWN, UNWRITTEN};
 use crate::recorder::selection::{launch_bits, words};
 use crate::tests::Numbers;
 use std::fmt::Write;
-use superstep_runtime_core::in_situ::{Adder, Shadow};
+use superstep_runtime_core::in_situ::{Accumulator, Shadow};
 use superstep_trace::{
     AccessGroup, AllocationKind, CtaRange, Launch, LaunchId, Op, Recorded, Sample, SampleUnit,
     Selection, StreamId, WARP_LANES,
@@ -82,7 +82,7 @@ impl Program {
         let one_writes = numbers.below(2) == 0;
         let shadow = Shadow::default();
         shadow.allocate(BASE, BYTES, &AllocationKind::Device);
-        let mut adders: [Adder; CTAS as usize] = Default::default();
+        let mut accumulators: [Accumulator; CTAS as usize] = Default::default();
         for number in 0..LAUNCHES {
             program.fill(numbers, &shadow);
             let kernel = numbers.below(2);
@@ -97,11 +97,11 @@ impl Program {
                 let (op, group) = program.access(numbers, writer, warp as u32);
                 let takes_cta = || selection.takes_cta(GRID, group.cta.into());
                 if recorded == Recorded::All || !recorded.is_nothing() && takes_cta() {
-                    adders[group.cta as usize].group(&shadow, &running, op, &group);
+                    accumulators[group.cta as usize].group(&shadow, &running, op, &group);
                 }
             }
-            for adder in &mut adders {
-                adder.finish(&running);
+            for accumulator in &mut accumulators {
+                accumulator.finish(&running);
             }
             program.text += "e\n";
             let (sums, parts) = running.found();

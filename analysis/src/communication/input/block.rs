@@ -1,0 +1,381 @@
+//! The records of one chunk, those of each shard side by side, in memory or on disk.
+
+use super::record::{Record, Survey, WideAccesses, cut, starts};
+use crate::communication::spill::file::{Piece, SpillFile, pack};
+use crate::communication::state::shadow::Tag;
+use crate::communication::state::shard::Records;
+use crate::counts::{Counts, GroupSource};
+use crate::error::{AnalysisError, Result};
+use crate::sites::SiteOps;
+use rayon::prelude::*;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use superstep_trace::{AccessGroup, Op};
+
+/// Number of shards: many more than cores, so that uneven shards even out and one shard's part of a launch is small; a power
+/// of two.
+pub(crate) const SHARDS: usize = 512;
+
+/// Parts of a shard that its records are spread over before they are ordered by page; a power of two.
+const BUCKETS: usize = 256;
+
+const SHARD_BITS: u32 = SHARDS.trailing_zeros();
+const BUCKET_BITS: u32 = BUCKETS.trailing_zeros();
+
+/// A page's number in an order in which neighbours are far apart: the highest bits are the shard, the next ones the bucket.
+#[inline]
+pub(crate) fn spread(page: u64) -> u64 {
+    page.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Shard of page `number`.
+#[inline]
+pub(crate) fn shard_of(number: u64) -> usize {
+    (spread(number) >> (64 - SHARD_BITS)) as usize
+}
+
+#[inline]
+fn bucket_of(number: u64) -> usize {
+    (spread(number) >> (64 - SHARD_BITS - BUCKET_BITS)) as usize % BUCKETS
+}
+
+const _: () = assert!(SHARDS.is_power_of_two() && BUCKETS.is_power_of_two());
+
+/// Things that threads take and give back, so that their memory is used again.
+pub(crate) struct Pool<T>(Mutex<Vec<T>>);
+
+impl<T> Pool<T> {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    fn things(&self) -> MutexGuard<'_, Vec<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Frees records that were not taken.
+    pub(crate) fn clear(&self) {
+        self.things().clear();
+    }
+
+    /// Lends a thing to `work`; makes one with `new` where none is free.
+    pub(crate) fn with<R>(&self, new: impl FnOnce() -> T, work: impl FnOnce(&mut T) -> R) -> R {
+        let taken = self.things().pop();
+        let mut thing = taken.unwrap_or_else(new);
+        let result = work(&mut thing);
+        self.things().push(thing);
+        result
+    }
+}
+
+pub(crate) enum Block {
+    /// In memory, and by shard, where its records end.
+    Memory(Vec<Record>, Vec<u32>),
+    /// In the spill file, by shard: what were many blocks, in pieces of about [`BLOCK_RECORDS`].
+    Disk(Vec<Vec<Piece>>),
+}
+
+/// Memory of blocks that are done, so that it need not be asked for again.
+pub(crate) type Spare = Pool<Vec<Record>>;
+
+/// Keeps the memory of `blocks`, and no more: one large launch should not cost its memory for ever.
+pub(crate) fn recycle(blocks: Vec<Block>, spare: &Spare) {
+    let mut spare = spare.things();
+    spare.clear();
+    for block in blocks {
+        if let Block::Memory(records, _) = block {
+            spare.push(records);
+        }
+    }
+}
+
+impl Block {
+    /// Takes the records of `flat`, of which shard number *i* has `counts[i]`; both are reset.
+    fn new(flat: &mut Vec<Record>, counts: &mut [u32], spare: &Spare) -> Self {
+        let used = spare.things().pop();
+        let mut records = used.unwrap_or_default();
+        match flat.first() {
+            Some(&any) if records.capacity() <= 2 * flat.len() => records.resize(flat.len(), any),
+            _ => records = flat.clone(),
+        }
+        let mut ends = counts.to_vec();
+        let mut next = sums(&mut ends);
+        for record in flat.iter() {
+            let at = &mut next[shard_of(record.page())];
+            prefetch(records.get(*at as usize + AHEAD));
+            records[*at as usize] = *record;
+            *at += 1;
+        }
+        flat.clear();
+        counts.fill(0);
+        Self::Memory(records, ends)
+    }
+
+    /// Takes `records`, whose shards are not counted yet.
+    pub(crate) fn of(records: &mut Vec<Record>, spare: &Spare) -> Self {
+        let mut counts = vec![0; SHARDS];
+        for record in records.iter() {
+            counts[shard_of(record.page())] += 1;
+        }
+        Self::new(records, &mut counts, spare)
+    }
+
+    fn records(&self, shard: usize) -> &[Record] {
+        let Self::Memory(records, ends) = self else {
+            return &[];
+        };
+        let start = shard.checked_sub(1).map_or(0, |before| ends[before]);
+        &records[start as usize..ends[shard] as usize]
+    }
+
+    pub(crate) fn count(&self, shard: usize) -> usize {
+        match self {
+            Self::Memory(..) => self.records(shard).len(),
+            Self::Disk(pieces) => pieces[shard].iter().map(|piece| piece.items).sum(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Memory(records, _) => records.len(),
+            Self::Disk(pieces) => pieces.iter().flatten().map(|piece| piece.items).sum(),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Memory(records, _) => records.len() * size_of::<Record>(),
+            Self::Disk(_) => 0,
+        }
+    }
+}
+
+/// Records that are worth a task of their own.
+const TASK_RECORDS: usize = 1024;
+
+/// Shards that a thread takes together, so that small launches keep few threads awake.
+pub(crate) fn shards_of_a_task(blocks: &[Block]) -> usize {
+    let records: usize = blocks.iter().map(Block::len).sum();
+    SHARDS / (records / TASK_RECORDS).clamp(1, SHARDS)
+}
+
+/// Moves those of `blocks` that are in memory, which are the last ones, to `file`. They become one: a shard's records of many blocks
+/// are alike and take little space.
+pub(crate) fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare) -> Result<()> {
+    let on_disk = (blocks.iter())
+        .take_while(|block| matches!(block, Block::Disk(_)))
+        .count();
+    let moved = blocks.split_off(on_disk);
+    // A shard may have nearly all of the records: what is packed and read together is bounded all the same.
+    let mut parts: Vec<(usize, Vec<&[Record]>)> = Vec::new();
+    for shard in 0..SHARDS {
+        let mut records = BLOCK_RECORDS;
+        for part in moved.iter().map(|block| block.records(shard)) {
+            match parts.last_mut() {
+                Some((_, piece)) if records < BLOCK_RECORDS => piece.push(part),
+                _ if part.is_empty() => continue,
+                _ => {
+                    parts.push((shard, vec![part]));
+                    records = 0;
+                }
+            }
+            records += part.len();
+        }
+    }
+    let mut pieces = vec![Vec::new(); SHARDS];
+    for parts in parts.chunks(4 * rayon::current_num_threads()) {
+        let packed: Vec<Vec<u8>> = parts.par_iter().map(|(_, parts)| pack(parts)).collect();
+        for ((shard, parts), bytes) in parts.iter().zip(packed) {
+            let records = parts.iter().map(|part| part.len()).sum();
+            pieces[*shard].push(file.append(&bytes, records)?);
+        }
+    }
+    drop(parts);
+    recycle(moved, spare);
+    blocks.push(Block::Disk(pieces));
+    Ok(())
+}
+
+/// Records of a block at which it ends: those of a thread at work fit into its core's cache.
+pub(crate) const BLOCK_RECORDS: usize = 1 << 16;
+
+/// The operation of `group`, which can be analysed.
+#[inline]
+pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
+    if group.cta >= Tag::SEVERAL {
+        return Err(AnalysisError::TooLarge {
+            what: "a CTA number",
+            value: u64::from(group.cta),
+            limit: u64::from(Tag::SEVERAL) - 1,
+        });
+    }
+    Ok(ops.op(group.site)?)
+}
+
+/// Reads a chunk and cuts its groups, or with `exact` takes the first bytes of their accesses; `flat` is scratch memory.
+pub(crate) fn collect(
+    source: &impl GroupSource,
+    chunk: usize,
+    ops: &SiteOps,
+    exact: bool,
+    wide: &WideAccesses,
+    (flat, spare): (&mut Vec<Record>, &Spare),
+) -> Result<(Counts, Vec<Block>)> {
+    flat.clear();
+    let mut counts = Counts::default();
+    let mut blocks = Vec::new();
+    let mut ends = vec![0u32; SHARDS];
+    source.read(chunk, &mut |group| {
+        let op = checked(group, ops)?;
+        counts.group(group, op);
+        let sink = |record: Record| {
+            ends[shard_of(record.page())] += 1;
+            flat.push(record);
+        };
+        if exact {
+            starts(group, op, sink);
+        } else {
+            cut(group, op, wide, sink);
+        }
+        if flat.len() >= BLOCK_RECORDS {
+            blocks.push(Block::new(flat, &mut ends, spare));
+        }
+        Ok(())
+    })?;
+    if !flat.is_empty() {
+        blocks.push(Block::new(flat, &mut ends, spare));
+    }
+    Ok((counts, blocks))
+}
+
+/// Records that a prefetch is ahead of a store.
+const AHEAD: usize = 6;
+
+/// Asks for the memory of `record`, which is needed soon. Scattered records are not where the processor would look.
+#[inline]
+fn prefetch(record: Option<&Record>) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(record) = record {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads and writes nothing and cannot fault.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(record).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = record;
+}
+
+/// Turns counts into ends, and returns the starts.
+fn sums(counts: &mut [u32]) -> Vec<u32> {
+    let mut sum = 0;
+    (counts.iter_mut())
+        .map(|count| {
+            let start = sum;
+            sum += *count;
+            *count = sum;
+            start
+        })
+        .collect()
+}
+
+/// The records of one shard in one launch, ordered by page.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    records: Vec<Record>,
+    loaded: Vec<Record>,
+}
+
+impl Gathered {
+    /// Hands a shard's records in one block to `sink`, part by part.
+    pub(crate) fn parts(
+        block: &Block,
+        of: &Records<'_>,
+        mut sink: impl FnMut(&[Record]) -> Result<()>,
+    ) -> Result<()> {
+        let (Block::Disk(pieces), Some(file)) = (block, of.file) else {
+            return sink(block.records(of.shard));
+        };
+        let mut loaded = Vec::new();
+        for piece in &pieces[of.shard] {
+            loaded.clear();
+            file.read(*piece, &mut loaded)?;
+            sink(&loaded)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a shard's records out of `blocks` and hands those of each page to `sink`, in the order of the blocks.
+    pub(crate) fn pages(
+        &mut self,
+        &Records {
+            blocks,
+            shard,
+            file,
+            ..
+        }: &Records<'_>,
+        mut sink: impl FnMut(&mut [Record], &Survey) -> Result<()>,
+    ) -> Result<()> {
+        self.loaded.clear();
+        for block in blocks {
+            if let (Block::Disk(pieces), Some(file)) = (block, file) {
+                for piece in &pieces[shard] {
+                    file.read(*piece, &mut self.loaded)?;
+                }
+            }
+        }
+        // Blocks on disk are the older ones.
+        let parts: Vec<&[Record]> = std::iter::once(self.loaded.as_slice())
+            .chain(blocks.iter().map(|block| block.records(shard)))
+            .collect();
+        let total: usize = parts.iter().map(|part| part.len()).sum();
+        let Some(&any) = parts.iter().copied().flatten().next() else {
+            return Ok(());
+        };
+        if self.records.len() < total {
+            self.records.resize(total, any);
+        }
+        // With so few records all pages are one bucket.
+        let mask = if total < BUCKETS { 0 } else { BUCKETS - 1 };
+        let mut counts = vec![0u32; BUCKETS];
+        for (index, part) in parts.iter().enumerate() {
+            let next = parts.get(index + 1).copied().unwrap_or_default();
+            for (at, record) in part.iter().enumerate() {
+                prefetch(next.get(at));
+                counts[bucket_of(record.page()) & mask] += 1;
+            }
+        }
+        let mut next = sums(&mut counts);
+        for part in &parts {
+            for &record in *part {
+                let at = &mut next[bucket_of(record.page()) & mask];
+                self.records[*at as usize] = record;
+                *at += 1;
+            }
+        }
+        let mut rest = &mut self.records[..total];
+        let mut start = 0;
+        for end in counts {
+            if end <= start {
+                continue;
+            }
+            let (bucket, more) = std::mem::take(&mut rest).split_at_mut((end - start) as usize);
+            (rest, start) = (more, end);
+            let survey = Survey::of(bucket);
+            if survey.one_page {
+                sink(bucket, &survey)?;
+                continue;
+            }
+            // Stable: each page's records stay in the order of the file.
+            if !bucket.is_sorted_by_key(Record::page) {
+                bucket.sort_by_key(Record::page);
+            }
+            for page in bucket.chunk_by_mut(|a, b| a.page() == b.page()) {
+                let survey = Survey::of(page);
+                sink(page, &survey)?;
+            }
+        }
+        // One large launch should not cost its memory for ever.
+        self.records.truncate(1 << 16);
+        self.records.shrink_to(1 << 16);
+        self.loaded.shrink_to(1 << 16);
+        Ok(())
+    }
+}

@@ -1,0 +1,265 @@
+//! Records on their way to the machine that has their pages: packed, many together, by bucket of pages.
+
+use super::block::{BLOCK_RECORDS, checked, spread};
+use super::record::{Origin, Pattern, Record, WideAccess, WideAccesses, cut};
+use crate::communication::spill::file::{Fixed, fixed, pack, unpack};
+use crate::counts::{Counts, GroupSource};
+use crate::error::{AnalysisError, Result};
+use crate::sites::SiteOps;
+use rustc_hash::FxHashMap;
+use superstep_trace::SiteId;
+
+/// Bucket of page `number` of `buckets`; the engine's shards go by other bits.
+#[inline]
+pub(crate) fn bucket_of(number: u64, buckets: u32) -> u32 {
+    ((u64::from(spread(number) as u32) * u64::from(buckets)) >> 32) as u32
+}
+
+/// Records of all buckets that are kept together: 48 MiB.
+const HELD_RECORDS: usize = 1 << 21;
+
+/// Records of one launch in a packet.
+#[derive(Clone, Copy, Debug)]
+struct Section {
+    launch: u32,
+    records: u32,
+    wide: u32,
+}
+
+fixed!(Section {
+    launch: u32,
+    records: u32,
+    wide: u32
+});
+
+/// An access across a page border.
+#[derive(Clone, Copy, Debug)]
+struct Wide {
+    address: u64,
+    width: u32,
+    site: u32,
+}
+
+fixed!(Wide {
+    address: u64,
+    width: u32,
+    site: u32
+});
+
+/// Packed records, which stand in the order of their launches and chunks; so do packets by chunk and number.
+#[derive(Debug)]
+pub(crate) struct Packet {
+    pub(crate) bucket: u32,
+    /// Number of the first record's chunk.
+    pub(crate) chunk: u64,
+    /// Number among the packets of one cutter.
+    pub(crate) number: u32,
+    pub(crate) bytes: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Bucket {
+    chunk: u64,
+    /// Launches with the number of their records.
+    launches: Vec<(u32, u32)>,
+    records: Vec<Record>,
+}
+
+/// Cuts the chunks that it is given, in their order, into packets.
+pub(crate) struct Cutter {
+    buckets: Vec<Bucket>,
+    wide: WideAccesses,
+    /// Records since all buckets were empty.
+    held: usize,
+    packets: u32,
+}
+
+impl Cutter {
+    pub(crate) fn new(buckets: u32) -> Self {
+        Self {
+            buckets: (0..buckets).map(|_| Bucket::default()).collect(),
+            wide: WideAccesses::default(),
+            held: 0,
+            packets: 0,
+        }
+    }
+
+    /// Takes the only chunk of `source`, number `chunk` of the program, of the launch at `position`; packets that are full go to `sink`.
+    pub(crate) fn chunk(
+        &mut self,
+        (position, chunk): (u32, u64),
+        source: &impl GroupSource,
+        ops: &SiteOps,
+        sink: &mut impl FnMut(Packet),
+    ) -> Result<Counts> {
+        let mut counts = Counts::default();
+        let buckets = self.buckets.len() as u32;
+        source.read(0, &mut |group| {
+            let op = checked(group, ops)?;
+            counts.group(group, op);
+            let mut full = None;
+            cut(group, op, &self.wide, |record| {
+                let at = bucket_of(record.page(), buckets);
+                let bucket = &mut self.buckets[at as usize];
+                if bucket.records.is_empty() {
+                    bucket.chunk = chunk;
+                }
+                match bucket.launches.last_mut() {
+                    Some((launch, records)) if *launch == position => *records += 1,
+                    _ => bucket.launches.push((position, 1)),
+                }
+                bucket.records.push(record);
+                self.held += 1;
+                if bucket.records.len() >= BLOCK_RECORDS {
+                    full = Some(at);
+                }
+            });
+            if let Some(at) = full {
+                self.send(at, sink);
+            }
+            if self.held >= HELD_RECORDS {
+                self.flush(sink);
+            }
+            Ok(())
+        })?;
+        Ok(counts)
+    }
+
+    /// All that is kept goes to `sink`.
+    pub(crate) fn flush(&mut self, sink: &mut impl FnMut(Packet)) {
+        for at in 0..self.buckets.len() as u32 {
+            self.send(at, sink);
+        }
+        self.held = 0;
+        self.wide = WideAccesses::default();
+    }
+
+    fn send(&mut self, at: u32, sink: &mut impl FnMut(Packet)) {
+        let bucket = &mut self.buckets[at as usize];
+        if bucket.records.is_empty() {
+            return;
+        }
+        let (mut sections, mut wide) = (Vec::new(), Vec::new());
+        let mut rest = bucket.records.as_mut_slice();
+        for (launch, records) in bucket.launches.drain(..) {
+            let (section, more) = std::mem::take(&mut rest).split_at_mut(records as usize);
+            rest = more;
+            let before = wide.len();
+            let mut known: FxHashMap<u32, u32> = FxHashMap::default();
+            for record in section.iter_mut() {
+                if record.pattern() == Pattern::Piece {
+                    let next = (wide.len() - before) as u32;
+                    let number = *known.entry(record.origin.wide()).or_insert_with(|| {
+                        wide.extend(self.wide.get(record.origin.wide()));
+                        next
+                    });
+                    record.origin = Origin::of_wide(number);
+                }
+            }
+            sections.push(Section {
+                launch,
+                records,
+                wide: (wide.len() - before) as u32,
+            });
+        }
+        let wide: Vec<Wide> = (wide.iter())
+            .map(
+                |&WideAccess {
+                     address,
+                     width,
+                     site,
+                     ..
+                 }| Wide {
+                    address,
+                    width,
+                    site: site.0,
+                },
+            )
+            .collect();
+        let mut bytes = Vec::new();
+        put(&[sections.len() as u32], &mut bytes);
+        put(&sections, &mut bytes);
+        put(&wide, &mut bytes);
+        bytes.extend(pack(&[&bucket.records]));
+        bucket.records.clear();
+        self.packets += 1;
+        sink(Packet {
+            bucket: at,
+            chunk: bucket.chunk,
+            number: self.packets,
+            bytes,
+        });
+    }
+}
+
+/// The records of one launch in a packet.
+#[derive(Debug)]
+pub(crate) struct OfLaunch {
+    pub(crate) launch: u32,
+    pub(crate) records: Vec<Record>,
+    wide: Vec<Wide>,
+}
+
+impl OfLaunch {
+    /// The records with the numbers that `wide` has for accesses across page borders.
+    pub(crate) fn numbered(mut self, wide: &WideAccesses) -> Result<Vec<Record>> {
+        let numbers: Vec<u32> = (self.wide.iter())
+            .map(|one| wide.number(one.address, one.width, SiteId(one.site)))
+            .collect();
+        for record in &mut self.records {
+            if record.pattern() == Pattern::Piece {
+                let number = numbers.get(record.origin.wide() as usize);
+                record.origin = Origin::of_wide(*number.ok_or(MALFORMED)?);
+            }
+        }
+        Ok(self.records)
+    }
+}
+
+/// More are damage: a bucket is sent when it has [`BLOCK_RECORDS`], and the last access may add many.
+const MOST_RECORDS: u64 = 1 << 26;
+
+const MALFORMED: AnalysisError = AnalysisError::Part {
+    what: "a packet of accesses is malformed",
+};
+
+/// Takes a packet apart, launch by launch.
+pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<OfLaunch>> {
+    let mut rest = bytes;
+    let count: Vec<u32> = take(&mut rest, 1).ok_or(MALFORMED)?;
+    let sections: Vec<Section> = take(&mut rest, count[0] as usize).ok_or(MALFORMED)?;
+    let total: u64 = sections.iter().map(|one| u64::from(one.records)).sum();
+    if total > MOST_RECORDS {
+        return Err(MALFORMED);
+    }
+    let mut out = Vec::with_capacity(sections.len());
+    for section in &sections {
+        out.push(OfLaunch {
+            launch: section.launch,
+            records: Vec::new(),
+            wide: take(&mut rest, section.wide as usize).ok_or(MALFORMED)?,
+        });
+    }
+    let mut records: Vec<Record> = Vec::new();
+    unpack(rest, total as usize, &mut records).map_err(|_| MALFORMED)?;
+    let mut records = records.into_iter();
+    for (section, of) in sections.iter().zip(&mut out) {
+        of.records = records.by_ref().take(section.records as usize).collect();
+    }
+    Ok(out)
+}
+
+fn put<T: Fixed>(items: &[T], out: &mut Vec<u8>) {
+    for item in items {
+        let at = out.len();
+        out.resize(at + T::BYTES, 0);
+        item.put(&mut out[at..]);
+    }
+}
+
+fn take<T: Fixed>(bytes: &mut &[u8], count: usize) -> Option<Vec<T>> {
+    let length = count.checked_mul(T::BYTES)?;
+    let (items, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(items.chunks_exact(T::BYTES).map(T::get).collect())
+}

@@ -1,0 +1,397 @@
+//! Access groups cut at page borders: what the shadow memory is asked to process.
+
+use crate::communication::spill::file::{Fixed, fixed};
+use crate::communication::state::shadow::{PAGE_BYTES, page_of};
+use rustc_hash::FxHashMap;
+use std::sync::{Mutex, PoisonError};
+use superstep_trace::{AccessGroup, Op, SiteId};
+
+/// How the lanes of a [`Record`] lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// One after the other: lane *k* of the mask at `address + k * width`.
+    Contiguous,
+    Same,
+    /// One lane, of whose access only this part lies in the page; [`Record::origin`] numbers the access.
+    Piece,
+}
+
+const READS: u16 = 1 << 12;
+const WRITES: u16 = 1 << 13;
+const SAME: u16 = 1 << 14;
+const PIECE: u16 = 1 << 15;
+const WIDTH: u16 = READS - 1;
+
+/// Site, number or width of a record's access. It is one word without a tag, since there are billions of records: [`Pattern::Piece`]
+/// tells numbers from sites, and [`starts`] alone makes widths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Origin {
+    word: u32,
+}
+
+fixed!(Origin { word: u32 });
+
+impl Origin {
+    pub(crate) fn of_site(site: SiteId) -> Self {
+        Self { word: site.0 }
+    }
+
+    /// An access across a page border, by its number in [`WideAccesses`].
+    pub(crate) fn of_wide(number: u32) -> Self {
+        Self { word: number }
+    }
+
+    fn of_width(bytes: u32) -> Self {
+        Self { word: bytes }
+    }
+
+    #[inline]
+    pub(crate) fn site(self) -> SiteId {
+        SiteId(self.word)
+    }
+
+    #[inline]
+    pub(crate) fn wide(self) -> u32 {
+        self.word
+    }
+
+    #[inline]
+    pub(crate) fn width(self) -> u32 {
+        self.word
+    }
+}
+
+/// Accesses of consecutive active lanes of one warp at one site, wholly inside one page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Record {
+    pub(crate) address: u64,
+    pub(crate) cta: u32,
+    /// Lanes, at least one.
+    pub(crate) mask: u32,
+    pub(crate) origin: Origin,
+    warp: u16,
+    /// Bits 0–11: width less one; then flags.
+    shape: u16,
+}
+
+impl Record {
+    fn new(group: &AccessGroup, mask: u32, address: u64, width: u64, flags: u16) -> Self {
+        debug_assert!((1..=PAGE_BYTES as u64).contains(&width) && mask != 0);
+        debug_assert!(page_of(address) == page_of(address + width - 1));
+        Self {
+            address,
+            cta: group.cta,
+            mask,
+            origin: Origin::of_site(group.site),
+            // Warps beyond 65535 do not exist: a CTA has at most 1024 threads.
+            warp: group.warp as u16,
+            shape: (width as u16).wrapping_sub(1) & WIDTH | flags,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn page(&self) -> u64 {
+        page_of(self.address)
+    }
+
+    /// First byte within the page.
+    #[inline]
+    pub(crate) fn offset(&self) -> usize {
+        (self.address % PAGE_BYTES as u64) as usize
+    }
+
+    /// Bytes of one lane's access (of the part in this page).
+    #[inline]
+    pub(crate) fn width(&self) -> usize {
+        usize::from(self.shape & WIDTH) + 1
+    }
+
+    #[inline]
+    pub(crate) fn lanes(&self) -> usize {
+        self.mask.count_ones() as usize
+    }
+
+    /// Bytes that all lanes access.
+    #[inline]
+    pub(crate) fn volume(&self) -> u64 {
+        (self.width() * self.lanes()) as u64
+    }
+
+    /// Splits off the first `lanes` lanes of a contiguous record.
+    pub(crate) fn split(&self, lanes: usize) -> (Self, Self) {
+        let mut rest = self.mask;
+        let first = take_lanes(&mut rest, lanes);
+        let address = self.address + (lanes * self.width()) as u64;
+        let (mut a, mut b) = (*self, *self);
+        (a.mask, b.mask, b.address) = (first, rest, address);
+        (a, b)
+    }
+
+    pub(crate) fn threads(&self) -> impl Iterator<Item = u32> + use<> {
+        let (mut rest, first) = (self.mask, u32::from(self.warp) * 32);
+        std::iter::from_fn(move || {
+            let lane = (rest != 0).then(|| rest.trailing_zeros())?;
+            rest &= rest - 1;
+            Some(first + lane)
+        })
+    }
+
+    #[inline]
+    pub(crate) fn reads(&self) -> bool {
+        self.shape & READS != 0
+    }
+
+    #[inline]
+    pub(crate) fn writes(&self) -> bool {
+        self.shape & WRITES != 0
+    }
+
+    #[inline]
+    pub(crate) fn pattern(&self) -> Pattern {
+        match self.shape & (SAME | PIECE) {
+            0 => Pattern::Contiguous,
+            SAME => Pattern::Same,
+            _ => Pattern::Piece,
+        }
+    }
+
+    /// Bytes of the page that are touched, from [`Record::offset`] on.
+    #[inline]
+    pub(crate) fn extent(&self) -> usize {
+        match self.pattern() {
+            Pattern::Contiguous => self.width() * self.lanes(),
+            Pattern::Same | Pattern::Piece => self.width(),
+        }
+    }
+}
+
+/// Extent of records, found in one pass before they are processed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Survey {
+    pub(crate) one_page: bool,
+    /// They stand in the order of their CTAs.
+    pub(crate) by_cta: bool,
+    pub(crate) writes: bool,
+    singles: bool,
+    width: usize,
+}
+
+impl Survey {
+    pub(crate) fn of(records: &[Record]) -> Self {
+        let first = records.first();
+        let (page, shape) = first.map_or((0, 0), |first| (first.page(), first.shape));
+        let width = usize::from(shape & WIDTH) + 1;
+        let (mut one_page, mut by_cta, mut singles) = (true, true, width.is_power_of_two());
+        let (mut shapes, mut before) = (0, 0);
+        for record in records {
+            one_page &= record.page() == page;
+            by_cta &= record.cta >= before;
+            before = record.cta;
+            shapes |= record.shape;
+            let one = record.shape & SAME != 0 || record.mask & record.mask.wrapping_sub(1) == 0;
+            let like_first = (record.shape ^ shape) & WIDTH == 0;
+            singles &= one & like_first & (record.offset() & (width - 1) == 0);
+        }
+        Self {
+            one_page,
+            by_cta,
+            writes: shapes & WRITES != 0,
+            singles: singles && shapes & PIECE == 0 && width <= 16,
+            width,
+        }
+    }
+
+    /// The width, if each record is one access, made by one thread or by several, that fills cells of `1 << cell_shift` bytes
+    /// and does not straddle a multiple of its width, and all have the same width.
+    pub(crate) fn single_width(&self, cell_shift: u32) -> Option<usize> {
+        (self.singles && self.width >> cell_shift != 0).then_some(self.width)
+    }
+}
+
+fixed!(Record {
+    address: u64,
+    cta: u32,
+    mask: u32,
+    origin: Origin,
+    warp: u16,
+    shape: u16
+});
+
+/// Numbers for accesses that cross a page border, so that their parts are known to belong together.
+#[derive(Default)]
+pub(crate) struct WideAccesses(Mutex<Wide>);
+
+#[derive(Default)]
+struct Wide {
+    numbers: FxHashMap<(u64, u32, SiteId), u32>,
+    firsts: FxHashMap<(u64, u32), u32>,
+    accesses: Vec<WideAccess>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct WideAccess {
+    pub(crate) address: u64,
+    pub(crate) width: u32,
+    pub(crate) site: SiteId,
+    /// Number of the first access with this address and width: those of several sites are one to count.
+    pub(crate) first: u32,
+}
+
+impl WideAccesses {
+    pub(crate) fn number(&self, address: u64, width: u32, site: SiteId) -> u32 {
+        let wide = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = wide.accesses.len() as u32;
+        let number = wide.numbers.entry((address, width, site));
+        *number.or_insert_with(|| {
+            let first = *wide.firsts.entry((address, width)).or_insert(next);
+            wide.accesses.push(WideAccess {
+                address,
+                width,
+                site,
+                first,
+            });
+            next
+        })
+    }
+
+    /// The access with this number.
+    pub(crate) fn get(&self, number: u32) -> Option<WideAccess> {
+        let wide = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        wide.accesses.get(number as usize).copied()
+    }
+
+    pub(crate) fn into_accesses(self) -> Vec<WideAccess> {
+        let wide = self.0.into_inner();
+        wide.unwrap_or_else(PoisonError::into_inner).accesses
+    }
+}
+
+fn flags_of(op: Op) -> u16 {
+    let (reads, writes) = (u16::from(op.reads()), u16::from(op.writes()));
+    (reads * READS) | (writes * WRITES)
+}
+
+/// Hands a record of the first byte of each lane's access to `sink`; [`Record::origin`] is the width.
+pub(crate) fn starts(group: &AccessGroup, op: Op, mut sink: impl FnMut(Record)) {
+    let flags = flags_of(op);
+    let mut rest = group.mask;
+    for &address in group.active_addresses() {
+        let mut record = Record::new(group, take_lanes(&mut rest, 1), address, 1, flags);
+        record.origin = Origin::of_width(group.width_bytes);
+        if group.width_bytes > 0 {
+            sink(record);
+        }
+    }
+}
+
+/// Cuts `group` into records and hands each to `sink`.
+pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, mut sink: impl FnMut(Record)) {
+    let width = u64::from(group.width_bytes);
+    if width == 0 {
+        return;
+    }
+    let flags = flags_of(op);
+    let addresses = group.active_addresses();
+    let mut rest = group.mask;
+    let mut at = 0;
+    while at < addresses.len() {
+        let first = addresses[at];
+        let next = addresses.get(at + 1);
+        if next.is_none_or(|&next| next != first && next != first.wrapping_add(width)) {
+            let lane = take_lanes(&mut rest, 1);
+            if first % PAGE_BYTES as u64 + width <= PAGE_BYTES as u64 {
+                sink(Record::new(group, lane, first, width, flags));
+            } else {
+                pieces(group, lane, first, flags, wide, &mut sink);
+            }
+            at += 1;
+            continue;
+        }
+        // How many lanes from here on continue the same arithmetic sequence, of step width or zero.
+        let step = if next == Some(&first) { 0 } else { width };
+        let mut count = 2;
+        if at == 0 && is_sequence(addresses, step) {
+            count = addresses.len();
+        }
+        while addresses
+            .get(at + count)
+            .is_some_and(|&a| a == first.wrapping_add(step * count as u64))
+        {
+            count += 1;
+        }
+        let flags = if step == 0 { flags | SAME } else { flags };
+        let mut address = first;
+        let mut left = count;
+        while left > 0 {
+            let room = PAGE_BYTES as u64 - address % PAGE_BYTES as u64;
+            let fit = match step {
+                0 if room >= width => left,
+                0 => 0,
+                _ => left.min((room / width) as usize),
+            };
+            if fit == 0 {
+                let lane = take_lanes(&mut rest, 1);
+                pieces(group, lane, address, flags & !SAME, wide, &mut sink);
+                left -= 1;
+                address = address.wrapping_add(step);
+            } else {
+                let mask = take_lanes(&mut rest, fit);
+                sink(Record::new(group, mask, address, width, flags));
+                left -= fit;
+                address = address.wrapping_add(step * fit as u64);
+            }
+        }
+        at += count;
+    }
+}
+
+#[inline]
+fn is_sequence(addresses: &[u64], step: u64) -> bool {
+    let first = addresses[0];
+    let differences = (addresses.iter().zip(0..)).fold(0, |all, (&address, k)| {
+        all | (address ^ first.wrapping_add(step.wrapping_mul(k)))
+    });
+    differences == 0
+}
+
+/// Removes the lowest `count` set bits from `rest` and returns them.
+#[inline]
+fn take_lanes(rest: &mut u32, count: usize) -> u32 {
+    let before = *rest;
+    if count == 1 {
+        *rest &= rest.wrapping_sub(1);
+    } else if count as u32 == before.count_ones() {
+        *rest = 0;
+    } else {
+        for _ in 0..count {
+            *rest &= rest.wrapping_sub(1);
+        }
+    }
+    before & !*rest
+}
+
+/// One lane's access that crosses a page border.
+fn pieces(
+    group: &AccessGroup,
+    lane: u32,
+    address: u64,
+    flags: u16,
+    wide: &WideAccesses,
+    sink: &mut impl FnMut(Record),
+) {
+    let width = u64::from(group.width_bytes);
+    let number = wide.number(address, group.width_bytes, group.site);
+    // An address at the very top of memory is a fault of the program; what lies beyond is left out.
+    let end = address.saturating_add(width);
+    let mut at = address;
+    while at < end {
+        let take = (PAGE_BYTES as u64 - at % PAGE_BYTES as u64).min(end - at);
+        let mut record = Record::new(group, lane, at, take, flags | PIECE);
+        record.origin = Origin::of_wide(number);
+        sink(record);
+        at = at.saturating_add(take);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,347 @@
+//! Where in a program communication happens: at which instruction, in which allocation; and what a launch touches.
+
+use super::sums::Sums;
+use crate::communication::input::record::Record;
+use crate::communication::state::bitmap::{WORDS, for_each_word};
+use crate::communication::state::unwritten;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use superstep_trace::{AllocationId, SiteId};
+
+/// Bytes that the loads of one instruction communicated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteVolume {
+    pub site: SiteId,
+    /// Bytes that it loaded and that another entity had last written in an earlier launch; each access counts.
+    pub communicated_loaded_bytes: u64,
+}
+
+/// Accesses of the launches of one kernel to one allocation. An access belongs to the allocation in which it begins (in
+/// which its part begins, where it crosses a border of 4096 bytes).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrayVolume {
+    /// The allocation; none for accesses outside of all.
+    pub allocation: Option<AllocationId>,
+    /// Index of the kernel in [`super::Communication::kernels`].
+    pub kernel: u32,
+    /// As in [`super::Volume`], each.
+    pub communicated_loaded_bytes: u64,
+    pub self_loaded_bytes: u64,
+    pub input_loaded_bytes: u64,
+    pub uninitialised_loaded_bytes: u64,
+    pub unknown_loaded_bytes: u64,
+    pub local_loaded_bytes: u64,
+    /// Received, each byte once for each receiving CTA, launch and source CTA.
+    pub received_bytes: u64,
+    pub stored_bytes: u64,
+    /// Bytes stored by any kernel that this kernel was the first other one to read.
+    pub first_read_bytes: u64,
+}
+
+added_up! {
+    ArrayVolume: communicated_loaded_bytes, self_loaded_bytes, input_loaded_bytes,
+        uninitialised_loaded_bytes, unknown_loaded_bytes, local_loaded_bytes, received_bytes, stored_bytes, first_read_bytes
+}
+
+impl ArrayVolume {
+    fn new(allocation: Option<AllocationId>, kernel: u32) -> Self {
+        Self {
+            allocation,
+            kernel,
+            ..Self::default()
+        }
+    }
+
+    pub fn loaded_bytes(&self) -> u64 {
+        self.communicated_loaded_bytes
+            + self.self_loaded_bytes
+            + self.input_loaded_bytes
+            + self.uninitialised_loaded_bytes
+            + self.unknown_loaded_bytes
+            + self.local_loaded_bytes
+    }
+}
+
+/// Distinct bytes that one launch accessed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Footprint {
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+    pub touched_bytes: u64,
+    /// Of the touched ones: touched by the launch before, too.
+    pub again_bytes: u64,
+    /// Of the touched ones: touched by any earlier launch since they were allocated.
+    pub known_bytes: u64,
+}
+
+added_up!(Footprint: read_bytes, written_bytes, touched_bytes, again_bytes, known_bytes);
+
+/// The live allocations by address.
+#[derive(Debug, Default)]
+pub(crate) struct Regions {
+    /// End and number by start.
+    live: BTreeMap<u64, (u64, AllocationId)>,
+}
+
+impl Regions {
+    pub(crate) fn insert(&mut self, start: u64, end: u64, id: AllocationId) {
+        self.remove(start, end);
+        if start < end {
+            self.live.insert(start, (end, id));
+        }
+    }
+
+    /// Forgets what meets the range.
+    pub(crate) fn remove(&mut self, start: u64, end: u64) {
+        let met: Vec<u64> = (self.live.range(..end).rev())
+            .take_while(|&(_, &(until, _))| until > start)
+            .map(|(&first, _)| first)
+            .collect();
+        for first in met {
+            self.live.remove(&first);
+        }
+    }
+
+    /// First byte and end of each.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.live.iter().map(|(&start, &(end, _))| (start, end))
+    }
+
+    pub(crate) fn at(&self, address: u64) -> Option<AllocationId> {
+        let (_, &(end, id)) = self.live.range(..=address).next_back()?;
+        (address < end).then_some(id)
+    }
+
+    /// The allocation of all addresses of the range, if they have the same or none; `None` where they have not.
+    pub(crate) fn only(&self, start: u64, end: u64) -> Option<Option<AllocationId>> {
+        let before = self.live.range(..=start).next_back();
+        if let Some((_, &(until, id))) = before
+            && until > start
+        {
+            return (until >= end).then_some(Some(id));
+        }
+        let next = self.live.range(start..end).next();
+        next.is_none().then_some(None)
+    }
+}
+
+/// Results of one shard beside the volumes.
+#[derive(Debug, Default)]
+pub(crate) struct Details {
+    /// Communicated bytes by module and number within the module.
+    sites: Vec<Vec<u64>>,
+    arrays: FxHashMap<(Option<AllocationId>, u32), ArrayVolume>,
+    pub(crate) footprint: Footprint,
+    pub(crate) unwritten: unwritten::OfLaunch,
+    /// Received so far, over the whole run.
+    pub(crate) received_bytes: u64,
+    /// Stored bytes that turned out to communicate so far, over the whole run.
+    pub(crate) first_read_bytes: u64,
+}
+
+/// Counters at one point of a pass.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark {
+    sums: Sums,
+    received_bytes: u64,
+    first_read_bytes: u64,
+}
+
+impl Details {
+    /// The load at `site` communicated `bytes` bytes.
+    #[inline]
+    pub(crate) fn at_site(&mut self, site: SiteId, bytes: u64) {
+        let (module, local) = (site.module() as usize, site.local() as usize);
+        match self.sites.get_mut(module).and_then(|m| m.get_mut(local)) {
+            Some(sum) => *sum += bytes,
+            None if bytes > 0 => self.first_at_site(module, local, bytes),
+            None => {}
+        }
+    }
+
+    #[cold]
+    fn first_at_site(&mut self, module: usize, local: usize, bytes: u64) {
+        if self.sites.len() <= module {
+            self.sites.resize_with(module + 1, Vec::new);
+        }
+        let sums = &mut self.sites[module];
+        if sums.len() <= local {
+            sums.resize(local + 1, 0);
+        }
+        sums[local] += bytes;
+    }
+
+    pub(crate) fn mark(&self, sums: &Sums) -> Mark {
+        Mark {
+            sums: *sums,
+            received_bytes: self.received_bytes,
+            first_read_bytes: self.first_read_bytes,
+        }
+    }
+
+    /// Attributes the counts since `mark` to `allocation`.
+    pub(crate) fn in_array(
+        &mut self,
+        allocation: Option<AllocationId>,
+        kernel: u32,
+        mark: &Mark,
+        sums: &Sums,
+    ) {
+        let before = &mark.sums;
+        let more = ArrayVolume {
+            communicated_loaded_bytes: sums.communicated - before.communicated,
+            self_loaded_bytes: sums.own - before.own,
+            input_loaded_bytes: sums.input - before.input,
+            uninitialised_loaded_bytes: sums.uninitialised - before.uninitialised,
+            unknown_loaded_bytes: sums.unknown - before.unknown,
+            local_loaded_bytes: sums.local - before.local,
+            received_bytes: self.received_bytes - mark.received_bytes,
+            first_read_bytes: self.first_read_bytes - mark.first_read_bytes,
+            ..ArrayVolume::default()
+        };
+        *self.array(allocation, kernel) += more;
+    }
+
+    pub(crate) fn stores(
+        &mut self,
+        allocation: Option<AllocationId>,
+        kernel: u32,
+        record: &Record,
+    ) {
+        self.array(allocation, kernel).stored_bytes += record.volume();
+    }
+
+    fn array(&mut self, allocation: Option<AllocationId>, kernel: u32) -> &mut ArrayVolume {
+        let array = self.arrays.entry((allocation, kernel));
+        array.or_insert_with(|| ArrayVolume::new(allocation, kernel))
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    sites: BTreeMap<SiteId, u64>,
+    arrays: BTreeMap<(Option<AllocationId>, u32), ArrayVolume>,
+    pub(crate) footprints: Vec<Footprint>,
+}
+
+impl Found {
+    /// At the end of the run: adds the rest of one shard.
+    pub(crate) fn add(&mut self, details: Details) {
+        for (module, sums) in details.sites.iter().enumerate() {
+            for (local, &bytes) in sums.iter().enumerate().filter(|&(_, &bytes)| bytes > 0) {
+                let site = SiteId::new(module as u16, local as u16);
+                *self.sites.entry(site).or_default() += bytes;
+            }
+        }
+        details
+            .arrays
+            .into_values()
+            .for_each(|more| self.add_array(more));
+    }
+
+    fn add_array(&mut self, more: ArrayVolume) {
+        let (allocation, kernel) = (more.allocation, more.kernel);
+        let array = self.arrays.entry((allocation, kernel));
+        *array.or_insert(ArrayVolume::new(allocation, kernel)) += more;
+    }
+
+    /// Adds rows of another part of the pages.
+    pub(crate) fn add_rows(&mut self, sites: &[SiteVolume], arrays: &[ArrayVolume]) {
+        for of in sites {
+            *self.sites.entry(of.site).or_default() += of.communicated_loaded_bytes;
+        }
+        arrays.iter().for_each(|more| self.add_array(*more));
+    }
+
+    /// By site; by allocation and kernel.
+    pub(crate) fn into_rows(self) -> (Vec<SiteVolume>, Vec<ArrayVolume>, Vec<Footprint>) {
+        let site = |(site, communicated_loaded_bytes)| SiteVolume {
+            site,
+            communicated_loaded_bytes,
+        };
+        let sites = self.sites.into_iter().map(site).collect();
+        let arrays = self.arrays.into_values();
+        let used =
+            arrays.filter(|array| *array != ArrayVolume::new(array.allocation, array.kernel));
+        (sites, used.collect(), self.footprints)
+    }
+}
+
+/// Which bytes of a page were touched.
+pub(crate) struct Touched {
+    /// Number of the last launch that touched any.
+    pub(crate) launch: u32,
+    /// By that launch.
+    pub(crate) last: [u64; WORDS],
+    /// By any.
+    pub(crate) ever: [u64; WORDS],
+}
+
+impl Touched {
+    pub(crate) const BYTES: usize = 8 + 16 * WORDS;
+
+    pub(crate) fn new() -> Self {
+        Self {
+            launch: u32::MAX,
+            last: [0; WORDS],
+            ever: [0; WORDS],
+        }
+    }
+
+    pub(crate) fn forget(&mut self, offset: usize, len: usize) {
+        for_each_word(offset, len, |word, mask| {
+            self.last[word] &= !mask;
+            self.ever[word] &= !mask;
+        });
+    }
+
+    /// All that launch `launch` touches in the page.
+    pub(crate) fn launch(&mut self, launch: u32, by: &Touches, footprint: &mut Footprint) {
+        let Touches { reads, writes } = by;
+        let follows = self.launch.wrapping_add(1) == launch;
+        let bits = |word: u64| u64::from(word.count_ones());
+        for word in 0..WORDS {
+            let touched = reads[word] | writes[word];
+            footprint.read_bytes += bits(reads[word]);
+            footprint.written_bytes += bits(writes[word]);
+            footprint.touched_bytes += bits(touched);
+            if follows {
+                footprint.again_bytes += bits(touched & self.last[word]);
+            }
+            footprint.known_bytes += bits(touched & self.ever[word]);
+            self.last[word] = touched;
+            self.ever[word] |= touched;
+        }
+        self.launch = launch;
+    }
+}
+
+/// Which bytes of a page one launch reads and writes.
+pub(crate) struct Touches {
+    reads: [u64; WORDS],
+    writes: [u64; WORDS],
+}
+
+impl Default for Touches {
+    fn default() -> Self {
+        Self {
+            reads: [0; WORDS],
+            writes: [0; WORDS],
+        }
+    }
+}
+
+impl Touches {
+    #[inline]
+    pub(crate) fn add(&mut self, record: &Record) {
+        for_each_word(record.offset(), record.extent(), |word, mask| {
+            self.reads[word] |= if record.reads() { mask } else { 0 };
+            self.writes[word] |= if record.writes() { mask } else { 0 };
+        });
+    }
+
+    pub(crate) fn writes(&self) -> bool {
+        self.writes.iter().any(|word| *word != 0)
+    }
+}

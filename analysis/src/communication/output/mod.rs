@@ -1,0 +1,9 @@
+//! Results of the analysis: volumes, transfers, details and strides, by launch and in all.
+
+pub(crate) mod detail;
+pub(crate) mod kept;
+pub(crate) mod part;
+pub(crate) mod strides;
+pub(crate) mod sums;
+pub(crate) mod transfers;
+pub(crate) mod volume;

@@ -1,0 +1,172 @@
+//! Sums of an analysis of some of the pages: numbers that become those of the program when all parts are added.
+
+use super::detail::{ArrayVolume, Footprint, SiteVolume};
+use super::strides::StrideCounts;
+use super::sums::{Amount, ShardOut};
+use super::volume::{Transfer, Volume};
+use crate::communication::spill::file::{Fixed, fixed};
+use crate::communication::spill::sorted::Item;
+use crate::communication::state::shadow::Tag;
+use crate::communication::state::unwritten;
+use crate::counts::Counts;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use superstep_trace::{AllocationId, SiteId};
+
+/// A reception by an access across a page border: the CTA, the number of the access, the source.
+pub(crate) type WideSource = (u32, u32, Tag);
+
+/// Sums of the accesses of one launch in some of the pages.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct LaunchPart {
+    pub(crate) volume: Volume,
+    /// Received, by source launch.
+    pub(crate) flows: BTreeMap<u32, Amount>,
+    pub(crate) footprint: Footprint,
+    pub(crate) unwritten: Vec<((SiteId, AllocationId), unwritten::Amount)>,
+}
+
+impl LaunchPart {
+    /// Takes what one shard found in the latest launch, but for accesses across page borders.
+    pub(crate) fn shard(&mut self, out: &mut ShardOut) {
+        let sums = std::mem::take(&mut out.sums);
+        self.volume += Volume {
+            communicated_loaded_bytes: sums.communicated,
+            self_loaded_bytes: sums.own,
+            input_loaded_bytes: sums.input,
+            uninitialised_loaded_bytes: sums.uninitialised,
+            unknown_loaded_bytes: sums.unknown,
+            local_loaded_bytes: sums.local,
+            several_writers_bytes: sums.several_writers,
+            racing_bytes: sums.racing,
+            ..Volume::default()
+        };
+        for (launch, amount) in out.flows.drain() {
+            self.flow(launch, amount);
+        }
+        self.footprint += std::mem::take(&mut out.details.footprint);
+        self.unwritten.extend(out.details.unwritten.drain());
+    }
+
+    fn flow(&mut self, source_launch: u32, amount: Amount) {
+        let sum = self.flows.entry(source_launch).or_default();
+        sum.add(amount.bytes, amount.count);
+    }
+
+    /// Counts an access across a page border, whose bytes are counted already; its part of a transfer.
+    pub(crate) fn wide(
+        &mut self,
+        receiver_launch: u32,
+        receiver_cta: u32,
+        source: Tag,
+    ) -> Option<Transfer> {
+        let source_launch = source.launch()?;
+        self.flow(source_launch, Amount { bytes: 0, count: 1 });
+        Some(Transfer {
+            source_launch,
+            source_cta: source.cta_number(),
+            receiver_launch,
+            receiver_cta,
+            bytes: 0,
+            count: 1,
+        })
+    }
+
+    /// Takes over what all accesses were counted as.
+    pub(crate) fn counted(&mut self, counts: &Counts) {
+        self.volume.loaded_bytes += counts.loaded_bytes + counts.atomic_bytes;
+        self.volume.stored_bytes += counts.stored_bytes + counts.atomic_bytes;
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.volume += other.volume;
+        for (source, amount) in other.flows {
+            self.flow(source, amount);
+        }
+        self.footprint += other.footprint;
+        self.unwritten.extend(other.unwritten);
+    }
+}
+
+/// Adds the sums of other pages.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct LaunchSums {
+    pub(crate) counts: Counts,
+    pub(crate) part: LaunchPart,
+    pub(crate) loads: StrideCounts,
+    pub(crate) stores: StrideCounts,
+}
+
+/// Sums of some chunks or of some pages. They are added in any order.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Sums {
+    /// By position of the launch; those of which nothing is known are left out.
+    pub(crate) launches: BTreeMap<u32, LaunchSums>,
+    pub(crate) sites: Vec<SiteVolume>,
+    pub(crate) arrays: Vec<ArrayVolume>,
+    /// Numbers of copies to the host of bytes that something had written.
+    pub(crate) written_copies: BTreeSet<u32>,
+}
+
+impl Sums {
+    pub(crate) fn launch(&mut self, position: u32) -> &mut LaunchSums {
+        self.launches.entry(position).or_default()
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        for (position, more) in other.launches {
+            let sum = self.launch(position);
+            sum.counts += more.counts;
+            sum.part.add(more.part);
+            super::strides::add(&mut sum.loads, &more.loads);
+            super::strides::add(&mut sum.stores, &more.stores);
+        }
+        self.sites.extend(other.sites);
+        self.arrays.extend(other.arrays);
+        self.written_copies.extend(other.written_copies);
+    }
+}
+
+/// Part of a reception by an access across a page border, as one of its pages has it: other machines have the other pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WidePart {
+    pub(crate) launch: u32,
+    pub(crate) cta: u32,
+    pub(crate) address: u64,
+    pub(crate) width: u32,
+    source: u64,
+}
+
+fixed!(WidePart {
+    launch: u32,
+    cta: u32,
+    address: u64,
+    width: u32,
+    source: u64
+});
+
+impl WidePart {
+    pub(crate) fn new(launch: u32, cta: u32, (address, width): (u64, u32), source: Tag) -> Self {
+        Self {
+            launch,
+            cta,
+            address,
+            width,
+            source: source.0,
+        }
+    }
+
+    pub(crate) fn source(&self) -> Tag {
+        Tag(self.source)
+    }
+}
+
+impl Item for WidePart {
+    fn key(&self) -> u128 {
+        u128::from(self.launch) << 96 | u128::from(self.cta) << 64 | u128::from(self.address)
+    }
+
+    fn join(&mut self, other: &Self) -> bool {
+        self == other
+    }
+}

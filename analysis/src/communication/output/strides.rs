@@ -1,0 +1,300 @@
+//! Distances between the addresses of communicating loads and stores (figure 6.5).
+//!
+//! Communicating addresses are kept as runs of addresses with a constant step: the loads of one launch until its end, the stores
+//! until the end of the program, because anyone may read them later.
+
+use crate::bins::{STRIDE_BINS, bin};
+use crate::communication::spill::file::{Fixed, SpillFolder, fixed};
+use crate::communication::spill::sorted::{Item, Sorted, Sorter, order};
+use crate::error::Result;
+use std::sync::Arc;
+use superstep_trace::Cancellation;
+
+/// Names of files.
+const LOADS: &str = "loads";
+const STORES: &str = "stores";
+
+/// Number of distances by bin of [`STRIDE_BINS`].
+pub type StrideCounts = [u64; STRIDE_BINS.len()];
+
+/// Distances of one launch, those of all of its CTAs added up.
+///
+/// For each CTA its distinct addresses are sorted, and the differences of neighbours are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchStrides {
+    /// Of loads that read a byte last written by another entity in an earlier launch.
+    pub loads: StrideCounts,
+    /// Of stores of which another entity read a byte in a later launch.
+    pub stores: StrideCounts,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Owner {
+    pub(crate) launch: u32,
+    pub(crate) cta: u32,
+}
+
+/// The runs of a program.
+pub(crate) struct Strides {
+    /// Of launches whose distances are not counted yet.
+    loads: Sorter<Run>,
+    stores: Sorter<Run>,
+    /// By position of the launch.
+    counted: Vec<LaunchStrides>,
+    sorter: Box<dyn Fn(&'static str) -> Sorter<Run> + Send + Sync>,
+}
+
+impl Strides {
+    /// Up to `bytes` of loads, and of stores, stay in memory; the rest goes to `folder`.
+    pub(crate) fn new(bytes: usize, folder: Arc<SpillFolder>, cancellation: Cancellation) -> Self {
+        let sorter = move |name| Sorter::new(name, bytes, folder.clone(), cancellation);
+        Self {
+            loads: sorter(LOADS),
+            stores: sorter(STORES),
+            counted: Vec::new(),
+            sorter: Box::new(sorter),
+        }
+    }
+
+    /// Takes what one part of the pages has found since it was asked last.
+    pub(crate) fn take(&self, loads: &mut Runs, stores: &mut Runs) -> Result<()> {
+        self.loads.append(loads.take())?;
+        self.stores.append(stores.take())
+    }
+
+    /// Counts the distances of all loads, which are of the launch at `position`.
+    pub(crate) fn end_launch(&mut self, position: u32) -> Result<()> {
+        let loads = std::mem::replace(&mut self.loads, (self.sorter)(LOADS));
+        let of_launch = self.launch(position);
+        distances(loads, |_, counts| add(&mut of_launch.loads, counts))
+    }
+
+    fn launch(&mut self, position: u32) -> &mut LaunchStrides {
+        let position = position as usize;
+        if self.counted.len() <= position {
+            self.counted.resize(position + 1, LaunchStrides::default());
+        }
+        &mut self.counted[position]
+    }
+
+    /// Of each of `launches` launches.
+    pub(crate) fn finish(mut self, launches: usize) -> Result<Vec<LaunchStrides>> {
+        let stores = std::mem::replace(&mut self.stores, (self.sorter)(STORES));
+        distances(stores, |launch, counts| {
+            add(&mut self.launch(launch).stores, counts);
+        })?;
+        self.counted.resize(launches, LaunchStrides::default());
+        Ok(self.counted)
+    }
+
+    /// All loads and stores, of launches that have not ended.
+    pub(crate) fn into_sorted(self) -> Result<(Sorted<Run>, Sorted<Run>)> {
+        Ok((self.loads.finish()?, self.stores.finish()?))
+    }
+}
+
+/// Addresses `first`, `first + step`, … `count` of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Run {
+    owner: Owner,
+    first: u64,
+    step: u16,
+    count: u16,
+}
+
+impl Run {
+    /// Takes over the addresses of `next`, which does not begin before this, if they go on in the same steps or are known.
+    fn continued_by(&mut self, next: &Run) -> bool {
+        let distance = next.first - self.first;
+        if self.owner != next.owner {
+            return false;
+        }
+        if distance == 0 && next.count == 1 {
+            return true;
+        }
+        let step = match (self.count, next.count) {
+            (1, 1) => distance,
+            (1, _) => u64::from(next.step),
+            _ => u64::from(self.step),
+        };
+        let same_steps = next.count == 1 || u64::from(next.step) == step;
+        let (Ok(step), true) = (u16::try_from(step), same_steps && step > 0) else {
+            return false;
+        };
+        let at = distance / u64::from(step);
+        if !distance.is_multiple_of(u64::from(step)) || at > u64::from(self.count) {
+            return false;
+        }
+        let count = (at + u64::from(next.count)).max(u64::from(self.count));
+        let Ok(count) = u16::try_from(count) else {
+            return false;
+        };
+        (self.step, self.count) = (step, count);
+        true
+    }
+
+    /// Launch and CTA as one number.
+    pub(crate) fn owner_key(&self) -> u64 {
+        u64::from(self.owner.launch) << 32 | u64::from(self.owner.cta)
+    }
+}
+
+/// Runs in the order of their discovery; the same address may stand in several.
+#[derive(Debug, Default)]
+pub(crate) struct Runs(Vec<Run>);
+
+impl Runs {
+    #[inline]
+    pub(crate) fn push(&mut self, owner: Owner, address: u64) {
+        if let Some(run) = self.0.last_mut()
+            && run.owner == owner
+            && run.count < u16::MAX
+        {
+            let more = u64::from(run.step) * u64::from(run.count);
+            if run.count > 1 && address == run.first + more
+                || run.count > 0 && address == run.first + more - u64::from(run.step)
+            {
+                run.count += u16::from(address == run.first + more);
+                return;
+            }
+            if run.count == 1
+                && address > run.first
+                && let Ok(step) = u16::try_from(address - run.first)
+            {
+                (run.step, run.count) = (step, 2);
+                return;
+            }
+        }
+        self.range(owner, address, 0, 1);
+    }
+
+    #[inline]
+    pub(crate) fn range(&mut self, owner: Owner, first: u64, step: usize, count: usize) {
+        if let Some(last) = self.0.last_mut()
+            && last.owner == owner
+            && usize::from(last.step) == step
+            && count > 1
+        {
+            if last.first == first && usize::from(last.count) == count {
+                return;
+            }
+            // Continues the last one.
+            if last.first + (step as u64) * u64::from(last.count) == first
+                && let Some(sum) = last.count.checked_add(count as u16)
+            {
+                last.count = sum;
+                return;
+            }
+        }
+        self.0.push(Run {
+            owner,
+            first,
+            step: step as u16,
+            count: count as u16,
+        });
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Puts the runs from number `from` on in order and joins what continues each other: where CTAs read here and there, they are
+    /// found one by one.
+    pub(crate) fn settle(&mut self, from: usize) {
+        // Fewer, where much was found and has been taken.
+        let from = from.min(self.0.len());
+        let found = &mut self.0[from..];
+        if found.is_sorted_by_key(Item::key) {
+            return;
+        }
+        found.sort_unstable_by_key(Item::key);
+        let mut kept = from;
+        for next in from + 1..self.0.len() {
+            let run = self.0[next];
+            if !self.0[kept].continued_by(&run) {
+                kept += 1;
+                self.0[kept] = run;
+            }
+        }
+        self.0.truncate(kept + 1);
+    }
+
+    /// All runs, in order; none are left.
+    pub(crate) fn take(&mut self) -> Vec<Run> {
+        let mut runs = std::mem::take(&mut self.0);
+        order(&mut runs);
+        runs
+    }
+}
+
+fixed!(Owner {
+    launch: u32,
+    cta: u32
+});
+fixed!(Run {
+    owner: Owner,
+    first: u64,
+    step: u16,
+    count: u16
+});
+
+impl Item for Run {
+    #[inline]
+    fn key(&self) -> u128 {
+        let owner = u128::from(self.owner.launch) << 32 | u128::from(self.owner.cta);
+        owner << 64 | u128::from(self.first)
+    }
+
+    fn join(&mut self, other: &Self) -> bool {
+        self == other
+    }
+}
+
+/// The distances within each owner of runs, by launch.
+pub(crate) fn distances(runs: Sorter<Run>, mut sink: impl FnMut(u32, &StrideCounts)) -> Result<()> {
+    let of_piece = |runs: &[Run]| {
+        let mut addresses = Vec::new();
+        let mut found: Vec<(u32, StrideCounts)> = Vec::new();
+        for runs in runs.chunk_by(|a, b| a.owner == b.owner) {
+            let launch = runs[0].owner.launch;
+            if found.last().is_none_or(|last| last.0 != launch) {
+                found.push((launch, StrideCounts::default()));
+            }
+            if let Some((_, counts)) = found.last_mut() {
+                of_owner(runs, &mut addresses, counts);
+            }
+        }
+        found
+    };
+    runs.pieces(of_piece, |found| {
+        found
+            .iter()
+            .for_each(|(launch, counts)| sink(*launch, counts));
+    })
+}
+
+/// `runs`: all of one CTA in one launch.
+fn of_owner(runs: &[Run], addresses: &mut Vec<u64>, counts: &mut StrideCounts) {
+    addresses.clear();
+    for run in runs {
+        let step = u64::from(run.step);
+        addresses.extend((0..u64::from(run.count)).map(|k| run.first + k * step));
+    }
+    if !addresses.is_sorted() {
+        addresses.sort_unstable();
+    }
+    for pair in addresses.windows(2) {
+        if let Some(bin) = bin(&STRIDE_BINS, pair[1] - pair[0]) {
+            counts[bin] += 1;
+        }
+    }
+}
+
+pub(crate) fn add(counts: &mut StrideCounts, other: &StrideCounts) {
+    for (count, more) in counts.iter_mut().zip(other) {
+        *count += more;
+    }
+}
+
+#[cfg(test)]
+mod tests;

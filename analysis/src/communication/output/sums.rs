@@ -1,0 +1,368 @@
+//! Sums that the passes over pages collect.
+
+use super::detail::{Details, Regions};
+use super::kept::Kept;
+use super::strides::Runs;
+use super::volume::Transfer;
+use crate::communication::engine::Options;
+use crate::communication::input::record::{Pattern, Record, WideAccess};
+use crate::communication::state::bitmap::Bitmap;
+use crate::communication::state::shadow::{Page, Tag, Writer};
+use crate::error::Result;
+use crate::sites::SiteOps;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+use superstep_trace::{Cancellation, SiteId};
+
+/// Context of a page pass: the current launch and the earlier ones.
+pub(crate) struct View<'a> {
+    /// Position of the current launch among all launches.
+    pub(crate) launch: u32,
+    pub(crate) kernel: u32,
+    /// Kernel of every launch, by position.
+    pub(crate) kernels: &'a [u32],
+    /// Accesses across page borders in the current launch.
+    pub(crate) wide: &'a [WideAccess],
+    /// Allocations that are alive now.
+    pub(crate) regions: &'a Regions,
+    pub(crate) ops: &'a SiteOps,
+    /// Takes what is too much for a shard to keep.
+    pub(crate) kept: &'a Kept,
+    /// Ends the launch's analysis.
+    pub(crate) cancellation: Cancellation,
+}
+
+impl View<'_> {
+    /// Takes what a shard has found so far in the current launch, if it is much.
+    #[inline]
+    pub(crate) fn make_room(&self, out: &mut ShardOut) -> Result<()> {
+        self.kept.take_much(self.launch, out)
+    }
+
+    /// Whether launch `launch` ran the current kernel.
+    #[inline]
+    pub(crate) fn is_same_kernel(&self, launch: u32) -> bool {
+        self.kernels.get(launch as usize) == Some(&self.kernel)
+    }
+
+    #[inline]
+    pub(crate) fn site_of(&self, record: &Record) -> Option<SiteId> {
+        match record.pattern() {
+            Pattern::Piece => (self.wide.get(record.origin.wide() as usize)).map(|wide| wide.site),
+            _ => Some(record.origin.site()),
+        }
+    }
+
+    /// Whether CTA `source` of launch `launch` is the entity `cta` of the current launch.
+    #[inline]
+    pub(crate) fn is_self(&self, launch: u32, source: u32, cta: u32) -> bool {
+        source == cta && self.is_same_kernel(launch)
+    }
+}
+
+/// Bytes of the current launch by class; each access counts.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sums {
+    pub(crate) communicated: u64,
+    pub(crate) own: u64,
+    pub(crate) input: u64,
+    pub(crate) uninitialised: u64,
+    pub(crate) unknown: u64,
+    pub(crate) local: u64,
+    /// Bytes that several CTAs wrote, each once.
+    pub(crate) several_writers: u64,
+    /// Those of them that at least one plain store wrote.
+    pub(crate) racing: u64,
+}
+
+/// Distinct bytes and distinct accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Amount {
+    pub(crate) bytes: u64,
+    pub(crate) count: u64,
+}
+
+impl Amount {
+    pub(crate) fn add(&mut self, bytes: u64, count: u64) {
+        self.bytes += bytes;
+        self.count += count;
+    }
+}
+
+/// Parts of transfers that a shard collects before it joins them.
+const JOIN_AT: usize = 1 << 16;
+
+/// Part of what one CTA of the current launch received from one source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Received {
+    pub(crate) source: Tag,
+    pub(crate) cta: u32,
+    pub(crate) bytes: u32,
+    pub(crate) count: u32,
+}
+
+/// Sorts, and makes one entry of those with the same CTAs unless its numbers would become too large.
+fn join(parts: &mut Vec<Received>) {
+    parts.sort_unstable_by_key(|part| u128::from(part.source.0) << 32 | u128::from(part.cta));
+    parts.dedup_by(|next, kept| {
+        if (next.source, next.cta) != (kept.source, kept.cta) {
+            return false;
+        }
+        let sums = (
+            kept.bytes.checked_add(next.bytes),
+            kept.count.checked_add(next.count),
+        );
+        let (Some(bytes), Some(count)) = sums else {
+            return false;
+        };
+        (kept.bytes, kept.count) = (bytes, count);
+        true
+    });
+}
+
+/// CTA numbers below which sums by source are kept, 8 bytes each.
+const SOURCES: usize = 1 << 20;
+
+/// Bytes that one CTA has received from CTAs of one launch.
+#[derive(Default)]
+struct BySource {
+    /// Receiving CTA and launch of the sources.
+    of: (u32, u32),
+    /// Bytes and count by source.
+    amounts: Vec<[u32; 2]>,
+    /// The sources, each once.
+    sources: Vec<u32>,
+    /// At least what the largest amount is.
+    added: u32,
+}
+
+/// Writers but for number `own`.
+fn others(writers: &[Writer], own: Option<usize>) -> impl Iterator<Item = (usize, &Writer)> {
+    (writers.iter().enumerate()).filter(move |&(index, _)| Some(index) != own)
+}
+
+/// Results of one shard.
+#[derive(Default)]
+pub(crate) struct ShardOut {
+    pub(crate) options: Options,
+    pub(crate) sums: Sums,
+    /// Received in the current launch, by position of the source launch.
+    pub(crate) flows: FxHashMap<u32, Amount>,
+    /// Received in the current launch, by source and receiving CTA.
+    pub(crate) transfers: Vec<Received>,
+    /// Length of `transfers` from which on entries of the same CTAs are joined.
+    join_at: usize,
+    /// Communicating loads of the current launch.
+    pub(crate) loads: Runs,
+    /// Stores that turned out to communicate, over the whole run.
+    pub(crate) stores: Runs,
+    /// Accesses across a page border in the current launch: receiving CTA, number, source.
+    pub(crate) wide: FxHashSet<(u32, u32, Tag)>,
+    /// Where it happens, if that is asked for.
+    pub(crate) details: Details,
+    /// By position of the launch: bytes stored by it that another entity has read, over the whole run.
+    pub(crate) communicated_stored: Vec<u64>,
+    /// Bytes that the latest receiver has from cells with several writers, not yet in the maps.
+    by_source: BySource,
+    /// The latest source and receiver, not yet in the maps.
+    pending: Option<(Tag, u32, Amount)>,
+    /// The latest source launch, not yet in `flows`.
+    flow: (u32, Amount),
+}
+
+impl ShardOut {
+    pub(crate) fn new(options: Options) -> Self {
+        Self {
+            options,
+            join_at: JOIN_AT,
+            ..Self::default()
+        }
+    }
+
+    #[inline]
+    pub(crate) fn never_by_a_kernel(&mut self, tag: Tag, bytes: u64) {
+        match tag {
+            Tag::HOST => self.sums.input += bytes,
+            Tag::UNKNOWN => self.sums.unknown += bytes,
+            _ => self.sums.uninitialised += bytes,
+        }
+    }
+
+    /// CTA `cta` received from `source`.
+    #[inline]
+    pub(crate) fn received(&mut self, cta: u32, source: Tag, bytes: u64, count: u64) {
+        self.details.received_bytes += bytes;
+        if !self.options.transfers {
+            if let Some(launch) = source.launch() {
+                self.received_from_launch(launch, bytes, count);
+            }
+            return;
+        }
+        match &mut self.pending {
+            Some((tag, receiver, amount))
+                if (*tag, *receiver) == (source, cta) && amount.bytes < 1 << 30 =>
+            {
+                amount.add(bytes, count);
+            }
+            _ => {
+                self.flush();
+                self.pending = Some((source, cta, Amount { bytes, count }));
+            }
+        }
+    }
+
+    /// CTA `cta` received `bytes` and `count` from each of `writers`, ascending CTAs of launch `launch`, but for number `own`.
+    ///
+    /// Where a thousand CTAs add to a histogram that a thousand read, there are more of these than of anything else: they are
+    /// summed by source before they are sorted.
+    pub(crate) fn received_from_several(
+        &mut self,
+        cta: u32,
+        launch: u32,
+        (writers, own): (&[Writer], Option<usize>),
+        (bytes, count): (u32, u32),
+    ) {
+        let last = writers.last().map_or(0, |writer| writer.cta as usize);
+        if last >= SOURCES {
+            for (_, writer) in others(writers, own) {
+                let source = Tag::cta(launch, writer.cta);
+                self.received(cta, source, u64::from(bytes), u64::from(count));
+            }
+            return;
+        }
+        let now = (cta, launch);
+        if self.by_source.of != now || self.by_source.added > 1 << 30 {
+            self.flush_sources();
+            self.by_source.of = now;
+        }
+        let sums = &mut self.by_source;
+        // Bytes of one cell, so at most eight of either.
+        sums.added += bytes.max(count);
+        if sums.amounts.len() <= last {
+            sums.amounts.resize(last + 1, [0; 2]);
+        }
+        let mut sources = 0;
+        for (_, writer) in others(writers, own) {
+            sources += 1;
+            let amount = &mut sums.amounts[writer.cta as usize];
+            if *amount == [0; 2] {
+                sums.sources.push(writer.cta);
+            }
+            *amount = [amount[0] + bytes, amount[1] + count];
+        }
+        self.details.received_bytes += sources * u64::from(bytes);
+        self.received_from_launch(
+            launch,
+            sources * u64::from(bytes),
+            sources * u64::from(count),
+        );
+    }
+
+    fn flush_sources(&mut self) {
+        let (cta, launch) = self.by_source.of;
+        let mut sources = std::mem::take(&mut self.by_source.sources);
+        for source in sources.drain(..) {
+            let amount = &mut self.by_source.amounts[source as usize];
+            let [bytes, count] = std::mem::take(amount);
+            self.transfer(Received {
+                source: Tag::cta(launch, source),
+                cta,
+                bytes,
+                count,
+            });
+        }
+        self.by_source.sources = sources;
+        self.by_source.added = 0;
+    }
+
+    fn transfer(&mut self, part: Received) {
+        self.transfers.push(part);
+        if self.transfers.len() >= self.join_at {
+            join(&mut self.transfers);
+            self.join_at = (2 * self.transfers.len()).max(JOIN_AT);
+        }
+    }
+
+    /// Bytes that some CTA received from CTAs of one launch, where the sender does not matter.
+    #[inline]
+    pub(crate) fn received_from_launch(&mut self, launch: u32, bytes: u64, count: u64) {
+        if self.flow.0 != launch {
+            self.end_flow();
+            self.flow.0 = launch;
+        }
+        self.flow.1.add(bytes, count);
+    }
+
+    fn end_flow(&mut self) {
+        let Amount { bytes, count } = std::mem::take(&mut self.flow.1);
+        if bytes != 0 || count != 0 {
+            self.flows.entry(self.flow.0).or_default().add(bytes, count);
+        }
+    }
+
+    /// Puts what is pending into the maps.
+    pub(crate) fn flush(&mut self) {
+        let Some((tag, cta, Amount { bytes, count })) = self.pending.take() else {
+            return;
+        };
+        if bytes == 0 && count == 0 {
+            return;
+        }
+        if let Some(launch) = tag.launch() {
+            self.received_from_launch(launch, bytes, count);
+        }
+        if self.options.transfers {
+            self.transfer(Received {
+                source: tag,
+                cta,
+                bytes: bytes as u32,
+                count: count as u32,
+            });
+        }
+    }
+
+    /// The transfers of the launch at `position` that are not pending; none are left.
+    pub(crate) fn transfers(&mut self, position: u32) -> Vec<Transfer> {
+        let mut parts = std::mem::take(&mut self.transfers);
+        join(&mut parts);
+        self.join_at = JOIN_AT;
+        (parts.iter())
+            .filter_map(|part| {
+                Some(Transfer {
+                    source_launch: part.source.launch()?,
+                    source_cta: part.source.cta_number(),
+                    receiver_launch: position,
+                    receiver_cta: part.cta,
+                    bytes: u64::from(part.bytes),
+                    count: u64::from(part.count),
+                })
+            })
+            .collect()
+    }
+
+    /// Counts what several CTAs wrote in `page` in launch `launch`; `plain`: bytes that a plain store wrote.
+    pub(crate) fn several_writers(&mut self, launch: u32, page: &Page, plain: &Bitmap) {
+        for (offset, len) in page.written_by_several(launch) {
+            self.sums.several_writers += len as u64;
+            self.sums.racing += plain.count(offset, len);
+        }
+    }
+
+    /// After the last page of a launch.
+    pub(crate) fn end_launch(&mut self) {
+        self.flush();
+        self.flush_sources();
+        self.end_flow();
+    }
+
+    /// `bytes` more bytes stored by `launch` turned out to be communicated.
+    #[inline]
+    pub(crate) fn stored_by(&mut self, launch: u32, bytes: u64) {
+        let launch = launch as usize;
+        if self.communicated_stored.len() <= launch {
+            self.communicated_stored.resize(launch + 1, 0);
+        }
+        self.communicated_stored[launch] += bytes;
+        self.details.first_read_bytes += bytes;
+    }
+}

@@ -1,0 +1,113 @@
+//! Tables of communication: volumes by launch, by kernel and in all, and transfers between CTAs.
+
+use super::detail::{ArrayVolume, Footprint, SiteVolume};
+use super::strides::LaunchStrides;
+use super::transfers::Transfers;
+use crate::columns;
+use crate::communication::state::unwritten::UnwrittenRead;
+use crate::metrics::share;
+use serde::{Deserialize, Serialize};
+use superstep_table::table;
+use superstep_trace::{LaunchId, StreamId};
+
+table! {
+    /// Volumes in bytes. An atomic operation both loads and stores its bytes here.
+    ///
+    /// The six classes of loaded bytes add up to `loaded_bytes`; each access counts its whole width.
+    pub struct Volume: Copy, Eq, Serialize, Deserialize {
+        loaded_bytes: u64 ["bytes"] = "loaded, atomics included; the next six columns add up to it";
+        communicated_loaded_bytes: u64 ["bytes"] = columns::COMMUNICATED_LOADED_BYTES;
+        self_loaded_bytes: u64 ["bytes"] = columns::SELF_LOADED_BYTES;
+        input_loaded_bytes: u64 ["bytes"] = columns::INPUT_LOADED_BYTES;
+        uninitialised_loaded_bytes: u64 ["bytes"] = columns::UNINITIALISED_LOADED_BYTES;
+        unknown_loaded_bytes: u64 ["bytes"] = columns::UNKNOWN_LOADED_BYTES;
+        local_loaded_bytes: u64 ["bytes"] = columns::LOCAL_LOADED_BYTES;
+        received_bytes: u64 ["bytes"] = columns::RECEIVED_BYTES;
+        received_count: u64 ["reads"] =
+            "each (address, width) once for each receiving CTA, launch and source CTA";
+        stored_bytes: u64 ["bytes"] = columns::STORED_BYTES;
+        communicated_stored_bytes: u64 ["bytes"] =
+            "read by another entity later, each byte once for each launch and CTA that wrote it";
+        several_writers_bytes: u64 ["bytes"] = "written by several CTAs in one launch";
+        racing_bytes: u64 ["bytes"] = "of those, where one of the writes is a plain store";
+    }
+}
+
+added_up! {
+    Volume: loaded_bytes, communicated_loaded_bytes, self_loaded_bytes, input_loaded_bytes,
+        uninitialised_loaded_bytes, unknown_loaded_bytes, local_loaded_bytes, received_bytes, received_count, stored_bytes,
+        communicated_stored_bytes, several_writers_bytes, racing_bytes
+}
+
+impl Volume {
+    /// Communicated over stored bytes, from 0 to 1; 0 where nothing was stored.
+    pub fn share(&self) -> f64 {
+        share(self.communicated_stored_bytes, self.stored_bytes)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchVolume {
+    pub stream: StreamId,
+    pub superstep: LaunchId,
+    pub kernel: String,
+    /// Its volumes; what it stored may have been read at any later time.
+    pub volume: Volume,
+}
+
+/// Volumes of all launches of one kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelVolume {
+    pub kernel: String,
+    pub launches: u64,
+    pub volume: Volume,
+}
+
+/// Bytes that went from one launch to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Flow {
+    /// Index of the source in [`Communication::launches`].
+    pub source_launch: u32,
+    /// Index of the receiver in [`Communication::launches`].
+    pub receiver_launch: u32,
+    /// Sum of `bytes` of the transfers between them.
+    pub bytes: u64,
+    /// Sum of `count` of the transfers between them.
+    pub count: u64,
+}
+
+table! {
+    /// One pair of CTAs of two launches of which the second received bytes from the first.
+    pub struct Transfer = "transfers": Copy, Eq, PartialOrd, Ord {
+        source_launch: u32 = "launch that wrote";
+        source_cta: u32 = "linear number of the CTA that wrote";
+        receiver_launch: u32 = "launch that read";
+        receiver_cta: u32 = "linear number of the CTA that read";
+        bytes: u64 ["bytes"] = "distinct bytes";
+        count: u64 = "distinct pairs of address and width";
+    }
+}
+
+/// Everything that [`super::Engine`] finds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Communication {
+    /// By launch, in the order of their sequence numbers.
+    pub launches: Vec<LaunchVolume>,
+    /// By kernel, in the order of first launch.
+    pub kernels: Vec<KernelVolume>,
+    pub total: Volume,
+    /// From launch to launch, sorted.
+    pub flows: Vec<Flow>,
+    /// From CTA to CTA, sorted; empty unless [`super::Options::transfers`] asks for them.
+    pub transfers: Transfers,
+    /// By launch, in the order of `launches`; empty unless [`super::Options::strides`] asks for them.
+    pub strides: Vec<LaunchStrides>,
+    /// By instruction, those that communicate; empty unless [`super::Options::details`] asks for them.
+    pub sites: Vec<SiteVolume>,
+    /// By allocation and kernel, in ascending order; empty unless [`super::Options::details`] asks for them.
+    pub arrays: Vec<ArrayVolume>,
+    /// By launch, in the order of `launches`; empty unless [`super::Options::details`] asks for them.
+    pub footprints: Vec<Footprint>,
+    /// Loads of what nothing had written, in ascending order; empty unless [`super::Options::details`] asks for them.
+    pub unwritten: Vec<UnwrittenRead>,
+}

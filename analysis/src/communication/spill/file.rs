@@ -1,0 +1,388 @@
+//! Files that hold for a while what the memory limit has no room for.
+
+use crate::error::{AnalysisError, Result};
+use rustix::fs::{FallocateFlags, fallocate};
+use std::borrow::Cow;
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::marker::PhantomData;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use tempfile::TempDir;
+
+/// A folder of temporary files; it is made when it is first needed and removed with the analysis.
+#[derive(Debug)]
+pub(crate) struct SpillFolder {
+    parent: PathBuf,
+    made: Mutex<Option<Made>>,
+}
+
+#[derive(Debug)]
+struct Made {
+    folder: TempDir,
+    /// Locked as long as the process lives.
+    _in_use: File,
+}
+
+const PREFIX: &str = ".superstep-analysis-";
+const IN_USE: &str = "in-use";
+
+impl SpillFolder {
+    pub(crate) fn new(parent: PathBuf) -> Self {
+        Self {
+            parent,
+            made: Mutex::new(None),
+        }
+    }
+
+    /// Another one at the same place.
+    pub(crate) fn another(&self) -> Self {
+        Self::new(self.parent.clone())
+    }
+
+    pub(crate) fn file(&self, name: &str) -> Result<PathBuf> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.is_none() {
+            remove_abandoned(&self.parent);
+            *made = Some(Made::new(&self.parent).map_err(failed(&self.parent))?);
+        }
+        let folder = made.as_ref().map(|made| made.folder.path());
+        Ok(folder.unwrap_or(&self.parent).join(name))
+    }
+}
+
+impl Made {
+    fn new(parent: &Path) -> std::io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+        // It gets its name when it is locked, so that no other process finds it before.
+        let unnamed = folder.path().join("new");
+        let in_use = File::create(&unnamed)?;
+        // Some file systems have no locks; there, folders of killed analyses stay.
+        let _ = in_use.try_lock();
+        fs::rename(unnamed, folder.path().join(IN_USE))?;
+        Ok(Made {
+            folder,
+            _in_use: in_use,
+        })
+    }
+}
+
+/// Removes what killed analyses have left in a folder, as far as that is possible.
+fn remove_abandoned(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if is_ours
+            && let Ok(in_use) = File::open(entry.path().join(IN_USE))
+            && in_use.try_lock().is_ok()
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> AnalysisError {
+    let path = path.to_owned();
+    move |source| AnalysisError::Spill { path, source }
+}
+
+/// Something of a fixed size that can be written to a file.
+pub(crate) trait Fixed: Copy {
+    const BYTES: usize;
+    /// Fills the first [`Fixed::BYTES`] of `bytes`.
+    fn put(&self, bytes: &mut [u8]);
+    fn get(bytes: &[u8]) -> Self;
+}
+
+/// Numbers as little-endian bytes.
+macro_rules! fixed_numbers {
+    ($($number:ty),+) => {$(
+        impl Fixed for $number {
+            const BYTES: usize = size_of::<$number>();
+
+            #[inline]
+            fn put(&self, bytes: &mut [u8]) {
+                bytes[..Self::BYTES].copy_from_slice(&self.to_le_bytes());
+            }
+
+            #[inline]
+            fn get(bytes: &[u8]) -> Self {
+                bytes.first_chunk().map_or(0, |bytes| Self::from_le_bytes(*bytes))
+            }
+        }
+    )+};
+}
+fixed_numbers!(u8, u16, u32, u64);
+
+/// A type whose fields stand one behind the other.
+macro_rules! fixed {
+    ($type:ident { $($field:ident: $kind:ty),+ }) => {
+        impl Fixed for $type {
+            const BYTES: usize = 0 $(+ <$kind>::BYTES)+;
+
+            #[inline]
+            fn put(&self, mut bytes: &mut [u8]) {
+                $(
+                    self.$field.put(bytes);
+                    bytes = &mut bytes[<$kind>::BYTES..];
+                )+
+                let _ = bytes;
+            }
+
+            #[inline]
+            fn get(mut bytes: &[u8]) -> Self {
+                $(
+                    let $field = <$kind>::get(bytes);
+                    bytes = &bytes[<$kind>::BYTES..];
+                )+
+                let _ = bytes;
+                Self { $($field),+ }
+            }
+        }
+    };
+}
+pub(crate) use fixed;
+
+const LEVEL: i32 = 1;
+
+/// Fewer bytes than this are not worth a compressor.
+const LEAST_BYTES: usize = 4096;
+
+/// Turns the items of `parts`, one behind the other, into fewer bytes. Their first bytes come first, then their second ones: bytes of
+/// the same meaning are alike, and compress well.
+pub(crate) fn pack<T: Fixed>(parts: &[&[T]]) -> Vec<u8> {
+    let count: usize = parts.iter().map(|part| part.len()).sum();
+    let mut columns = vec![0; count * T::BYTES];
+    let mut bytes = [0; 64];
+    for (index, item) in parts.iter().copied().flatten().enumerate() {
+        item.put(&mut bytes[..T::BYTES]);
+        for (column, byte) in bytes[..T::BYTES].iter().enumerate() {
+            columns[column * count + index] = *byte;
+        }
+    }
+    if columns.len() < LEAST_BYTES {
+        return columns;
+    }
+    match zstd::bulk::compress(&columns, LEVEL) {
+        Ok(packed) if packed.len() < columns.len() => packed,
+        _ => columns,
+    }
+}
+
+/// Appends the `count` items of which `packed` was made to `out`.
+pub(crate) fn unpack<T: Fixed>(
+    packed: &[u8],
+    count: usize,
+    out: &mut Vec<T>,
+) -> std::io::Result<()> {
+    // As many bytes are the items themselves.
+    let columns = if packed.len() == count * T::BYTES {
+        Cow::Borrowed(packed)
+    } else {
+        Cow::Owned(zstd::bulk::decompress(packed, count * T::BYTES)?)
+    };
+    if columns.len() != count * T::BYTES {
+        return Err(std::io::ErrorKind::InvalidData.into());
+    }
+    let mut bytes = [0; 64];
+    out.extend((0..count).map(|index| {
+        for (column, byte) in bytes[..T::BYTES].iter_mut().enumerate() {
+            *byte = columns[column * count + index];
+        }
+        T::get(&bytes[..T::BYTES])
+    }));
+    Ok(())
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    at: u64,
+    bytes: usize,
+    pub(crate) items: usize,
+}
+
+/// A file of pieces that grows, and whose pieces are read in any order.
+#[derive(Debug)]
+pub(crate) struct SpillFile {
+    file: File,
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl SpillFile {
+    pub(crate) fn create(folder: &SpillFolder, name: &str) -> Result<Self> {
+        let path = folder.file(name)?;
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(failed(&path))?;
+        Ok(Self {
+            file,
+            path,
+            bytes: 0,
+        })
+    }
+
+    pub(crate) fn append(&mut self, packed: &[u8], items: usize) -> Result<Piece> {
+        let (at, bytes) = (self.bytes, packed.len());
+        let written = self.file.write_all_at(packed, at);
+        written.map_err(failed(&self.path))?;
+        self.bytes += bytes as u64;
+        Ok(Piece { at, bytes, items })
+    }
+
+    /// Appends the items of `piece` to `out`.
+    pub(crate) fn read<T: Fixed>(&self, piece: Piece, out: &mut Vec<T>) -> Result<()> {
+        let mut packed = vec![0; piece.bytes];
+        let read = self.file.read_exact_at(&mut packed, piece.at);
+        read.and_then(|()| unpack(&packed, piece.items, out))
+            .map_err(failed(&self.path))
+    }
+
+    /// Forgets everything and gives the space back.
+    pub(crate) fn clear(&mut self) -> Result<()> {
+        self.bytes = 0;
+        self.file.set_len(0).map_err(failed(&self.path))
+    }
+}
+
+pub(crate) fn write_bytes(folder: &SpillFolder, name: &str, bytes: &[u8]) -> Result<()> {
+    let path = folder.file(name)?;
+    fs::write(&path, bytes).map_err(failed(&path))
+}
+
+pub(crate) fn read_bytes(folder: &SpillFolder, name: &str) -> Result<Vec<u8>> {
+    let path = folder.file(name)?;
+    fs::read(&path).map_err(failed(&path))
+}
+
+/// Bytes of a [`Run`] that are written or read together. They are not packed: each is merged several times, and packing costs as much
+/// as that.
+const BUFFER_BYTES: usize = 1 << 17;
+/// The disk gets back so much at once of what has been read for the last time.
+const GIVE_BACK_BYTES: u64 = 4 << 20;
+
+/// Items in a file, written once and read from the beginning.
+#[derive(Debug)]
+pub(crate) struct Run {
+    path: PathBuf,
+    pub(crate) items: u64,
+}
+
+/// Writes a [`Run`] item by item.
+pub(crate) struct RunWriter<T> {
+    file: BufWriter<File>,
+    run: Run,
+    items: PhantomData<T>,
+}
+
+impl<T: Fixed> RunWriter<T> {
+    pub(crate) fn create(folder: &SpillFolder, name: &str) -> Result<Self> {
+        let path = folder.file(name)?;
+        let file = File::create(&path).map_err(failed(&path))?;
+        Ok(Self {
+            file: BufWriter::with_capacity(BUFFER_BYTES, file),
+            run: Run { path, items: 0 },
+            items: PhantomData,
+        })
+    }
+
+    pub(crate) fn push(&mut self, item: &T) -> Result<()> {
+        self.run.items += 1;
+        let mut bytes = [0; 64];
+        item.put(&mut bytes);
+        let written = self.file.write_all(&bytes[..T::BYTES]);
+        // Made where it is needed: it copies the path.
+        written.map_err(|error| failed(&self.run.path)(error))
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Run> {
+        self.file.flush().map_err(failed(&self.run.path))?;
+        Ok(self.run)
+    }
+}
+
+impl Run {
+    /// Reads from the first item on.
+    pub(crate) fn read<T: Fixed>(&self) -> Result<RunReader<T>> {
+        self.read_from(0)
+    }
+
+    /// Reads everything for the last time: the disk gets back what has been read, so that a merge does not need twice the room.
+    pub(crate) fn read_out<T: Fixed>(&self) -> Result<RunReader<T>> {
+        let file = File::options().read(true).write(true).open(&self.path);
+        Ok(RunReader {
+            given_back: Some(0),
+            ..self.reader(file.map_err(failed(&self.path))?, 0)
+        })
+    }
+
+    /// Reads from item number `first` on.
+    pub(crate) fn read_from<T: Fixed>(&self, first: u64) -> Result<RunReader<T>> {
+        let mut file = File::open(&self.path).map_err(failed(&self.path))?;
+        let at = SeekFrom::Start(first * T::BYTES as u64);
+        file.seek(at).map_err(failed(&self.path))?;
+        Ok(self.reader(file, first))
+    }
+
+    fn reader<T>(&self, file: File, first: u64) -> RunReader<T> {
+        RunReader {
+            file: BufReader::with_capacity(BUFFER_BYTES, file),
+            path: self.path.clone(),
+            read: first,
+            items: self.items,
+            given_back: None,
+            kind: PhantomData,
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // The folder goes as a whole later; a file that cannot be removed now only takes space until then.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Reads the items of a [`Run`], which has to stay.
+#[derive(Debug)]
+pub(crate) struct RunReader<T> {
+    file: BufReader<File>,
+    path: PathBuf,
+    /// Items so far, and in all.
+    read: u64,
+    items: u64,
+    /// Bytes that the disk has got back, if it shall.
+    given_back: Option<u64>,
+    kind: PhantomData<T>,
+}
+
+impl<T: Fixed> RunReader<T> {
+    pub(crate) fn next(&mut self) -> Result<Option<T>> {
+        if self.read >= self.items {
+            return Ok(None);
+        }
+        let mut bytes = [0; 64];
+        let read = self.file.read_exact(&mut bytes[..T::BYTES]);
+        read.map_err(|error| failed(&self.path)(error))?;
+        self.read += 1;
+        if let Some(given_back) = &mut self.given_back
+            && self.read * T::BYTES as u64 >= *given_back + GIVE_BACK_BYTES
+        {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            // Some file systems cannot; there the room comes back when the file goes.
+            let _ = fallocate(self.file.get_ref(), hole, *given_back, GIVE_BACK_BYTES);
+            *given_back += GIVE_BACK_BYTES;
+        }
+        Ok(Some(T::get(&bytes)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,6 @@
+//! Data that does not fit in memory: sorted runs and pages in files.
+
+pub(crate) mod file;
+pub(crate) mod limit;
+pub(crate) mod shadow_file;
+pub(crate) mod sorted;

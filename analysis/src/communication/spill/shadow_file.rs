@@ -1,0 +1,107 @@
+//! Pages of shadow memory as bytes, for those that do not fit into memory.
+
+use super::file::Fixed;
+use crate::communication::output::detail::Touched;
+use crate::communication::state::bitmap::WORDS;
+use crate::communication::state::shadow::{PAGE_BYTES, Page, Several, Tag, Writer};
+
+pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
+    out.extend(number.to_le_bytes());
+    out.extend([page.shift as u8, u8::from(!page.starts.is_empty())]);
+    // Neighbours mostly have the same writer.
+    for run in page.cells.chunk_by(|a, b| a == b) {
+        out.extend(run[0].0.to_le_bytes());
+        out.extend((run.len() as u16).to_le_bytes());
+    }
+    for word in page.counted {
+        out.extend(word.to_le_bytes());
+    }
+    for start in &page.starts {
+        out.extend(start.to_le_bytes());
+    }
+    out.extend((page.several.len() as u16).to_le_bytes());
+    for several in &page.several {
+        out.extend(several.cell.to_le_bytes());
+        out.push(several.all_counted);
+        out.extend((several.writers.len() as u32).to_le_bytes());
+        for writer in &several.writers {
+            out.extend(writer.cta.to_le_bytes());
+            out.push(writer.counted);
+        }
+    }
+}
+
+/// Takes the next page off `bytes`; `None` at their end, and where they are not those of a page.
+pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
+    let number = next(bytes)?;
+    let shift: u8 = next(bytes)?;
+    let has_starts: u8 = next(bytes)?;
+    let cells = PAGE_BYTES >> shift.min(2);
+    let mut page = Page::new(Tag::NEVER, shift == 2, has_starts == 1);
+    page.cells.clear();
+    while page.cells.len() < cells {
+        let tag = Tag(next(bytes)?);
+        let count = usize::from(next::<u16>(bytes)?);
+        page.cells.extend(std::iter::repeat_n(tag, count));
+        if count == 0 || page.cells.len() > cells {
+            return None;
+        }
+    }
+    for word in 0..WORDS {
+        page.counted[word] = next(bytes)?;
+    }
+    for start in &mut page.starts {
+        *start = next(bytes)?;
+    }
+    let several = next::<u16>(bytes)?;
+    for index in 0..several {
+        let cell = next(bytes)?;
+        let all_counted = next(bytes)?;
+        let writers: u32 = next(bytes)?;
+        if writers == 0 {
+            page.free.push(index);
+        }
+        let writers = (0..writers)
+            .map(|_| {
+                let cta = next(bytes)?;
+                let counted = next(bytes)?;
+                Some(Writer { cta, counted })
+            })
+            .collect::<Option<_>>()?;
+        page.several.push(Several {
+            writers,
+            cell,
+            all_counted,
+        });
+    }
+    Some((number, page))
+}
+
+/// Appends what was touched of page `number` to `out`.
+pub(crate) fn put_touched(number: u64, touched: &Touched, out: &mut Vec<u8>) {
+    out.extend(number.to_le_bytes());
+    out.extend(touched.launch.to_le_bytes());
+    for word in touched.last.iter().chain(&touched.ever) {
+        out.extend(word.to_le_bytes());
+    }
+}
+
+/// The inverse of [`put_touched`], as [`take`].
+pub(crate) fn take_touched(bytes: &mut &[u8]) -> Option<(u64, Touched)> {
+    let number = next(bytes)?;
+    let mut touched = Touched::new();
+    touched.launch = next(bytes)?;
+    for word in touched.last.iter_mut().chain(&mut touched.ever) {
+        *word = next(bytes)?;
+    }
+    Some((number, touched))
+}
+
+fn next<T: Fixed>(bytes: &mut &[u8]) -> Option<T> {
+    let (first, rest) = bytes.split_at_checked(T::BYTES)?;
+    *bytes = rest;
+    Some(T::get(first))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,433 @@
+//! Sorting more than fits in memory: sorted runs, in memory or on disk, merged at the end.
+
+use super::file::{Fixed, Run, RunReader, RunWriter, SpillFolder};
+use crate::error::Result;
+use rayon::prelude::*;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use superstep_trace::Cancellation;
+
+/// Number of runs on disk, merged equally often, that are merged into one: so each item is written a few times,
+/// however many there are.
+const MERGE_AT: usize = 256;
+
+/// Items of a run where there is no limit to the memory.
+const RUN_ITEMS: usize = 1 << 20;
+
+/// Parts that the last merge in memory is cut into, so that threads share it.
+const PARTS: usize = 64;
+
+/// Items that a thread takes together, with the rest of the last one's group.
+const PIECE: usize = 1 << 13;
+
+/// Collects items from several threads and hands them out in order. Neighbours that can be joined are.
+#[derive(Debug)]
+pub(crate) struct Sorter<T> {
+    name: &'static str,
+    run_items: usize,
+    /// Items of all runs that stay in memory.
+    memory_items: usize,
+    folder: Arc<SpillFolder>,
+    cancellation: Cancellation,
+    state: Mutex<State<T>>,
+}
+
+#[derive(Debug, Default)]
+struct State<T> {
+    /// Not yet in a run.
+    pending: Vec<Vec<T>>,
+    pending_items: usize,
+    /// Sorted and joined.
+    memory: Vec<Vec<T>>,
+    memory_items: usize,
+    /// By how often their items were merged.
+    disk: Vec<Vec<Run>>,
+    files: u64,
+}
+
+pub(crate) trait Item: Fixed + Default + Ord + Send + Sync {
+    /// The item's place in the order as a number; compared much faster than its fields. Items of the same place may differ.
+    fn key(&self) -> u128;
+
+    /// Adds `other`, which is of the same place or directly behind, if they are one.
+    fn join(&mut self, other: &Self) -> bool;
+
+    /// Common key of a group's items: of a source CTA's transfers, or of a CTA's addresses.
+    fn group(&self) -> u64 {
+        (self.key() >> 64) as u64
+    }
+}
+
+/// Sorts, quickly where parts are in order already, and joins.
+pub(crate) fn order<T: Item>(items: &mut Vec<T>) {
+    items.sort_by_key(Item::key);
+    items.dedup_by(|next, kept| kept.join(next));
+}
+
+impl<T: Item> Sorter<T> {
+    /// `name` is for its files; up to about `budget_bytes` stay in memory.
+    pub(crate) fn new(
+        name: &'static str,
+        budget_bytes: usize,
+        folder: Arc<SpillFolder>,
+        cancellation: Cancellation,
+    ) -> Self {
+        // One half is for runs in memory, the other for what is pending, and for each thread a run with the copy that sorting
+        // makes of it.
+        let shares = 1 + 2 * rayon::current_num_threads();
+        let memory_items = budget_bytes / 2 / size_of::<T>();
+        let run_items = (memory_items / shares).clamp(1, RUN_ITEMS);
+        Self {
+            name,
+            run_items,
+            memory_items,
+            folder,
+            cancellation,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Items that are sorted together.
+    pub(crate) fn run_items(&self) -> usize {
+        self.run_items
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds items. Other threads only wait where they add something at the same moment: sorting and writing are done by the
+    /// thread whose items make a run complete.
+    pub(crate) fn append(&self, items: Vec<T>) -> Result<()> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        let parts = {
+            let mut state = self.state();
+            state.pending_items += items.len();
+            state.pending.push(items);
+            if state.pending_items < self.run_items {
+                return Ok(());
+            }
+            state.pending_items = 0;
+            std::mem::take(&mut state.pending)
+        };
+        let mut run = joined(parts);
+        order(&mut run);
+        {
+            let mut state = self.state();
+            if state.memory_items + run.len() <= self.memory_items {
+                state.memory_items += run.len();
+                state.memory.push(run);
+                return Ok(());
+            }
+        }
+        let mut written = self.written(run)?;
+        for merges in 0.. {
+            let alike = {
+                let mut state = self.state();
+                if state.disk.len() == merges {
+                    state.disk.push(Vec::new());
+                }
+                let alike = &mut state.disk[merges];
+                alike.push(written);
+                if alike.len() < MERGE_AT {
+                    break;
+                }
+                std::mem::take(alike)
+            };
+            written = self.merged(&alike)?;
+        }
+        Ok(())
+    }
+
+    fn writer(&self) -> Result<RunWriter<T>> {
+        let mut state = self.state();
+        state.files += 1;
+        let name = format!("{}-{}", self.name, state.files);
+        drop(state);
+        RunWriter::create(&self.folder, &name)
+    }
+
+    fn written(&self, items: Vec<T>) -> Result<Run> {
+        let mut writer = self.writer()?;
+        items.iter().try_for_each(|item| writer.push(item))?;
+        writer.finish()
+    }
+
+    fn merged(&self, runs: &[Run]) -> Result<Run> {
+        let mut writer = self.writer()?;
+        let mut step = paced(self.cancellation);
+        merge(runs, |item: &T| {
+            step()?;
+            writer.push(item)
+        })?;
+        writer.finish()
+    }
+
+    /// Sorted parts in memory, one behind the other, or runs on disk if any of them went there.
+    fn parts(&self) -> Result<(Vec<Vec<T>>, Vec<Run>)> {
+        let pending = std::mem::take(&mut self.state().pending);
+        let mut last = joined(pending);
+        order(&mut last);
+        let mut memory = std::mem::take(&mut self.state().memory);
+        memory.push(last);
+        let mut disk: Vec<Run> = self.state().disk.drain(..).flatten().collect();
+        if disk.is_empty() {
+            memory = merge_in_memory(memory, self.cancellation);
+            self.cancellation.check()?;
+        } else {
+            for items in memory.drain(..) {
+                disk.push(self.written(items)?);
+            }
+        }
+        Ok((memory, disk))
+    }
+
+    /// Everything, sorted and joined: in memory if it never left it.
+    pub(crate) fn finish(self) -> Result<Sorted<T>> {
+        let (memory, disk) = self.parts()?;
+        let run = match disk.is_empty() {
+            true => None,
+            false => Some(self.merged(&disk)?),
+        };
+        Ok(Sorted {
+            memory,
+            run,
+            cancellation: self.cancellation,
+            _folder: self.folder,
+        })
+    }
+
+    /// Hands out everything once, sorted and joined, in pieces of whole groups: `work` makes something of each piece, on
+    /// several threads where all is in memory, and `sink` gets that in order.
+    pub(crate) fn pieces<R: Send>(
+        self,
+        work: impl Fn(&[T]) -> R + Sync,
+        mut sink: impl FnMut(R),
+    ) -> Result<()> {
+        let (memory, disk) = self.parts()?;
+        if disk.is_empty() {
+            let pieces: Vec<&[T]> = memory.iter().flat_map(|part| in_pieces(part)).collect();
+            // Not all at once: what is made of them takes memory, too.
+            for some in pieces.chunks(4 * rayon::current_num_threads()) {
+                self.cancellation.check()?;
+                let made: Vec<R> = some.par_iter().map(|piece| work(piece)).collect();
+                made.into_iter().for_each(&mut sink);
+            }
+            return Ok(());
+        }
+        let (mut piece, mut step) = (Vec::new(), paced(self.cancellation));
+        merge(&disk, |item: &T| {
+            step()?;
+            let is_next = |last: &T| last.group() != item.group();
+            if piece.len() >= PIECE && piece.last().is_some_and(is_next) {
+                sink(work(&piece));
+                piece.clear();
+            }
+            piece.push(*item);
+            Ok(())
+        })?;
+        if !piece.is_empty() {
+            sink(work(&piece));
+        }
+        Ok(())
+    }
+}
+
+/// All parts, one behind the other.
+fn joined<T: Copy>(mut parts: Vec<Vec<T>>) -> Vec<T> {
+    match parts.len() {
+        1 => parts.remove(0),
+        _ => parts.concat(),
+    }
+}
+
+/// Cuts sorted items into pieces that no group crosses.
+fn in_pieces<T: Item>(mut rest: &[T]) -> Vec<&[T]> {
+    let mut pieces = Vec::with_capacity(rest.len() / PIECE + 1);
+    while !rest.is_empty() {
+        let least = rest.len().min(PIECE);
+        let group = rest[least - 1].group();
+        let more = rest[least..].partition_point(|item| item.group() == group);
+        let (piece, behind) = rest.split_at(least + more);
+        pieces.push(piece);
+        rest = behind;
+    }
+    pieces
+}
+
+/// Merges sorted runs: the order of keys is cut into parts between groups, and each part is sorted by itself.
+fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>, cancellation: Cancellation) -> Vec<Vec<T>> {
+    let [_, _, ..] = runs.as_slice() else {
+        return runs;
+    };
+    let mut borders: Vec<u128> = (runs.iter())
+        .flat_map(|run| run.iter().step_by((run.len() / PARTS).max(1)))
+        .map(|item| u128::from(item.group()) << 64)
+        .collect();
+    borders.sort_unstable();
+    let step = borders.len().div_ceil(PARTS).max(1);
+    let borders: Vec<u128> = borders.into_iter().step_by(step).skip(1).collect();
+    (0..=borders.len())
+        .into_par_iter()
+        .map(|part| {
+            let until = |run: &[T], border: Option<&u128>, otherwise| {
+                border.map_or(otherwise, |border| {
+                    run.partition_point(|item| item.key() < *border)
+                })
+            };
+            let below = part.checked_sub(1).and_then(|before| borders.get(before));
+            let mut items: Vec<T> = Vec::new();
+            for run in runs.iter().take_while(|_| !cancellation.is_requested()) {
+                let first = until(run, below, 0);
+                items.extend_from_slice(&run[first..until(run, borders.get(part), run.len())]);
+            }
+            order(&mut items);
+            items
+        })
+        .collect()
+}
+
+/// For the last time: the runs are gone afterwards.
+fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
+    let mut readers: Vec<RunReader<T>> = runs.iter().map(Run::read_out).collect::<Result<_>>()?;
+    let mut heads = BinaryHeap::new();
+    for (index, reader) in readers.iter_mut().enumerate() {
+        if let Some(item) = reader.next()? {
+            heads.push(Reverse((item.key(), index, item)));
+        }
+    }
+    let mut current: Option<T> = None;
+    while let Some(mut head) = heads.peek_mut() {
+        let (_, index, item) = head.0;
+        match readers[index].next()? {
+            // In its place: the heap moves one element instead of two.
+            Some(next) => head.0 = (next.key(), index, next),
+            None => drop(std::collections::binary_heap::PeekMut::pop(head)),
+        }
+        let joined = current.as_mut().is_some_and(|kept| kept.join(&item));
+        if !joined && let Some(done) = current.replace(item) {
+            sink(&done)?;
+        }
+    }
+    current.iter().try_for_each(sink)
+}
+
+/// Looks at `cancellation` once in many items.
+fn paced(cancellation: Cancellation) -> impl FnMut() -> Result<()> {
+    let mut items = 0u32;
+    move || {
+        items = (items + 1) % (1 << 12);
+        if items == 0 {
+            cancellation.check()?;
+        }
+        Ok(())
+    }
+}
+
+/// Sorted items, in memory or on disk.
+#[derive(Debug)]
+pub(crate) struct Sorted<T> {
+    /// One behind the other.
+    memory: Vec<Vec<T>>,
+    run: Option<Run>,
+    cancellation: Cancellation,
+    /// Keeps the file's folder.
+    _folder: Arc<SpillFolder>,
+}
+
+impl<T> Sorted<T> {
+    /// Items in memory.
+    pub(crate) fn of(sorted: Vec<T>) -> Self {
+        Self {
+            memory: vec![sorted],
+            run: None,
+            cancellation: Cancellation::default(),
+            _folder: Arc::new(SpillFolder::new(std::env::temp_dir())),
+        }
+    }
+}
+
+impl<T: Item> Sorted<T> {
+    pub(crate) fn len(&self) -> u64 {
+        let in_memory = || self.memory.iter().map(|part| part.len() as u64).sum();
+        (self.run.as_ref()).map_or_else(in_memory, |run| run.items)
+    }
+
+    /// Hands each item to `sink`, in order.
+    pub(crate) fn each(&self, mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
+        let mut step = paced(self.cancellation);
+        let mut sink = |item: &T| {
+            step()?;
+            sink(item)
+        };
+        let Some(run) = &self.run else {
+            return self.memory.iter().flatten().try_for_each(sink);
+        };
+        let mut reader = run.read()?;
+        while let Some(item) = reader.next()? {
+            sink(&item)?;
+        }
+        Ok(())
+    }
+
+    /// Hands the items of these numbers to `sink`, in order.
+    pub(crate) fn part(
+        &self,
+        numbers: Range<u64>,
+        mut sink: impl FnMut(&T) -> Result<()>,
+    ) -> Result<()> {
+        let (first, count) = (numbers.start, numbers.end.saturating_sub(numbers.start));
+        let Some(run) = &self.run else {
+            let items = self.memory.iter().flatten();
+            return items
+                .skip(first as usize)
+                .take(count as usize)
+                .try_for_each(sink);
+        };
+        let (mut reader, mut step) = (run.read_from(first)?, paced(self.cancellation));
+        for _ in 0..count {
+            step()?;
+            reader.next()?.iter().try_for_each(&mut sink)?;
+        }
+        Ok(())
+    }
+
+    /// Hands out one item after the other.
+    pub(crate) fn into_items(self) -> Result<impl Iterator<Item = Result<T>>> {
+        let mut reader = self.run.as_ref().map(Run::read).transpose()?;
+        let mut memory = self.memory.into_iter().flatten();
+        let kept = (self.run, self._folder);
+        Ok(std::iter::from_fn(move || {
+            let _keeps_the_file = &kept;
+            match &mut reader {
+                Some(reader) => reader.next().transpose(),
+                None => memory.next().map(Ok),
+            }
+        }))
+    }
+
+    /// Hands neighbours of the same key to `sink`.
+    pub(crate) fn groups<K: PartialEq>(
+        &self,
+        key: impl Fn(&T) -> K,
+        mut sink: impl FnMut(&[T]),
+    ) -> Result<()> {
+        let mut group: Vec<T> = Vec::new();
+        self.each(|item| {
+            if (group.last()).is_some_and(|last| key(last) != key(item)) {
+                sink(&group);
+                group.clear();
+            }
+            group.push(*item);
+            Ok(())
+        })?;
+        if !group.is_empty() {
+            sink(&group);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! Communication by equal addresses (`--match exact-address`), as the analysis of Rieber 2017 has it: the unit
+//! is the address of an access, whatever its width.
+
+use super::host::Untraced;
+use super::shadow::{PAGE_BYTES, Tag};
+use crate::communication::engine::Options;
+use crate::communication::input::record::Record;
+use crate::communication::output::strides::Owner;
+use crate::communication::output::sums::{ShardOut, View};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Matching {
+    /// Bytes: a read communicates by each byte that another entity wrote.
+    #[default]
+    Bytes,
+    /// Addresses: a read communicates where its address equals that of a write.
+    ExactAddress,
+}
+
+/// Who wrote at one address last.
+struct Cell {
+    launch: u32,
+    /// Ascending by CTA.
+    writers: SmallVec<[Writer; 1]>,
+    /// Whether one of them is a plain store.
+    plain: bool,
+}
+
+struct Writer {
+    cta: u32,
+    /// The widest of its writes.
+    width: u32,
+    /// Whether another entity has read it.
+    counted: bool,
+}
+
+/// The addresses of one page that accesses began at.
+#[derive(Default)]
+pub(crate) struct ExactPage {
+    cells: FxHashMap<u16, Cell>,
+}
+
+impl ExactPage {
+    /// The host wrote there, or memory came or went.
+    pub(crate) fn forget(&mut self, offset: usize, len: usize) {
+        self.cells
+            .retain(|&at, _| !(offset..offset + len).contains(&usize::from(at)));
+    }
+
+    /// All records of one launch that begin in the page at `base`, ordered by CTA.
+    pub(crate) fn launch(
+        &mut self,
+        view: &View<'_>,
+        untraced: &Untraced,
+        base: u64,
+        records: &[Record],
+        out: &mut ShardOut,
+    ) {
+        for records in records.chunk_by(|a, b| a.cta == b.cta) {
+            self.read(view, untraced, base, records, out);
+        }
+        let mut several: FxHashSet<u16> = FxHashSet::default();
+        for record in records.iter().filter(|record| record.writes()) {
+            let at = record.offset() as u16;
+            let new = || Cell {
+                launch: view.launch,
+                writers: SmallVec::new(),
+                plain: false,
+            };
+            let cell = self.cells.entry(at).or_insert_with(new);
+            if cell.launch != view.launch {
+                *cell = new();
+            }
+            cell.plain |= !record.reads();
+            match cell.writers.last_mut() {
+                Some(last) if last.cta == record.cta => {
+                    last.width = last.width.max(record.origin.width())
+                }
+                _ => cell.writers.push(Writer {
+                    cta: record.cta,
+                    width: record.origin.width(),
+                    counted: false,
+                }),
+            }
+            if cell.writers.len() > 1 {
+                several.insert(at);
+            }
+        }
+        for cell in several.iter().filter_map(|at| self.cells.get(at)) {
+            let width = cell.writers.iter().map(|writer| u64::from(writer.width));
+            let width = width.max().unwrap_or(0);
+            out.sums.several_writers += width;
+            out.sums.racing += if cell.plain { width } else { 0 };
+        }
+    }
+
+    fn read(
+        &mut self,
+        view: &View<'_>,
+        untraced: &Untraced,
+        base: u64,
+        records: &[Record],
+        out: &mut ShardOut,
+    ) {
+        let mut own: FxHashSet<(u16, u32)> = FxHashSet::default();
+        let mut seen: FxHashSet<(u16, u32)> = FxHashSet::default();
+        for record in records {
+            let at = record.offset() as u16;
+            for thread in record.threads() {
+                if record.reads() && own.contains(&(at, thread)) {
+                    out.sums.local += u64::from(record.origin.width());
+                } else if record.reads() {
+                    self.load(view, untraced, base, record, &mut seen, out);
+                }
+                if record.writes() {
+                    own.insert((at, thread));
+                }
+            }
+        }
+    }
+
+    /// One read; `seen`: offsets and widths that the CTA has read.
+    fn load(
+        &mut self,
+        view: &View<'_>,
+        untraced: &Untraced,
+        base: u64,
+        record: &Record,
+        seen: &mut FxHashSet<(u16, u32)>,
+        out: &mut ShardOut,
+    ) {
+        let (at, width) = (record.offset() as u16, u64::from(record.origin.width()));
+        let (address, receiver) = (base + u64::from(at), record.cta);
+        let Some(cell) = self.cells.get_mut(&at) else {
+            let mut wrote = untraced.parts(address, address.saturating_add(1));
+            let tag = wrote.next().map_or(Tag::NEVER, |(_, _, tag)| tag);
+            return out.never_by_a_kernel(tag, width);
+        };
+        let source = cell.launch;
+        let is_own = |writer: &Writer| view.is_self(source, writer.cta, receiver);
+        if cell.writers.iter().all(is_own) {
+            out.sums.own += width;
+            return;
+        }
+        out.sums.communicated += width;
+        if !seen.insert((at, record.origin.width())) {
+            return;
+        }
+        let strides = out.options.strides;
+        let owner = |launch, cta| Owner { launch, cta };
+        if strides {
+            out.loads.push(owner(view.launch, receiver), address);
+        }
+        for writer in cell.writers.iter_mut().filter(|writer| !is_own(writer)) {
+            out.received(receiver, Tag::cta(source, writer.cta), width, 1);
+            if !std::mem::replace(&mut writer.counted, true) {
+                out.stored_by(source, u64::from(writer.width));
+                if strides {
+                    out.stores.push(owner(source, writer.cta), address);
+                }
+            }
+        }
+    }
+}
+
+pub(crate) fn asked(options: Options) -> bool {
+    options.matching == Matching::ExactAddress
+}
+
+const _: () = assert!(PAGE_BYTES <= 1 << 16);

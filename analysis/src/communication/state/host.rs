@@ -1,0 +1,114 @@
+//! Which bytes the host or opaque launches wrote, for memory that no traced kernel has written yet.
+
+use super::shadow::Tag;
+use std::collections::BTreeMap;
+
+/// Who wrote last, where that was no traced kernel. Every byte has at most one such writer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Untraced {
+    host: Ranges,
+    unknown: Ranges,
+}
+
+impl Untraced {
+    pub(crate) fn set(&mut self, start: u64, end: u64, tag: Tag) {
+        for (of, ranges) in [
+            (Tag::HOST, &mut self.host),
+            (Tag::UNKNOWN, &mut self.unknown),
+        ] {
+            if of == tag {
+                ranges.insert(start, end);
+            } else {
+                ranges.remove(start, end);
+            }
+        }
+    }
+
+    /// The written parts of `start..end`, in no order.
+    pub(crate) fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, Tag)> + '_ {
+        let all = [(Tag::HOST, &self.host), (Tag::UNKNOWN, &self.unknown)];
+        all.into_iter().flat_map(move |(tag, ranges)| {
+            (ranges.parts(start, end)).map(move |(from, to)| (from, to, tag))
+        })
+    }
+}
+
+/// A set of addresses as disjoint, not touching ranges.
+#[derive(Clone, Debug, Default)]
+struct Ranges {
+    /// First byte → one past the last.
+    ranges: BTreeMap<u64, u64>,
+}
+
+impl Ranges {
+    fn insert(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        let (mut from, mut to) = (start, end);
+        // Those that touch it, too.
+        for (s, e) in self.take(start.saturating_sub(1), end.saturating_add(1)) {
+            (from, to) = (from.min(s), to.max(e));
+        }
+        self.ranges.insert(from, to);
+    }
+
+    fn remove(&mut self, start: u64, end: u64) {
+        for (s, e) in self.take(start, end) {
+            if s < start {
+                self.ranges.insert(s, start);
+            }
+            if e > end {
+                self.ranges.insert(end, e);
+            }
+        }
+    }
+
+    /// Takes out the ranges that meet `start..end`.
+    fn take(&mut self, start: u64, end: u64) -> Vec<(u64, u64)> {
+        let below = self.ranges.range(..end).rev();
+        let met = below.take_while(|&(_, &e)| e > start && start < end);
+        let met: Vec<(u64, u64)> = met.map(|(&s, &e)| (s, e)).collect();
+        for (s, _) in &met {
+            self.ranges.remove(s);
+        }
+        met
+    }
+
+    /// The parts of `start..end` that are in the set, from the highest down.
+    fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.ranges
+            .range(..end)
+            .rev()
+            .take_while(move |&(_, &e)| e > start)
+            .map(move |(&s, &e)| (s.max(start), e.min(end)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_set(steps in prop::collection::vec((any::<bool>(), 0u64..200, 0u64..60), 0..40)) {
+            let (mut ranges, mut set) = (Ranges::default(), BTreeSet::new());
+            for (add, start, len) in steps {
+                if add {
+                    ranges.insert(start, start + len);
+                    set.extend(start..start + len);
+                } else {
+                    ranges.remove(start, start + len);
+                    set.retain(|a| !(start..start + len).contains(a));
+                }
+                let got: BTreeSet<u64> = ranges.parts(10, 150).flat_map(|(s, e)| s..e).collect();
+                let want: BTreeSet<u64> = set.range(10..150).copied().collect();
+                prop_assert_eq!(got, want);
+                let starts: Vec<_> = ranges.ranges.iter().map(|(&s, &e)| (s, e)).collect();
+                prop_assert!(starts.windows(2).all(|w| w[0].1 < w[1].0));
+            }
+        }
+    }
+}

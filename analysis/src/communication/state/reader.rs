@@ -1,0 +1,430 @@
+//! Reading: which bytes of an access were written by whom, each counted as `docs/metrics.md` says.
+
+use super::bitmap::Bitmap;
+use super::local::Local;
+use super::shadow::{PAGE_BYTES, Page, Tag};
+use crate::communication::input::record::{Pattern, Record};
+use crate::communication::output::detail::Regions;
+use crate::communication::output::strides::Owner;
+use crate::communication::output::sums::{ShardOut, View};
+use rustc_hash::FxHashSet;
+use superstep_trace::AllocationId;
+
+/// Bytes that the current CTA has read from the current page in this launch.
+pub(crate) struct Seen {
+    bytes: Bitmap,
+    /// Aligned accesses of 1, 2, 4, 8 and 16 bytes, by number of the access within the page.
+    accesses: [Bitmap; 5],
+    /// Other accesses: offset and width.
+    odd: FxHashSet<(u16, u16)>,
+    /// Accesses counted for some of their sources only, because other bytes were the thread's own.
+    partial: FxHashSet<(u16, u16, Tag)>,
+    /// By cell: the number of the last turn in which it was read by itself. A turn is one CTA's part of a page.
+    pub(crate) turns: Box<[u32; PAGE_BYTES]>,
+    pub(crate) turn: u32,
+}
+
+impl Seen {
+    pub(crate) fn new() -> Self {
+        Self {
+            bytes: Bitmap::new(),
+            accesses: [const { Bitmap::new() }; 5],
+            odd: FxHashSet::default(),
+            partial: FxHashSet::default(),
+            turns: Box::new([0; PAGE_BYTES]),
+            turn: 0,
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.accesses.iter_mut().for_each(Bitmap::clear);
+        if !self.odd.is_empty() {
+            self.odd.clear();
+        }
+        if !self.partial.is_empty() {
+            self.partial.clear();
+        }
+    }
+
+    /// Whether the access of `width` bytes at `at` is marked.
+    fn has_access(&self, at: usize, width: usize) -> bool {
+        match Self::class(at, width) {
+            Some(class) => self.accesses[class].count(at >> class, 1) == 1,
+            None => self.odd.contains(&(at as u16, width as u16)),
+        }
+    }
+
+    /// Index into `accesses`.
+    #[inline]
+    fn class(at: usize, width: usize) -> Option<usize> {
+        let class = width.trailing_zeros() as usize;
+        (class < 5 && width == 1 << class && at & (width - 1) == 0).then_some(class)
+    }
+
+    /// Marks the accesses of `width` bytes that fill `at..at + len` and returns how many were not marked yet.
+    #[inline]
+    fn accesses(&mut self, at: usize, len: usize, width: usize) -> u64 {
+        match Self::class(at, width) {
+            Some(class) => self.accesses[class].insert_counting(at >> class, len >> class),
+            None => (at..at + len)
+                .step_by(width)
+                .filter(|&start| self.odd.insert((start as u16, width as u16)))
+                .count() as u64,
+        }
+    }
+}
+
+/// One CTA reading one page.
+pub(crate) struct Reader<'a> {
+    pub(crate) view: &'a View<'a>,
+    pub(crate) page: &'a mut Page,
+    /// Address of the page's first byte.
+    pub(crate) base: u64,
+    pub(crate) cta: u32,
+    pub(crate) seen: &'a mut Seen,
+    pub(crate) sources: &'a mut Vec<Tag>,
+    pub(crate) out: &'a mut ShardOut,
+    /// The page belongs to several allocations.
+    pub(crate) is_shared: bool,
+}
+
+impl Reader<'_> {
+    /// Reads of one record; `local`: what the CTA has written in this launch, if anything.
+    #[inline]
+    pub(crate) fn read(&mut self, record: &Record, local: Option<&Local>) {
+        if !self.out.options.details {
+            return self.record_of(record, local);
+        }
+        if self.is_shared {
+            return self.read_by_allocation(record, local);
+        }
+        let before = self.out.sums.communicated;
+        self.record_of(record, local);
+        self.at_site(record, self.out.sums.communicated - before);
+    }
+
+    #[inline]
+    fn record_of(&mut self, record: &Record, local: Option<&Local>) {
+        match local {
+            Some(local) if !local.is_untouched(record.offset(), record.extent()) => {
+                self.record_after_writes(record, local);
+            }
+            _ => self.record(record),
+        }
+    }
+
+    /// Reads in a page of several allocations.
+    #[cold]
+    fn read_by_allocation(&mut self, record: &Record, local: Option<&Local>) {
+        by_allocation(self.view.regions, record, |allocation, part| {
+            let mark = self.out.details.mark(&self.out.sums);
+            let before = self.out.sums.communicated;
+            self.record_of(part, local);
+            self.at_site(part, self.out.sums.communicated - before);
+            (self.out.details).in_array(allocation, self.view.kernel, &mark, &self.out.sums);
+        });
+    }
+
+    #[inline]
+    pub(crate) fn at_site(&mut self, record: &Record, bytes: u64) {
+        if let Some(site) = self.view.site_of(record) {
+            self.out.details.at_site(site, bytes);
+        }
+    }
+
+    /// A record none of whose threads has written in this launch.
+    #[inline]
+    fn record(&mut self, record: &Record) {
+        let (at, width) = (record.offset(), record.width());
+        match record.pattern() {
+            Pattern::Contiguous => self.run(at, record.extent(), width, 1),
+            Pattern::Same => self.run(at, width, width, record.lanes() as u64),
+            Pattern::Piece => self.bytes(at, width, 1, Some(record.origin.wide()), |_| false),
+        }
+    }
+
+    /// A record some of whose threads may have written in this launch.
+    fn record_after_writes(&mut self, record: &Record, local: &Local) {
+        let width = record.width();
+        let step = match record.pattern() {
+            Pattern::Contiguous => width,
+            _ => 0,
+        };
+        let piece = record.pattern() == Pattern::Piece;
+        let mut at = record.offset();
+        for thread in record.threads() {
+            if local.any(at, width, thread) || piece {
+                let wide = piece.then_some(record.origin.wide());
+                self.bytes(at, width, 1, wide, |byte| local.wrote(byte, thread));
+            } else {
+                self.run(at, width, width, 1);
+            }
+            at += step;
+        }
+    }
+
+    /// Whole accesses of `width` bytes side by side, each made by `times` threads.
+    #[inline]
+    pub(crate) fn run(&mut self, start: usize, len: usize, width: usize, times: u64) {
+        let end = start + len;
+        let mut at = start;
+        while at < end {
+            let tag = self.page.tag(at);
+            let segment_end = self.page.segment_end(at, end);
+            let whole = if segment_end == end {
+                end - at
+            } else {
+                (segment_end - at) / width * width
+            };
+            if tag.is_several() && self.page.is_one_cell(at, width) && self.seen.partial.is_empty()
+            {
+                let count = self.seen.accesses(at, width, width);
+                self.loads(at, width, width, count);
+                self.several(at, width, times, count, tag);
+                at += width;
+            } else if whole == 0 || tag.is_several() || !self.seen.partial.is_empty() {
+                self.bytes(at, width, times, None, |_| false);
+                at += width;
+            } else {
+                self.uniform(at, whole, width, times, tag);
+                at += whole;
+            }
+        }
+    }
+
+    /// Whole accesses whose bytes all have the same single writer.
+    #[inline]
+    fn uniform(&mut self, at: usize, len: usize, width: usize, times: u64, tag: Tag) {
+        let volume = len as u64 * times;
+        match tag.launch() {
+            None => self.out.never_by_a_kernel(tag, volume),
+            Some(launch) if self.view.is_self(launch, tag.cta_number(), self.cta) => {
+                self.out.sums.own += volume;
+            }
+            Some(launch) => {
+                self.out.sums.communicated += volume;
+                let bytes = self.fresh_bytes(at, len, launch, tag);
+                let count = self.seen.accesses(at, len, width);
+                self.loads(at, len, width, count);
+                self.out.received(self.cta, tag, bytes, count);
+            }
+        }
+    }
+
+    /// Marks bytes with a single writer, another entity, as read; returns how many this CTA had not read yet.
+    #[inline]
+    fn fresh_bytes(&mut self, at: usize, len: usize, launch: u32, tag: Tag) -> u64 {
+        let (page, out, base) = (&mut *self.page, &mut *self.out, self.base);
+        let mut fresh = 0;
+        self.seen.bytes.insert(at, len, |word, bits| {
+            fresh += u64::from(bits.count_ones());
+            mark_read(page, out, base, word, bits, launch, tag);
+        });
+        fresh
+    }
+
+    /// Accesses of `width` bytes that fill `at..at + len` communicate; `new` of them are not known yet.
+    #[inline]
+    pub(crate) fn loads(&mut self, at: usize, len: usize, width: usize, new: u64) {
+        if new != 0 && self.out.options.strides {
+            let owner = Owner {
+                launch: self.view.launch,
+                cta: self.cta,
+            };
+            (self.out.loads).range(owner, self.base + at as u64, width, len / width);
+        }
+    }
+
+    /// Bytes of one cell that several CTAs wrote; `count`: accesses to add for each of them.
+    fn several(&mut self, at: usize, len: usize, times: u64, count: u64, tag: Tag) {
+        let mut bits = 0;
+        self.seen.bytes.insert(at, len, |_, fresh| {
+            bits = (fresh >> (at % 64)) as u8;
+        });
+        self.several_fresh((at, len), times, (bits, count), tag);
+    }
+
+    /// Reads bytes of which `bits` marks those that this CTA has not read yet.
+    #[inline]
+    pub(crate) fn several_fresh(
+        &mut self,
+        (at, len): (usize, usize),
+        times: u64,
+        (bits, count): (u8, u64),
+        tag: Tag,
+    ) {
+        let strides = self.out.options.strides;
+        let start = if strides { self.page.start(at) } else { 0 };
+        let (Some((several, first_bit)), Some(launch)) = (self.page.several(at), tag.launch())
+        else {
+            return;
+        };
+        // At least one of the writers is another CTA, so the value is another's.
+        self.out.sums.communicated += len as u64 * times;
+        let bits = bits * first_bit;
+        let own = match self.view.is_same_kernel(launch) {
+            true => (several.writers)
+                .binary_search_by_key(&self.cta, |writer| writer.cta)
+                .ok(),
+            false => None,
+        };
+        if bits & !several.all_counted != 0 {
+            let (mut new, mut all) = (0, u8::MAX);
+            for (index, writer) in several.writers.iter_mut().enumerate() {
+                if Some(index) != own {
+                    let more = u64::from((bits & !writer.counted).count_ones());
+                    new += more;
+                    writer.counted |= bits;
+                    if strides && more > 0 {
+                        let cta = writer.cta;
+                        (self.out.stores).push(Owner { launch, cta }, self.base + start);
+                    }
+                }
+                all &= writer.counted;
+            }
+            several.all_counted = all;
+            self.out.stored_by(launch, new);
+        }
+        let fresh = u64::from(bits.count_ones());
+        if fresh == 0 && count == 0 {
+            return;
+        }
+        if self.out.options.transfers {
+            let amount = (fresh as u32, count as u32);
+            let writers = (&several.writers[..], own);
+            (self.out).received_from_several(self.cta, launch, writers, amount);
+        } else {
+            let others = several.writers.len() as u64 - u64::from(own.is_some());
+            self.out.details.received_bytes += others * fresh;
+            self.out
+                .received_from_launch(launch, others * fresh, others * count);
+        }
+    }
+
+    /// One access, or a part of the access with number `wide`, byte by byte.
+    fn bytes(
+        &mut self,
+        at: usize,
+        len: usize,
+        times: u64,
+        wide: Option<u32>,
+        is_local: impl Fn(usize) -> bool,
+    ) {
+        self.sources.clear();
+        let mut partial = false;
+        for byte in at..at + len {
+            if is_local(byte) {
+                self.out.sums.local += times;
+                partial = true;
+                continue;
+            }
+            let tag = self.page.tag(byte);
+            match tag.launch() {
+                None => self.out.never_by_a_kernel(tag, times),
+                Some(launch) if tag.is_several() => {
+                    self.several(byte, 1, times, 0, tag);
+                    let own = self.view.is_same_kernel(launch).then_some(self.cta);
+                    if let Some((several, _)) = self.page.several(byte) {
+                        let others = several.writers.iter().map(|writer| writer.cta);
+                        let others = others.filter(|&cta| Some(cta) != own);
+                        self.sources.extend(others.map(|cta| Tag::cta(launch, cta)));
+                    }
+                }
+                Some(launch) if self.view.is_self(launch, tag.cta_number(), self.cta) => {
+                    self.out.sums.own += times;
+                }
+                Some(launch) => {
+                    self.out.sums.communicated += times;
+                    let fresh = self.fresh_bytes(byte, 1, launch, tag);
+                    self.out.received(self.cta, tag, fresh, 0);
+                    self.sources.push(tag);
+                }
+            }
+        }
+        self.sources.sort_unstable();
+        self.sources.dedup();
+        if !self.sources.is_empty() {
+            self.loads(at, len, len, 1);
+        }
+        let Some(number) = wide else {
+            return self.count_access(at, len, partial);
+        };
+        let cta = self.cta;
+        let parts = self.sources.iter().map(|&source| (cta, number, source));
+        self.out.wide.extend(parts);
+    }
+
+    /// Counts an access of `width` bytes once for each of its sources.
+    fn count_access(&mut self, at: usize, width: usize, partial: bool) {
+        if self.sources.is_empty() {
+            return;
+        }
+        let key = |source| (at as u16, width as u16, source);
+        let before = if partial {
+            self.seen.has_access(at, width)
+        } else {
+            self.seen.accesses(at, width, width) == 0
+        };
+        if before {
+            return;
+        }
+        for index in 0..self.sources.len() {
+            let source = self.sources[index];
+            let counted = if partial {
+                !self.seen.partial.insert(key(source))
+            } else {
+                self.seen.partial.contains(&key(source))
+            };
+            if !counted {
+                self.out.received(self.cta, source, 0, 1);
+            }
+        }
+    }
+}
+
+/// Hands the parts of `record` that begin in the same allocation to `sink`.
+pub(crate) fn by_allocation(
+    regions: &Regions,
+    record: &Record,
+    mut sink: impl FnMut(Option<AllocationId>, &Record),
+) {
+    let mut rest = *record;
+    if rest.pattern() == Pattern::Contiguous {
+        let at = |record: &Record, lane: usize| {
+            regions.at(record.address + (lane * record.width()) as u64)
+        };
+        loop {
+            let first = at(&rest, 0);
+            let Some(lanes) = (1..rest.lanes()).find(|&lane| at(&rest, lane) != first) else {
+                break;
+            };
+            let (part, more) = rest.split(lanes);
+            sink(first, &part);
+            rest = more;
+        }
+    }
+    sink(regions.at(rest.address), &rest);
+}
+
+/// Marks bytes of the page at `base` with the single writer `tag` as read by another entity: `bits` of word `word`.
+#[inline]
+pub(crate) fn mark_read(
+    page: &mut Page,
+    out: &mut ShardOut,
+    base: u64,
+    word: usize,
+    bits: u64,
+    launch: u32,
+    tag: Tag,
+) {
+    let mut bits = page.count_read(word, bits);
+    out.stored_by(launch, u64::from(bits.count_ones()));
+    let cta = tag.cta_number();
+    while out.options.strides && bits != 0 {
+        let bit = bits.trailing_zeros() as usize;
+        let start = base + page.start(word * 64 + bit);
+        out.stores.push(Owner { launch, cta }, start);
+        bits &= !page.cell_bits(bit);
+    }
+}

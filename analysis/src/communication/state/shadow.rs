@@ -1,0 +1,327 @@
+//! Shadow memory of one page: the last writer of each byte.
+//!
+//! A page starts with one cell for each aligned 4-byte word and is split into one cell a byte when something writes
+//! part of a word. Most pages never are.
+
+use super::bitmap::{WORDS, for_each_word};
+use smallvec::SmallVec;
+
+/// Bytes of a page of shadow memory (not related to the pages of the operating system).
+pub(crate) const PAGE_BYTES: usize = 4096;
+
+#[inline]
+pub(crate) fn page_of(address: u64) -> u64 {
+    address / PAGE_BYTES as u64
+}
+
+/// Who wrote a cell last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Tag(pub(crate) u64);
+
+impl Tag {
+    pub(crate) const NEVER: Tag = Tag(0);
+    pub(crate) const HOST: Tag = Tag(1);
+    /// An opaque launch, or whoever wrote before it.
+    pub(crate) const UNKNOWN: Tag = Tag(2);
+    /// Set in the place of a CTA number: several CTAs wrote, and the other bits number them in [`Page::several`]. CTA numbers
+    /// stay below.
+    pub(crate) const SEVERAL: u32 = 1 << 31;
+
+    /// CTA `cta` in launch `launch` (position in the order of all launches).
+    #[inline]
+    pub(crate) fn cta(launch: u32, cta: u32) -> Self {
+        Tag((u64::from(launch) + 1) << 32 | u64::from(cta))
+    }
+
+    /// Several CTAs of launch `launch`, those at `index` of [`Page::several`].
+    fn several(launch: u32, index: u16) -> Self {
+        Self::cta(launch, Self::SEVERAL | u32::from(index))
+    }
+
+    /// Position of the launch, if a traced launch wrote.
+    #[inline]
+    pub(crate) fn launch(self) -> Option<u32> {
+        ((self.0 >> 32) as u32).checked_sub(1)
+    }
+
+    /// Linear CTA number; meaningless without a launch.
+    #[inline]
+    pub(crate) fn cta_number(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Whether several CTAs of that launch wrote.
+    #[inline]
+    pub(crate) fn is_several(self) -> bool {
+        self.0 as u32 & Self::SEVERAL != 0
+    }
+
+    /// 0: no traced kernel; 1: one CTA; 2: several, or 3 where `is_one_cell` does not hold.
+    #[inline]
+    pub(crate) fn kind(self, is_one_cell: bool) -> usize {
+        let several = usize::from(self.is_several());
+        usize::from(self.0 >> 32 != 0) + several + (several & usize::from(!is_one_cell))
+    }
+
+    /// Where in [`Page::several`] the CTAs are, if there are several.
+    #[inline]
+    fn several_index(self) -> Option<usize> {
+        (self.is_several()).then_some((self.0 as u32 & !Self::SEVERAL) as usize)
+    }
+}
+
+/// The CTAs that wrote one cell in one launch, at least two.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Several {
+    /// Ascending by CTA. Mostly there are two.
+    pub(crate) writers: SmallVec<[Writer; 2]>,
+    pub(crate) cell: u16,
+    /// Bit *b*: the bit *b* is set in the `counted` of all writers.
+    pub(crate) all_counted: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Writer {
+    pub(crate) cta: u32,
+    /// Bit *b*: byte *b* of the cell as written by this CTA was read by another entity.
+    pub(crate) counted: u8,
+}
+
+pub(crate) struct Page {
+    pub(crate) cells: Vec<Tag>,
+    /// Bytes of a cell as a power of two: 2 or 0.
+    pub(crate) shift: u32,
+    /// Bit for each byte with a single writer: another entity has read it since.
+    pub(crate) counted: [u64; WORDS],
+    /// Targets of the tags of cells with several writers; an entry without writers is free.
+    pub(crate) several: Vec<Several>,
+    /// Free places of `several`.
+    pub(crate) free: Vec<u16>,
+    /// By cell: where in the page the store that wrote it begins, that of the store which begins last where several stores
+    /// of a launch wrote the cell. Empty where this is not needed.
+    pub(crate) starts: Vec<u16>,
+}
+
+impl Page {
+    /// A page whose bytes all have `tag`; `words`: one cell a word; `starts`: remember where stores begin.
+    pub(crate) fn new(tag: Tag, words: bool, starts: bool) -> Self {
+        let shift = if words { 2 } else { 0 };
+        Self {
+            cells: vec![tag; PAGE_BYTES >> shift],
+            shift,
+            counted: [0; WORDS],
+            several: Vec::new(),
+            free: Vec::new(),
+            starts: vec![0; if starts { PAGE_BYTES >> shift } else { 0 }],
+        }
+    }
+
+    /// Where in the page the store of the byte at `offset` begins; the page must have been asked to remember.
+    #[inline]
+    pub(crate) fn start(&self, offset: usize) -> u64 {
+        u64::from(self.starts[offset >> self.shift])
+    }
+
+    /// Bits of the bytes in the cell of byte `bit` of 64.
+    #[inline]
+    pub(crate) fn cell_bits(&self, bit: usize) -> u64 {
+        ((1 << (1 << self.shift)) - 1) << (bit >> self.shift << self.shift)
+    }
+
+    /// Last writer of the byte at `offset`.
+    #[inline]
+    pub(crate) fn tag(&self, offset: usize) -> Tag {
+        self.cells[offset >> self.shift]
+    }
+
+    /// Last writer of all bytes of an access that fills whole cells, unless they differ.
+    #[inline]
+    pub(crate) fn only_tag(&self, offset: usize, len: usize) -> Option<Tag> {
+        let cells = &self.cells[offset >> self.shift..(offset + len) >> self.shift];
+        let (&first, rest) = cells.split_first()?;
+        rest.iter().all(|&tag| tag == first).then_some(first)
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.cells.len() * 8 + self.starts.len() * 2 + self.several.len() * 40
+    }
+
+    /// First offset from `offset` on, at most `end`, whose last writer differs from that at `offset`.
+    #[inline]
+    pub(crate) fn segment_end(&self, offset: usize, end: usize) -> usize {
+        let first = offset >> self.shift;
+        let last = (end - 1) >> self.shift;
+        let tag = self.cells[first];
+        match self.cells[first + 1..=last].iter().position(|&t| t != tag) {
+            Some(more) => (first + 1 + more) << self.shift,
+            None => end,
+        }
+    }
+
+    /// The writers of the cell at `offset`, and the byte's bit in [`Several::counted`].
+    #[inline]
+    pub(crate) fn several(&mut self, offset: usize) -> Option<(&mut Several, u8)> {
+        let bit = 1 << (offset & ((1 << self.shift) - 1));
+        let index = self.cells[offset >> self.shift].several_index()?;
+        self.several.get_mut(index).map(|several| (several, bit))
+    }
+
+    /// A place for the writers of `cell`.
+    fn take_place(&mut self, cell: usize) -> u16 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            // There are at most as many as cells.
+            self.several.push(Several::default());
+            (self.several.len() - 1) as u16
+        });
+        let several = &mut self.several[usize::from(index)];
+        (several.cell, several.all_counted) = (cell as u16, 0);
+        index
+    }
+
+    /// Frees the place that `old`, the tag of a cell which gets another one, points to.
+    #[inline]
+    fn give_back(&mut self, old: Tag) {
+        if let Some(index) = old.several_index() {
+            self.several[index].writers.clear();
+            self.free.push(index as u16);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_one_cell(&self, offset: usize, len: usize) -> bool {
+        offset >> self.shift == (offset + len - 1) >> self.shift
+    }
+
+    /// Marks bytes of single writers as read by another entity and returns those that were not yet: `bits` of word `word`.
+    #[inline]
+    pub(crate) fn count_read(&mut self, word: usize, bits: u64) -> u64 {
+        let new = bits & !self.counted[word];
+        self.counted[word] |= new;
+        new
+    }
+
+    /// Makes cells small enough for `offset..offset + len` to be whole cells.
+    #[inline]
+    fn fit(&mut self, offset: usize, len: usize) {
+        if (offset | len) & ((1 << self.shift) - 1) != 0 {
+            self.split();
+        }
+    }
+
+    fn split(&mut self) {
+        let (shift, bytes) = (self.shift, 1 << self.shift);
+        let cells = self.cells.iter();
+        self.cells = (cells.flat_map(|&tag| std::iter::repeat_n(tag, bytes))).collect();
+        let starts = self.starts.iter();
+        self.starts = (starts.flat_map(|&start| std::iter::repeat_n(start, bytes))).collect();
+        self.shift = 0;
+        let wide = std::mem::take(&mut self.several);
+        self.free.clear();
+        for several in wide.iter().filter(|several| !several.writers.is_empty()) {
+            for byte in 0..bytes {
+                let cell = usize::from(several.cell) << shift | byte;
+                let launch = self.cells[cell].launch().unwrap_or_default();
+                let index = self.take_place(cell);
+                self.cells[cell] = Tag::several(launch, index);
+                let part = &mut self.several[usize::from(index)];
+                (part.writers).extend(several.writers.iter().map(|writer| Writer {
+                    cta: writer.cta,
+                    counted: writer.counted >> byte & 1,
+                }));
+                part.all_counted = several.all_counted >> byte & 1;
+            }
+        }
+    }
+
+    /// Sets the last writer of a range to one that is no traced kernel.
+    pub(crate) fn set(&mut self, offset: usize, len: usize, tag: Tag) {
+        if len == 0 {
+            return;
+        }
+        self.fit(offset, len);
+        let cells = offset >> self.shift..(offset + len) >> self.shift;
+        if self.has_several() {
+            for cell in cells.clone() {
+                self.give_back(self.cells[cell]);
+            }
+        }
+        self.cells[cells].fill(tag);
+        for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
+    }
+
+    /// CTA `cta` of launch `launch` writes a range by stores of `width` bytes. All CTAs of a launch write in ascending
+    /// order.
+    #[inline]
+    pub(crate) fn write(&mut self, offset: usize, len: usize, width: usize, launch: u32, cta: u32) {
+        if self.starts.is_empty() {
+            self.fit(offset, len);
+        } else {
+            self.fit(offset, len | width);
+            self.mark_starts(offset, len, width, launch);
+        }
+        let tag = Tag::cta(launch, cta);
+        for cell in offset >> self.shift..(offset + len) >> self.shift {
+            let old = self.cells[cell];
+            if old == tag {
+                continue;
+            }
+            if old.launch() == Some(launch) {
+                self.write_again(cell, old, launch, cta);
+            } else {
+                self.cells[cell] = tag;
+                self.give_back(old);
+            }
+        }
+        for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
+    }
+
+    /// Before the range is written.
+    fn mark_starts(&mut self, offset: usize, len: usize, width: usize, launch: u32) {
+        for start in (offset..offset + len).step_by(width) {
+            let cells = start >> self.shift..(start + width) >> self.shift;
+            let starts = &mut self.starts[cells.clone()];
+            for (old, tag) in starts.iter_mut().zip(&self.cells[cells]) {
+                let again = tag.launch() == Some(launch);
+                *old = (start as u16).max(if again { *old } else { 0 });
+            }
+        }
+    }
+
+    #[cold]
+    fn write_again(&mut self, cell: usize, old: Tag, launch: u32, cta: u32) {
+        let index = old.several_index().unwrap_or_else(|| {
+            let index = self.take_place(cell);
+            self.cells[cell] = Tag::several(launch, index);
+            let first = Writer {
+                cta: old.cta_number(),
+                counted: 0,
+            };
+            self.several[usize::from(index)].writers.push(first);
+            usize::from(index)
+        });
+        let several = &mut self.several[index];
+        if several.writers.last().is_none_or(|last| last.cta != cta) {
+            several.writers.push(Writer { cta, counted: 0 });
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_several(&self) -> bool {
+        self.several.len() > self.free.len()
+    }
+
+    /// Byte ranges (offset, length) that several CTAs wrote in launch `launch`.
+    pub(crate) fn written_by_several(
+        &self,
+        launch: u32,
+    ) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.several.iter().filter_map(move |several| {
+            let cell = usize::from(several.cell);
+            (!several.writers.is_empty() && self.cells[cell].launch() == Some(launch))
+                .then_some((cell << self.shift, 1 << self.shift))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,498 @@
+//! One part of the pages: reads of a launch first, then its writes, page by page.
+
+use super::bitmap::Bitmap;
+use super::exact::{self, ExactPage};
+use super::host::Untraced;
+use super::local::Local;
+use super::reader::{Reader, Seen, by_allocation};
+use super::shadow::{PAGE_BYTES, Page, Tag};
+use super::unwritten::{Search, but_for, never_in};
+use crate::communication::engine::Options;
+use crate::communication::input::block::{Block, Gathered};
+use crate::communication::input::record::{Pattern, Record, Survey};
+use crate::communication::output::detail::{Touched, Touches};
+use crate::communication::output::sums::{ShardOut, View};
+use crate::communication::spill::file::{self, SpillFile, SpillFolder};
+use crate::communication::spill::shadow_file;
+use crate::error::{AnalysisError, Result};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use superstep_trace::AllocationId;
+
+/// Pages of one shard, in memory or on disk.
+pub(crate) struct Shard {
+    pub(crate) pages: FxHashMap<u64, Page>,
+    /// Instead of `pages`, where addresses are matched.
+    exact: FxHashMap<u64, ExactPage>,
+    /// Which bytes were touched, if that is asked for.
+    touched: FxHashMap<u64, Touched>,
+    /// About the bytes of `pages` and `touched`.
+    pub(crate) bytes: usize,
+    /// Number of pages, written and touched ones, that are on disk; then none are in memory.
+    on_disk: (usize, usize),
+    /// Writes by others than kernels since the pages went to disk: start, end, last writer.
+    pending: Vec<(u64, u64, Tag)>,
+    pub(crate) out: ShardOut,
+}
+
+/// The records of a shard in one launch, as part of all.
+pub(crate) struct Records<'a> {
+    pub(crate) blocks: &'a [Block],
+    pub(crate) shard: usize,
+    pub(crate) file: Option<&'a SpillFile>,
+    /// How many are taken together in memory.
+    pub(crate) most: usize,
+    pub(crate) folder: &'a SpillFolder,
+}
+
+impl Records<'_> {
+    /// A folder for files of their own.
+    pub(crate) fn spill_folder(&self) -> Arc<SpillFolder> {
+        Arc::new(self.folder.another())
+    }
+}
+
+/// Memory that a shard needs while it works.
+pub(crate) struct Scratch {
+    pub(crate) gathered: Gathered,
+    marks: Marks,
+    local: Local,
+    /// Bytes that a plain store of the current launch wrote.
+    plain: Bitmap,
+    pub(crate) search: Search,
+}
+
+/// Memory of a [`Reader`], used again.
+struct Marks {
+    seen: Seen,
+    sources: Vec<Tag>,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        Self {
+            gathered: Gathered::default(),
+            marks: Marks {
+                seen: Seen::new(),
+                sources: Vec::new(),
+            },
+            local: Local::new(),
+            plain: Bitmap::new(),
+            search: Search::new(),
+        }
+    }
+}
+
+impl Shard {
+    pub(crate) fn new(options: Options) -> Self {
+        Self {
+            pages: FxHashMap::default(),
+            exact: FxHashMap::default(),
+            touched: FxHashMap::default(),
+            bytes: 0,
+            on_disk: (0, 0),
+            pending: Vec::new(),
+            out: ShardOut::new(options),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Number of pages that a kernel has written or touched.
+    pub(crate) fn pages(&self) -> usize {
+        self.pages.len() + self.touched.len() + self.on_disk.0 + self.on_disk.1 + self.exact.len()
+    }
+
+    /// Writes all pages to the file `name` and frees their memory.
+    pub(crate) fn swap_out(&mut self, folder: &SpillFolder, name: &str) -> Result<()> {
+        if self.pages.is_empty() && self.touched.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        for (&number, touched) in &self.touched {
+            shadow_file::put_touched(number, touched, &mut bytes);
+        }
+        for (&number, page) in &self.pages {
+            shadow_file::put(number, page, &mut bytes);
+        }
+        file::write_bytes(folder, name, &bytes)?;
+        self.on_disk = (self.pages.len(), self.touched.len());
+        self.pages = FxHashMap::default();
+        self.touched = FxHashMap::default();
+        self.bytes = 0;
+        Ok(())
+    }
+
+    /// Reads the pages back, if they are on disk.
+    pub(crate) fn swap_in(&mut self, folder: &SpillFolder, name: &str) -> Result<()> {
+        if self.on_disk == (0, 0) {
+            return Ok(());
+        }
+        let bytes = file::read_bytes(folder, name)?;
+        let mut rest = bytes.as_slice();
+        for _ in 0..self.on_disk.1 {
+            if let Some((number, touched)) = shadow_file::take_touched(&mut rest) {
+                self.bytes += Touched::BYTES;
+                self.touched.insert(number, touched);
+            }
+        }
+        while let Some((number, page)) = shadow_file::take(&mut rest) {
+            self.bytes += page.bytes();
+            self.pages.insert(number, page);
+        }
+        if !rest.is_empty() || (self.pages.len(), self.touched.len()) != self.on_disk {
+            let source = std::io::Error::other("the file is not what was written");
+            let path = folder.file(name)?;
+            return Err(AnalysisError::Spill { path, source });
+        }
+        self.on_disk = (0, 0);
+        for (start, end, tag) in std::mem::take(&mut self.pending) {
+            self.set_all(start, end, tag);
+        }
+        Ok(())
+    }
+
+    /// Sets the last writer of the part of `start..end` that lies in page `number`, where the page exists.
+    pub(crate) fn set(&mut self, number: u64, start: u64, end: u64, tag: Tag) {
+        let (offset, len) = part(number, start, end);
+        if let Some(page) = self.exact.get_mut(&number) {
+            page.forget(offset, len);
+        }
+        if self.on_disk != (0, 0) {
+            match self.pending.last_mut() {
+                // Page after page of one range, mostly.
+                Some(last) if last.2 == tag && last.0 <= start && last.1 >= end => {}
+                _ => self.pending.push((start, end, tag)),
+            }
+            return;
+        }
+        if tag == Tag::NEVER
+            && let Some(touched) = self.touched.get_mut(&number)
+        {
+            touched.forget(offset, len);
+        }
+        if len == PAGE_BYTES {
+            // Untouched memory costs nothing: `Untraced` knows its writers.
+            if let Some(page) = self.pages.remove(&number) {
+                self.bytes = self.bytes.saturating_sub(page.bytes());
+            }
+        } else if let Some(page) = self.pages.get_mut(&number) {
+            page.set(offset, len, tag);
+        }
+    }
+
+    /// Whether no kernel has written the part of `start..end` that lies in page `number`, which is in memory.
+    pub(crate) fn nothing_wrote(&self, number: u64, start: u64, end: u64) -> bool {
+        let (offset, len) = part(number, start, end);
+        let written = |page: &Page| (offset..offset + len).any(|at| page.tag(at) != Tag::NEVER);
+        !self.pages.get(&number).is_some_and(written)
+    }
+
+    /// Visits every page that meets the range.
+    pub(crate) fn set_all(&mut self, start: u64, end: u64, tag: Tag) {
+        if self.on_disk != (0, 0) {
+            self.pending.push((start, end, tag));
+            return;
+        }
+        let known = self.pages.keys().chain(self.exact.keys());
+        let met: FxHashSet<u64> = (known.chain(self.touched.keys()).copied())
+            .filter(|&number| part(number, start, end).1 > 0)
+            .collect();
+        for number in met {
+            self.set(number, start, end, tag);
+        }
+    }
+
+    /// All records of one launch that lie in this shard's pages.
+    pub(crate) fn launch(
+        &mut self,
+        view: &View,
+        untraced: &Untraced,
+        scratch: &mut Scratch,
+        of: &Records<'_>,
+    ) -> Result<()> {
+        let count: usize = of.blocks.iter().map(|block| block.count(of.shard)).sum();
+        if count > of.most && !exact::asked(self.out.options) {
+            self.large_launch(view, untraced, scratch, of)?;
+            self.out.end_launch();
+            return Ok(());
+        }
+        let mut gathered = std::mem::take(&mut scratch.gathered);
+        gathered.pages(of, |records, survey| {
+            view.cancellation.check()?;
+            // Stable: within a CTA the order of the file is the program order of each thread.
+            if !survey.by_cta {
+                records.sort_by_key(|record| record.cta);
+            }
+            self.page(view, untraced, scratch, records, survey)
+        })?;
+        scratch.gathered = gathered;
+        view.cancellation.check()?;
+        self.out.end_launch();
+        Ok(())
+    }
+
+    pub(crate) fn page(
+        &mut self,
+        view: &View,
+        untraced: &Untraced,
+        scratch: &mut Scratch,
+        records: &[Record],
+        survey: &Survey,
+    ) -> Result<()> {
+        let number = records[0].page();
+        let base = number * PAGE_BYTES as u64;
+        if exact::asked(self.out.options) {
+            let page = self.exact.entry(number).or_default();
+            page.launch(view, untraced, base, records, &mut self.out);
+            return view.make_room(&mut self.out);
+        }
+        if !self.out.options.details {
+            return self.accesses(view, untraced, scratch, (records, survey), false);
+        }
+        let mut touches = Touches::default();
+        records.iter().for_each(|record| touches.add(record));
+        self.touches(number, view.launch, &touches);
+        let only = (view.regions).only(base, base.saturating_add(PAGE_BYTES as u64));
+        let mark = self.out.details.mark(&self.out.sums);
+        self.accesses(view, untraced, scratch, (records, survey), only.is_none())?;
+        let details = &mut self.out.details;
+        if let Some(allocation) = only {
+            details.in_array(allocation, view.kernel, &mark, &self.out.sums);
+        }
+        if survey.writes {
+            self.stores(view, records, only);
+        }
+        Ok(())
+    }
+
+    /// Launch `launch` touches page `number`.
+    pub(crate) fn touches(&mut self, number: u64, launch: u32, by: &Touches) {
+        let touched = self.touched.entry(number).or_insert_with(|| {
+            self.bytes += Touched::BYTES;
+            Touched::new()
+        });
+        touched.launch(launch, by, &mut self.out.details.footprint);
+    }
+
+    /// Counts what is stored in each allocation; `only`: all of the page is one's.
+    pub(crate) fn stores(
+        &mut self,
+        view: &View,
+        records: &[Record],
+        only: Option<Option<AllocationId>>,
+    ) {
+        let details = &mut self.out.details;
+        for record in records.iter().filter(|record| record.writes()) {
+            match only {
+                Some(allocation) => details.stores(allocation, view.kernel, record),
+                None => by_allocation(view.regions, record, |allocation, part| {
+                    details.stores(allocation, view.kernel, part);
+                }),
+            }
+        }
+    }
+
+    /// All records of one page, without saying where they are; `is_shared`: each read says in which allocation it is.
+    fn accesses(
+        &mut self,
+        view: &View,
+        untraced: &Untraced,
+        scratch: &mut Scratch,
+        (records, survey): (&[Record], &Survey),
+        is_shared: bool,
+    ) -> Result<()> {
+        let number = records[0].page();
+        let base = number * PAGE_BYTES as u64;
+        let writes = survey.writes;
+        let uninitialised = self.out.sums.uninitialised;
+        if !writes && !self.pages.contains_key(&number) {
+            let parts = parts_of(untraced, base);
+            never_read(view, &parts, records, is_shared, &mut self.out);
+            if self.out.options.details && self.out.sums.uninitialised > uninitialised {
+                let found = &mut self.out.details.unwritten;
+                (scratch.search).page(view, records, &but_for(&parts), found);
+            }
+            return Ok(());
+        }
+        let strides = self.out.options.strides;
+        let found = (self.out.loads.len(), self.out.stores.len());
+        let mut before = 0;
+        let page = match self.pages.entry(number) {
+            Entry::Occupied(entry) => {
+                before = entry.get().bytes();
+                entry.into_mut()
+            }
+            Entry::Vacant(entry) => entry.insert(fresh_page(untraced, base, records, strides)),
+        };
+        let single = survey.single_width(page.shift);
+        if let (false, false, Some(width)) = (is_shared, writes, single) {
+            let of = (records[0].cta, false);
+            let mut reader = (scratch.marks).reader(view, (page, base), of, &mut self.out);
+            reader.singles(records, width)?;
+        } else {
+            for records in records.chunk_by(|a, b| a.cta == b.cta) {
+                view.cancellation.check()?;
+                scratch.read(view, page, base, (records, is_shared), &mut self.out);
+                view.make_room(&mut self.out)?;
+            }
+        }
+        if self.out.options.details && self.out.sums.uninitialised > uninitialised {
+            let found = &mut self.out.details.unwritten;
+            (scratch.search).page(view, records, &never_in(page), found);
+        }
+        if writes {
+            scratch.write(view, page, records, &mut self.out);
+        }
+        self.bytes = (self.bytes + page.bytes()).saturating_sub(before);
+        self.out.loads.settle(found.0);
+        self.out.stores.settle(found.1);
+        view.make_room(&mut self.out)
+    }
+}
+
+impl Marks {
+    /// `is_shared`: the page belongs to several allocations.
+    fn reader<'a>(
+        &'a mut self,
+        view: &'a View,
+        (page, base): (&'a mut Page, u64),
+        (cta, is_shared): (u32, bool),
+        out: &'a mut ShardOut,
+    ) -> Reader<'a> {
+        Reader {
+            view,
+            page,
+            base,
+            cta,
+            seen: &mut self.seen,
+            sources: &mut self.sources,
+            out,
+            is_shared,
+        }
+    }
+}
+
+impl Scratch {
+    pub(crate) fn read(
+        &mut self,
+        view: &View,
+        page: &mut Page,
+        base: u64,
+        (records, is_shared): (&[Record], bool),
+        out: &mut ShardOut,
+    ) {
+        let Some(last_read) = records.iter().rposition(Record::reads) else {
+            return;
+        };
+        let records = &records[..=last_read];
+        let first_write = records.iter().position(Record::writes);
+        let (before, after) = records.split_at(first_write.unwrap_or(records.len()));
+        let of = (records[0].cta, is_shared);
+        let mut reader = self.marks.reader(view, (page, base), of, out);
+        for record in before {
+            reader.read(record, None);
+        }
+        for record in after {
+            if record.reads() {
+                reader.read(record, Some(&self.local));
+            }
+            if record.writes() {
+                self.local.write(record);
+            }
+        }
+        self.marks.seen.clear();
+        self.local.clear();
+    }
+
+    /// Writes of all CTAs, in ascending order of their numbers.
+    fn write(&mut self, view: &View, page: &mut Page, records: &[Record], out: &mut ShardOut) {
+        for record in records.iter().filter(|record| record.writes()) {
+            let (offset, len) = (record.offset(), record.extent());
+            page.write(offset, len, record.width(), view.launch, record.cta);
+        }
+        if !page.has_several() {
+            return;
+        }
+        let stores = records.iter().filter(|record| record.writes());
+        for store in stores.filter(|record| !record.reads()) {
+            (self.plain).insert(store.offset(), store.extent(), |_, _| {});
+        }
+        out.several_writers(view.launch, page, &self.plain);
+        self.plain.clear();
+    }
+}
+
+/// Offset and length of the part of `start..end` in page `number`.
+fn part(number: u64, start: u64, end: u64) -> (usize, usize) {
+    let base = number * PAGE_BYTES as u64;
+    let offset = start.saturating_sub(base).min(PAGE_BYTES as u64);
+    let stop = end.saturating_sub(base).min(PAGE_BYTES as u64);
+    (offset as usize, stop.saturating_sub(offset) as usize)
+}
+
+/// Offset in a page, length, writer.
+pub(crate) type Part = (usize, usize, Tag);
+
+/// A page with what others than kernels wrote, before `records` write to it.
+pub(crate) fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], starts: bool) -> Page {
+    let parts = parts_of(untraced, base);
+    let aligned = |offset: usize, len: usize| (offset | len).is_multiple_of(4);
+    let words = parts.iter().all(|&(offset, len, _)| aligned(offset, len))
+        && (records.iter().filter(|record| record.writes())).all(|record| {
+            let width = if starts { record.width() } else { 0 };
+            aligned(record.offset(), record.extent() | width)
+        });
+    let mut page = Page::new(Tag::NEVER, words, starts);
+    for (offset, len, tag) in parts {
+        page.set(offset, len, tag);
+    }
+    page
+}
+
+/// Who wrote which parts of a page that no kernel has written: offset, length, writer.
+pub(crate) fn parts_of(untraced: &Untraced, base: u64) -> Vec<Part> {
+    (untraced.parts(base, base.saturating_add(PAGE_BYTES as u64)))
+        .map(|(start, end, tag)| ((start - base) as usize, (end - start) as usize, tag))
+        .collect()
+}
+
+/// Marks many records; with `is_shared` each has its own allocation.
+pub(crate) fn never_read(
+    view: &View,
+    parts: &[Part],
+    records: &[Record],
+    is_shared: bool,
+    out: &mut ShardOut,
+) {
+    for record in records {
+        if !is_shared {
+            unwritten(parts, record, out);
+            continue;
+        }
+        by_allocation(view.regions, record, |allocation, part| {
+            let mark = out.details.mark(&out.sums);
+            unwritten(parts, part, out);
+            (out.details).in_array(allocation, view.kernel, &mark, &out.sums);
+        });
+    }
+}
+
+/// Reads of a page that no kernel has written; `parts`: what of it others have written.
+fn unwritten(parts: &[Part], record: &Record, out: &mut ShardOut) {
+    let times = match record.pattern() {
+        Pattern::Contiguous | Pattern::Piece => 1,
+        Pattern::Same => record.lanes() as u64,
+    };
+    let (start, end) = (record.offset(), record.offset() + record.extent());
+    let mut rest = record.extent();
+    for &(offset, len, tag) in parts {
+        let bytes = (offset + len).min(end).saturating_sub(offset.max(start));
+        out.never_by_a_kernel(tag, bytes as u64 * times);
+        rest -= bytes;
+    }
+    out.never_by_a_kernel(Tag::NEVER, rest as u64 * times);
+}

@@ -1,0 +1,258 @@
+//! Loads of bytes that nothing has written since their memory was allocated: bugs of the program, mostly.
+//!
+//! Threads of one launch have no order that a trace could tell, so an access counts only where none would help: none of
+//! its bytes (in its page) was written before the launch, nor before by the same thread, nor at all in the launch by a plain
+//! store or an exchange of another thread. Atomics of other threads do not help: the first of them has read the same bytes.
+//! That a part of an access was written is enough: compilers load the gaps of structures with their members.
+
+use super::bitmap::{WORDS, for_each_word};
+use super::local::Local;
+use super::shadow::{PAGE_BYTES, Page, Tag};
+use super::shard::Part;
+use crate::communication::input::record::{Pattern, Record};
+use crate::communication::output::sums::View;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use superstep_trace::{AllocationId, Op, SiteId};
+
+/// Bytes that the launches of one kernel loaded at one instruction from one allocation although nothing had written them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnwrittenRead {
+    /// Index of the kernel in [`super::Communication::kernels`].
+    pub kernel: u32,
+    pub site: SiteId,
+    /// The allocation; accesses outside of all are left out.
+    pub allocation: AllocationId,
+    /// Index of the first launch in [`super::Communication::launches`].
+    pub first_launch: u32,
+    pub launches: u64,
+    /// Distinct bytes, those of the launch with most.
+    pub bytes: u64,
+    /// Bytes of all accesses of all launches.
+    pub loaded_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Amount {
+    bytes: u64,
+    loaded_bytes: u64,
+}
+
+/// By instruction and allocation, of one launch.
+pub(crate) type OfLaunch = FxHashMap<(SiteId, AllocationId), Amount>;
+
+/// Over all launches, by kernel, instruction and allocation.
+#[derive(Debug, Default)]
+pub(crate) struct Unwritten(BTreeMap<(u32, SiteId, AllocationId), UnwrittenRead>);
+
+impl Unwritten {
+    /// Adds what was found in the launch at `position`, in parts.
+    pub(crate) fn launch(
+        &mut self,
+        position: u32,
+        kernel: u32,
+        parts: Vec<((SiteId, AllocationId), Amount)>,
+    ) {
+        let mut all = OfLaunch::default();
+        for (key, amount) in parts {
+            let sum = all.entry(key).or_default();
+            sum.bytes += amount.bytes;
+            sum.loaded_bytes += amount.loaded_bytes;
+        }
+        for ((site, allocation), amount) in all {
+            let key = (kernel, site, allocation);
+            let read = self.0.entry(key).or_insert(UnwrittenRead {
+                kernel,
+                site,
+                allocation,
+                first_launch: position,
+                launches: 0,
+                bytes: 0,
+                loaded_bytes: 0,
+            });
+            read.launches += 1;
+            read.bytes = read.bytes.max(amount.bytes);
+            read.loaded_bytes += amount.loaded_bytes;
+        }
+    }
+
+    /// In ascending order.
+    pub(crate) fn into_rows(self) -> Vec<UnwrittenRead> {
+        self.0.into_values().collect()
+    }
+}
+
+/// One bit for each byte of a page.
+pub(crate) type Bits = [u64; WORDS];
+
+/// The bytes of a page but for `parts`.
+pub(crate) fn but_for(parts: &[Part]) -> Bits {
+    let mut bits = [u64::MAX; WORDS];
+    for &(offset, len, _) in parts {
+        for_each_word(offset, len, |word, mask| bits[word] &= !mask);
+    }
+    bits
+}
+
+/// The unwritten bytes of `page`.
+pub(crate) fn never_in(page: &Page) -> Bits {
+    let mut bits = [0; WORDS];
+    let mut at = 0;
+    while at < PAGE_BYTES {
+        let end = page.segment_end(at, PAGE_BYTES);
+        if page.tag(at) == Tag::NEVER {
+            mark(&mut bits, at, end - at);
+        }
+        at = end;
+    }
+    bits
+}
+
+/// Sets the bits of a range.
+fn mark(bits: &mut Bits, offset: usize, len: usize) {
+    for_each_word(offset, len, |word, mask| bits[word] |= mask);
+}
+
+fn all_set(bits: &Bits, offset: usize, len: usize) -> bool {
+    let mut all = true;
+    for_each_word(offset, len, |word, mask| all &= bits[word] & mask == mask);
+    all
+}
+
+/// No thread, and more than one.
+const NOBODY: u64 = 0;
+const SEVERAL: u64 = u64::MAX;
+
+fn name(cta: u32, thread: u32) -> u64 {
+    (u64::from(cta) << 32 | u64::from(thread)) + 1
+}
+
+/// Looks at the pages in which something was read that nothing had written: a second look at records that were counted.
+pub(crate) struct Search {
+    /// Who overwrites each byte in this launch, whatever was there.
+    stored_by: Box<[u64; PAGE_BYTES]>,
+    local: Local,
+    found: Vec<((SiteId, AllocationId), Bits, u64)>,
+}
+
+impl Search {
+    pub(crate) fn new() -> Self {
+        Self {
+            stored_by: Box::new([NOBODY; PAGE_BYTES]),
+            local: Local::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// All records of a launch in one page, ordered by CTA; `never`: the bytes that nothing had written before the launch.
+    pub(crate) fn page(
+        &mut self,
+        view: &View,
+        records: &[Record],
+        never: &Bits,
+        out: &mut OfLaunch,
+    ) {
+        let is_written = self.stores(view, records);
+        for records in records.chunk_by(|a, b| a.cta == b.cta) {
+            self.cta(view, records, never, is_written);
+        }
+        self.end(is_written, out);
+    }
+
+    /// After [`Search::stores`] of all records: those of one CTA.
+    pub(crate) fn cta(&mut self, view: &View, records: &[Record], never: &Bits, is_written: bool) {
+        for record in records {
+            if record.reads() && !is_exchange(view, record) {
+                self.read(view, record, never, is_written);
+            }
+            if record.writes() {
+                self.local.write(record);
+            }
+        }
+        self.local.clear();
+    }
+
+    /// After the last CTA.
+    pub(crate) fn end(&mut self, is_written: bool, out: &mut OfLaunch) {
+        if is_written {
+            self.stored_by.fill(NOBODY);
+        }
+        for (key, bits, loaded_bytes) in self.found.drain(..) {
+            let amount = out.entry(key).or_default();
+            let ones = bits.iter().map(|word| u64::from(word.count_ones()));
+            amount.bytes += ones.sum::<u64>();
+            amount.loaded_bytes += loaded_bytes;
+        }
+    }
+
+    /// Records the writers of each byte; returns whether anything is written at all.
+    pub(crate) fn stores(&mut self, view: &View, records: &[Record]) -> bool {
+        let mut is_written = false;
+        for record in records.iter().filter(|record| record.writes()) {
+            is_written = true;
+            if record.reads() && !is_exchange(view, record) {
+                continue;
+            }
+            for (thread, at) in lanes(record) {
+                let me = name(record.cta, thread);
+                for who in &mut self.stored_by[at..at + record.width()] {
+                    let is_mine = *who == NOBODY || *who == me;
+                    *who = if is_mine { me } else { SEVERAL };
+                }
+            }
+        }
+        is_written
+    }
+
+    fn read(&mut self, view: &View, record: &Record, never: &Bits, is_written: bool) {
+        let width = record.width();
+        for (thread, at) in lanes(record) {
+            if !all_set(never, at, width) {
+                continue;
+            }
+            if is_written {
+                let me = name(record.cta, thread);
+                let stored_by = &self.stored_by[at..at + width];
+                if stored_by.iter().any(|&who| who != NOBODY && who != me)
+                    || self.local.any(at, width, thread)
+                {
+                    continue;
+                }
+            }
+            let address = record.address + (at - record.offset()) as u64;
+            if let (Some(site), Some(allocation)) = (view.site_of(record), view.regions.at(address))
+            {
+                self.add((site, allocation), at, width);
+            }
+        }
+    }
+
+    fn add(&mut self, key: (SiteId, AllocationId), at: usize, width: usize) {
+        // Mostly the previous one.
+        let known = self.found.iter().rposition(|found| found.0 == key);
+        let index = known.unwrap_or_else(|| {
+            self.found.push((key, [0; WORDS], 0));
+            self.found.len() - 1
+        });
+        let (_, bits, loaded_bytes) = &mut self.found[index];
+        mark(bits, at, width);
+        *loaded_bytes += width as u64;
+    }
+}
+
+/// Threads with the offsets of what they access.
+fn lanes(record: &Record) -> impl Iterator<Item = (u32, usize)> + use<> {
+    let step = match record.pattern() {
+        Pattern::Contiguous => record.width(),
+        Pattern::Same | Pattern::Piece => 0,
+    };
+    let first = record.offset();
+    (record.threads().enumerate()).map(move |(lane, thread)| (thread, first + lane * step))
+}
+
+/// Whether what is there before does not matter to what is there afterwards.
+fn is_exchange(view: &View, record: &Record) -> bool {
+    let op = view.site_of(record).and_then(|site| view.ops.op(site).ok());
+    op == Some(Op::AtomicExch)
+}

@@ -1,0 +1,420 @@
+//! The engine against the oracle on generated programs, and hand-derived cases.
+
+use super::oracle::{self, Step};
+use crate::communication::{
+    ArrayVolume, Communication, Engine, Matching, MemoryLimit, Options, UnwrittenRead,
+};
+use crate::sites::SiteOps;
+use proptest::prelude::*;
+use superstep_trace::{
+    AccessGroup, AllocationId, Cancellation, Launch, LaunchId, Op, SiteId, StreamId,
+};
+
+const OPS: [Op; 4] = [Op::Load, Op::Store, Op::AtomicAdd, Op::AtomicExch];
+
+fn ops() -> SiteOps {
+    SiteOps::from_pairs((0..4).map(|k| (SiteId(k), OPS[k as usize])))
+}
+
+const ALL: Options = Options {
+    transfers: true,
+    strides: true,
+    details: true,
+    matching: Matching::Bytes,
+};
+
+const EXACT: Options = Options {
+    matching: Matching::ExactAddress,
+    ..ALL
+};
+
+fn run(steps: &[Step], options: Options, chunk: usize) -> Communication {
+    run_within(steps, options, chunk, &MemoryLimit::none())
+}
+
+/// No memory at all: everything goes to disk after each launch.
+fn no_memory() -> MemoryLimit {
+    MemoryLimit {
+        bytes: 0,
+        ..MemoryLimit::none()
+    }
+}
+
+fn run_within(
+    steps: &[Step],
+    options: Options,
+    chunk: usize,
+    limit: &MemoryLimit,
+) -> Communication {
+    engine_of(steps, options, chunk, limit).finish().unwrap()
+}
+
+fn engine_of(steps: &[Step], options: Options, chunk: usize, limit: &MemoryLimit) -> Engine {
+    let mut engine = Engine::limited(options, limit, Cancellation::default());
+    for step in steps {
+        match step {
+            Step::HostWrote(address, bytes) => engine.host_wrote(*address, *bytes),
+            Step::Forget(address, bytes) => engine.forget(*address, *bytes),
+            Step::Allocate(id, address, bytes) => {
+                engine.allocated(AllocationId(*id), *address, *bytes);
+                engine.forget(*address, *bytes);
+            }
+            Step::Free(address, bytes) => {
+                engine.forget(*address, *bytes);
+                engine.freed(*address, *bytes);
+            }
+            Step::Opaque => engine.opaque_launch(),
+            Step::OpaqueWrote(address, bytes) => engine.opaque_wrote(*address, *bytes),
+            Step::Launch(launch, groups) => {
+                let groups: Vec<AccessGroup> = groups.iter().map(|(_, group)| *group).collect();
+                let chunks: Vec<Vec<AccessGroup>> =
+                    groups.chunks(chunk).map(<[_]>::to_vec).collect();
+                engine.launch(launch, &ops(), &chunks).unwrap();
+            }
+        }
+    }
+    engine
+}
+
+pub(crate) fn launch(stream: u32, number: u32, kernel: &str) -> Launch {
+    Launch {
+        sequence: 0,
+        stream: StreamId(stream),
+        launch: LaunchId(number),
+        kernel: kernel.to_owned(),
+        grid: [8, 1, 1],
+        block: [64, 1, 1],
+        dynamic_shared_bytes: 0,
+        static_shared_bytes: 0,
+        parent: None,
+        device: 0,
+    }
+}
+
+fn group(op: usize, cta: u32, warp: u32, width: u32, addresses: &[u64]) -> (Op, AccessGroup) {
+    let mut group = AccessGroup {
+        site: SiteId(op as u32),
+        cta,
+        warp,
+        width_bytes: width,
+        mask: ((1u64 << addresses.len()) - 1) as u32,
+        ..AccessGroup::EMPTY
+    };
+    group.addresses[..addresses.len()].copy_from_slice(addresses);
+    (OPS[op], group)
+}
+
+fn any_width() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        8 => prop::sample::select(vec![4u32, 4, 4, 1, 2, 8, 16]),
+        1 => 1u32..40,
+        1 => 4000u32..9000,
+    ]
+}
+
+/// Addresses of a warp: few, so that they overlap, around the border of two pages.
+fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
+    let width = if aligned {
+        prop::sample::select(vec![4u32, 8]).boxed()
+    } else {
+        any_width().boxed()
+    };
+    let place = (0u32..4, 0u32..2, prop_oneof![9 => 0usize..3, 1 => Just(3)]);
+    let lanes = (
+        prop_oneof![Just(u32::MAX), 1u32.., 1u32..8],
+        0u64..40,
+        0u32..4,
+        any::<u64>(),
+    );
+    (width, place, lanes).prop_map(
+        move |(width, (cta, warp, op), (mask, first, pattern, seed))| {
+            let unit = if aligned { u64::from(width) } else { 1 };
+            let base = 0x10_0000 - 20 * unit + first * unit;
+            // The widest accesses in full warps would make the oracle crawl.
+            let mask = if width > 64 {
+                mask & mask.wrapping_neg()
+            } else {
+                mask
+            };
+            let addresses: Vec<u64> = (0..u64::from(mask.count_ones()))
+                .map(|k| match pattern {
+                    0 | 1 => base + k * u64::from(width),
+                    2 => base,
+                    _ => base + (seed.rotate_left(k as u32 * 7) % 40) * unit,
+                })
+                .collect();
+            let (op, mut group) = group(op, cta, warp, width, &[]);
+            group.mask = mask;
+            group.addresses[..addresses.len()].copy_from_slice(&addresses);
+            (op, group)
+        },
+    )
+}
+
+pub(crate) fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
+    let host = (0u64..80, prop_oneof![0u64..100, Just(3 * 4096)]);
+    let step = prop_oneof![
+        5 => (0u32..2, 0usize..2, prop::collection::vec(any_group(aligned), 0..12))
+            .prop_map(|(stream, kernel, groups)| Step::Launch(launch(stream, 0, ["f", "g"][kernel]), groups)),
+        1 => host.clone().prop_map(|(at, len)| Step::HostWrote(0x10_0000 - 40 + at, len)),
+        1 => host.clone().prop_map(|(at, len)| Step::Forget(0x10_0000 - 40 + at, len)),
+        2 => (0u32..9, host.clone()).prop_map(|(id, (at, len))| Step::Allocate(id, 0x10_0000 - 40 + at, len)),
+        1 => Just(Step::Opaque),
+        1 => host.clone().prop_map(|(at, len)| Step::OpaqueWrote(0x10_0000 - 40 + at, len)),
+        1 => host.prop_map(|(at, len)| Step::Free(0x10_0000 - 40 + at, len)),
+    ];
+    prop::collection::vec(step, 1..10).prop_map(|mut steps| {
+        let mut next = [0; 2];
+        for step in &mut steps {
+            if let Step::Launch(launch, _) = step {
+                let number = &mut next[launch.stream.0 as usize];
+                launch.launch = LaunchId(*number);
+                *number += 1;
+            }
+        }
+        steps
+    })
+}
+
+fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
+    let want = oracle::communication(steps, Matching::Bytes);
+    let volume = &want.total;
+    prop_assert_eq!(
+        volume.loaded_bytes,
+        volume.communicated_loaded_bytes
+            + volume.self_loaded_bytes
+            + volume.input_loaded_bytes
+            + volume.uninitialised_loaded_bytes
+            + volume.unknown_loaded_bytes
+            + volume.local_loaded_bytes
+    );
+    prop_assert!(volume.communicated_stored_bytes <= volume.stored_bytes);
+    prop_assert_eq!(&run(steps, ALL, chunk), &want);
+    let without = run(steps, Options::default(), chunk);
+    prop_assert_eq!(
+        without,
+        Communication {
+            transfers: Vec::new().into(),
+            strides: Vec::new(),
+            sites: Vec::new(),
+            arrays: Vec::new(),
+            footprints: Vec::new(),
+            unwritten: Vec::new(),
+            ..want.clone()
+        }
+    );
+    prop_assert_eq!(run_within(steps, ALL, chunk, &no_memory()), want);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn equals_the_oracle(steps in any_steps(false), chunk in 1usize..6) {
+        check(&steps, chunk)?;
+    }
+
+    #[test]
+    fn equals_the_oracle_on_whole_words(steps in any_steps(true), chunk in 1usize..6) {
+        check(&steps, chunk)?;
+    }
+
+    #[test]
+    fn equals_the_oracle_by_address(steps in any_steps(false), chunk in 1usize..6) {
+        let want = oracle::communication(&steps, Matching::ExactAddress);
+        prop_assert_eq!(&run(&steps, EXACT, chunk), &want);
+        prop_assert_eq!(&run_within(&steps, EXACT, chunk, &no_memory()), &want);
+    }
+
+    #[test]
+    fn knows_what_nothing_has_written(steps in any_steps(false), ranges in prop::collection::vec((0u64..200, 1u64..20), 8)) {
+        let written = oracle::written(&steps);
+        for limit in [MemoryLimit::none(), no_memory()] {
+            let mut engine = engine_of(&steps, ALL, 3, &limit);
+            for &(at, bytes) in &ranges {
+                let start = 0x10_0000 - 100 + at;
+                let nothing = written.range(start..start + bytes).next().is_none();
+                prop_assert_eq!(engine.nothing_wrote(start, bytes).unwrap(), nothing);
+            }
+        }
+    }
+
+    #[test]
+    fn does_not_depend_on_threads(steps in any_steps(false)) {
+        let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let one = pool(1).install(|| run(&steps, ALL, 1));
+        let many = pool(5).install(|| run(&steps, ALL, 1));
+        prop_assert_eq!(&one, &many);
+        let spilled = pool(5).install(|| run_within(&steps, ALL, 1, &no_memory()));
+        prop_assert_eq!(&one, &spilled);
+    }
+}
+
+/// The worked example of docs/metrics.md.
+#[test]
+fn worked_example() {
+    let a = 0x5000;
+    let steps = [
+        Step::Allocate(0, a, 8),
+        Step::Allocate(1, a + 8, 12),
+        Step::HostWrote(a, 16),
+        // Launch 0: CTA 0 writes words 0 and 1, CTA 1 writes words 2 and 3.
+        Step::Launch(
+            launch(0, 0, "write"),
+            vec![
+                group(1, 0, 0, 4, &[a, a + 4]),
+                group(1, 1, 0, 4, &[a + 8, a + 12]),
+            ],
+        ),
+        // Launch 1, another kernel: CTA 0 reads words 1 and 2, twice; CTA 1 reads word 2 and a word of nobody.
+        Step::Launch(
+            launch(0, 1, "read"),
+            vec![
+                group(0, 0, 0, 4, &[a + 4, a + 8]),
+                group(0, 0, 1, 4, &[a + 4, a + 8]),
+                group(0, 1, 0, 4, &[a + 8, a + 16]),
+            ],
+        ),
+    ];
+    let found = run(&steps, ALL, 8);
+    let read = found.launches[1].volume;
+    assert_eq!(
+        (read.loaded_bytes, read.communicated_loaded_bytes),
+        (24, 20)
+    );
+    assert_eq!(read.uninitialised_loaded_bytes, 4);
+    assert_eq!((read.received_bytes, read.received_count), (12, 3));
+    assert_eq!(found.total.communicated_stored_bytes, 8);
+    assert_eq!(found.total.share(), 0.5);
+    assert_eq!(found.transfers.len(), 3);
+    // CTA 0 loads two words side by side; the stores that communicate are one for each CTA.
+    assert_eq!(found.strides[1].loads[2], 1);
+    assert_eq!(found.strides[0].stores, [0; 13]);
+    let received = |allocation| {
+        let of = |array: &&ArrayVolume| array.allocation == Some(AllocationId(allocation));
+        (found.arrays.iter().filter(of))
+            .map(|array| array.received_bytes)
+            .sum::<u64>()
+    };
+    assert_eq!([0, 1].map(received), [4u64, 8]);
+    assert_eq!(found.sites.len(), 1);
+    assert_eq!(found.sites[0].communicated_loaded_bytes, 20);
+    let second = found.footprints[1];
+    assert_eq!((second.touched_bytes, second.read_bytes), (12, 12));
+    assert_eq!((second.again_bytes, second.known_bytes), (8, 8));
+    assert_eq!(found, oracle::communication(&steps, Matching::Bytes));
+}
+
+/// The example of docs/metrics.md under "What \"as published\" would differ in".
+#[test]
+fn addresses_match_less_than_bytes_where_widths_differ() {
+    let a = 0x100;
+    let steps = [
+        Step::Launch(
+            launch(0, 0, "f"),
+            vec![group(1, 0, 0, 4, &[a, a + 4, a + 8, a + 12])],
+        ),
+        Step::Launch(launch(0, 1, "g"), vec![group(0, 1, 0, 16, &[a])]),
+    ];
+    let communicated = |options| run(&steps, options, 8).total.communicated_stored_bytes;
+    assert_eq!((communicated(ALL), communicated(EXACT)), (16, 4));
+    // Its wide load counts as a whole.
+    assert_eq!(run(&steps, EXACT, 8).total.received_bytes, 16);
+}
+
+/// Six words of two allocations, of which the host writes the first.
+#[test]
+fn what_nothing_wrote_is_found() {
+    let a = 0x5000;
+    let word = |index: u64| a + 4 * index;
+    let (load, store, add, exchange) = (0, 1, 2, 3);
+    let steps = [
+        Step::Allocate(0, a, 16),
+        Step::Allocate(1, a + 16, 8),
+        Step::HostWrote(a, 4),
+        Step::Launch(
+            launch(0, 0, "f"),
+            vec![
+                // Word 0 has a value, word 1 has none, word 2 gets one from another thread: before or after, who knows.
+                group(load, 0, 0, 4, &[word(0), word(1), word(2)]),
+                group(store, 1, 0, 4, &[word(2)]),
+                // Half of these 8 bytes has a value: a structure with a gap, perhaps.
+                group(load, 2, 0, 8, &[word(0)]),
+                // A counter that nobody cleared, and a lock that the exchange itself clears.
+                group(add, 0, 1, 4, &[word(3)]),
+                group(add, 1, 1, 4, &[word(3)]),
+                group(exchange, 0, 0, 4, &[word(4)]),
+                // First written, then read.
+                group(store, 3, 0, 4, &[word(5)]),
+                group(load, 3, 0, 4, &[word(5)]),
+            ],
+        ),
+        // Written by now: all but word 1, of which half is read by a wide load of its neighbour and itself.
+        Step::Launch(
+            launch(0, 1, "f"),
+            vec![
+                group(load, 0, 0, 4, &[word(1)]),
+                group(load, 1, 0, 4, &[word(1), word(5)]),
+            ],
+        ),
+        // Memory that comes to life again at the same place forgets.
+        Step::Free(a + 16, 8),
+        Step::Allocate(2, a + 16, 8),
+        Step::Launch(
+            launch(0, 2, "g"),
+            vec![group(load, 0, 0, 4, &[word(5), word(5) + 4])],
+        ),
+    ];
+    let found = run(&steps, ALL, 8);
+    assert_eq!(found, oracle::communication(&steps, Matching::Bytes));
+    let read =
+        |kernel, site, allocation, first_launch, launches, bytes, loaded_bytes| UnwrittenRead {
+            kernel,
+            site: SiteId(site),
+            allocation: AllocationId(allocation),
+            first_launch,
+            launches,
+            bytes,
+            loaded_bytes,
+        };
+    let want = [
+        read(0, load as u32, 0, 0, 2, 4, 12),
+        read(0, add as u32, 0, 0, 1, 4, 8),
+        // What lies behind the allocation belongs to nothing that could be named.
+        read(1, load as u32, 2, 2, 1, 4, 4),
+    ];
+    assert_eq!(found.unwritten, want);
+}
+
+#[test]
+fn atomics_of_many_ctas_are_all_sources_and_no_race() {
+    let a = 0x5000;
+    let steps = [
+        Step::Launch(
+            launch(0, 0, "merge"),
+            (0..5).map(|cta| group(2, cta, 0, 4, &[a])).collect(),
+        ),
+        Step::Launch(launch(0, 1, "merge"), vec![group(0, 3, 0, 4, &[a])]),
+    ];
+    let found = run(&steps, ALL, 8);
+    assert_eq!(found.transfers.len(), 4);
+    assert_eq!(found.total.communicated_stored_bytes, 16);
+    assert_eq!(
+        (found.total.several_writers_bytes, found.total.racing_bytes),
+        (4, 0)
+    );
+}
+
+#[test]
+fn an_access_across_a_page_border_counts_once() {
+    let a = 0x6000 - 2;
+    let steps = [
+        Step::Launch(launch(0, 0, "f"), vec![group(1, 0, 0, 4, &[a])]),
+        Step::Launch(launch(0, 1, "g"), vec![group(0, 7, 0, 4, &[a])]),
+    ];
+    let found = run(&steps, ALL, 8);
+    let transfers = found.transfers.to_vec().unwrap();
+    assert_eq!(transfers.len(), 1);
+    assert_eq!((transfers[0].bytes, transfers[0].count), (4, 1));
+}

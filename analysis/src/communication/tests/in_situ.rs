@@ -1,0 +1,315 @@
+//! What is added up in place of a trace against the oracle, on generated programs: equal where `docs/capture/in-situ.md` calls it exact,
+//! else within its bounds.
+
+use super::against_oracle::any_steps;
+use super::oracle::{self, Step};
+use crate::communication::{Communication, Flow, Matching, Transfer, Volume};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use superstep_runtime_core::in_situ::{Accumulator, Shadow};
+use superstep_trace::{AccessGroup, AllocationKind, FirstRead, LaunchSums, Op};
+
+/// Generated programs have CTAs below this.
+const CTAS: usize = 4;
+
+#[derive(Default)]
+struct Found {
+    launches: Vec<LaunchSums>,
+    transfers: Vec<Transfer>,
+    /// By source and receiver, launches both.
+    first_read: BTreeMap<(u32, u32), FirstRead>,
+}
+
+fn add_up(steps: &[Step]) -> Found {
+    let shadow = Shadow::default();
+    let mut found = Found::default();
+    // CTAs run at the same time, each on a worker of its own.
+    let mut accumulators: [Accumulator; CTAS] = Default::default();
+    for step in steps {
+        match step {
+            Step::HostWrote(address, bytes) => shadow.host_wrote(*address, *bytes),
+            Step::Forget(address, bytes) => shadow.forget(*address, *bytes),
+            Step::Allocate(_, address, bytes) => {
+                shadow.allocate(*address, *bytes, &AllocationKind::Device);
+            }
+            Step::Free(address, bytes) => shadow.free(*address, *bytes),
+            Step::Opaque => shadow.unknown_wrote_all(),
+            Step::OpaqueWrote(address, bytes) => shadow.unknown_wrote(*address, *bytes),
+            Step::Launch(launch, groups) => {
+                let number = found.launches.len() as u32;
+                let running = shadow.begin(number, launch).unwrap();
+                for (op, group) in groups {
+                    accumulators[group.cta as usize].group(&shadow, &running, *op, group);
+                }
+                for accumulator in &mut accumulators {
+                    accumulator.finish(&running);
+                }
+                let (sums, parts) = running.found();
+                found.launches.push(sums);
+                found
+                    .transfers
+                    .extend(parts.received.iter().map(|part| Transfer {
+                        source_launch: part.source_launch,
+                        source_cta: part.source_cta,
+                        receiver_launch: part.receiver_launch,
+                        receiver_cta: part.receiver_cta,
+                        bytes: part.bytes,
+                        count: part.count,
+                    }));
+                for part in parts.first_read {
+                    let launches = (part.source_launch, part.receiver_launch);
+                    assert!(found.first_read.insert(launches, part).is_none());
+                }
+            }
+        }
+    }
+    found.transfers.sort_unstable();
+    found
+}
+
+impl Found {
+    fn volume(&self, number: usize) -> Volume {
+        let sums = &self.launches[number];
+        let received = || {
+            let transfers = self.transfers.iter();
+            transfers.filter(|transfer| transfer.receiver_launch as usize == number)
+        };
+        let reads = self.first_read.values();
+        let reads = reads.filter(|read| read.source_launch as usize == number);
+        Volume {
+            loaded_bytes: sums.loads.bytes + sums.atomics.bytes,
+            communicated_loaded_bytes: sums.loaded.communicated,
+            self_loaded_bytes: sums.loaded.own,
+            input_loaded_bytes: sums.loaded.input,
+            uninitialised_loaded_bytes: sums.loaded.uninitialised,
+            unknown_loaded_bytes: sums.loaded.unknown,
+            local_loaded_bytes: sums.loaded.local,
+            received_bytes: received().map(|transfer| transfer.bytes).sum(),
+            received_count: received().map(|transfer| transfer.count).sum(),
+            stored_bytes: sums.stores.bytes + sums.atomics.bytes,
+            communicated_stored_bytes: reads.map(|read| read.stored_bytes).sum(),
+            several_writers_bytes: sums.several_writers_bytes,
+            racing_bytes: sums.racing_bytes,
+        }
+    }
+
+    fn flows(&self) -> Vec<Flow> {
+        let mut flows: BTreeMap<(u32, u32), Flow> = BTreeMap::new();
+        for transfer in &self.transfers {
+            let launches = (transfer.source_launch, transfer.receiver_launch);
+            let flow = flows.entry(launches).or_insert(Flow {
+                source_launch: launches.0,
+                receiver_launch: launches.1,
+                bytes: 0,
+                count: 0,
+            });
+            flow.bytes += transfer.bytes;
+            flow.count += transfer.count;
+        }
+        flows.into_values().collect()
+    }
+
+    fn several_bytes(&self, which: impl Fn(&FirstRead) -> bool) -> u64 {
+        let reads = self.first_read.values().filter(|read| which(read));
+        reads.map(|read| read.several_bytes).sum()
+    }
+
+    fn perhaps_local(&self, launch: u32) -> u64 {
+        self.launches[launch as usize].loaded.perhaps_local
+    }
+}
+
+/// Every byte is written by one thread of a launch at most, in words and parts of words.
+fn without_races(mut steps: Vec<Step>) -> Vec<Step> {
+    const BYTES: u64 = 4096;
+    let base = 0x10_0000 - BYTES / 2;
+    for (number, step) in steps.iter_mut().enumerate() {
+        let Step::Launch(_, groups) = step else {
+            continue;
+        };
+        for (op, group) in groups {
+            group.width_bytes = group.width_bytes.min(16);
+            let threads: Vec<u32> = group.threads().map(|(thread, _)| thread).collect();
+            let cta = group.cta;
+            for (address, thread) in group.addresses.iter_mut().zip(threads) {
+                let cell = u64::from(cta * 64 + thread) ^ (number as u64 * 37 % 256);
+                *address = if op.writes() {
+                    let room = 17 - u64::from(group.width_bytes);
+                    base + cell * 16 + *address % room
+                } else {
+                    base + *address * 0x9e37 % BYTES
+                };
+            }
+        }
+    }
+    steps
+}
+
+fn transfers_of(all: &[Transfer], source: u32, receiver: u32) -> Vec<Transfer> {
+    let of = |one: &&Transfer| (one.source_launch, one.receiver_launch) == (source, receiver);
+    all.iter().filter(of).copied().collect()
+}
+
+/// Bytes and reads that a CTA received from a launch.
+fn received(all: &[Transfer], cta: u32) -> (u64, u64) {
+    let of = all.iter().filter(|one| one.receiver_cta == cta);
+    of.fold((0, 0), |(bytes, count), one| {
+        (bytes + one.bytes, count + one.count)
+    })
+}
+
+fn check_bounds(found: &Found, want: &Communication) -> Result<(), TestCaseError> {
+    let all = want.transfers.to_vec().unwrap();
+    let launches = want.launches.len() as u32;
+    for number in 0..launches {
+        let got = found.volume(number as usize);
+        let want = want.launches[number as usize].volume;
+        let perhaps = found.perhaps_local(number);
+        for exact in [
+            |volume: &Volume| volume.loaded_bytes,
+            |volume: &Volume| volume.stored_bytes,
+            |volume: &Volume| volume.several_writers_bytes,
+            |volume: &Volume| volume.racing_bytes,
+        ] {
+            prop_assert_eq!(exact(&got), exact(&want), "launch {}", number);
+        }
+        for class in [
+            |volume: &Volume| volume.communicated_loaded_bytes,
+            |volume: &Volume| volume.self_loaded_bytes,
+            |volume: &Volume| volume.input_loaded_bytes,
+            |volume: &Volume| volume.uninitialised_loaded_bytes,
+            |volume: &Volume| volume.unknown_loaded_bytes,
+        ] {
+            let (most, want) = (class(&got), class(&want));
+            prop_assert!(
+                want <= most && most <= want + perhaps,
+                "launch {}: {} for {}",
+                number,
+                most,
+                want
+            );
+        }
+        let (least, want_local) = (got.local_loaded_bytes, want.local_loaded_bytes);
+        prop_assert!(least <= want_local && want_local <= least + perhaps);
+        let (stored, want_stored) = (
+            got.communicated_stored_bytes,
+            want.communicated_stored_bytes,
+        );
+        let in_vain: u64 = (number + 1..launches)
+            .map(|later| found.perhaps_local(later))
+            .sum();
+        prop_assert!(stored <= want_stored + in_vain);
+        if found.several_bytes(|read| read.source_launch == number) == 0 {
+            prop_assert!(want_stored <= stored, "launch {}", number);
+        }
+        for receiver in number + 1..launches {
+            let got = transfers_of(&found.transfers, number, receiver);
+            let want = transfers_of(&all, number, receiver);
+            let perhaps = found.perhaps_local(receiver);
+            let is_of =
+                |read: &FirstRead| (read.source_launch, read.receiver_launch) == (number, receiver);
+            let several = found.several_bytes(is_of);
+            if perhaps == 0 && several == 0 {
+                prop_assert_eq!(&got, &want);
+            }
+            for cta in 0..CTAS as u32 {
+                let (got, want) = (received(&got, cta), received(&want, cta));
+                prop_assert!(got.0 <= want.0 + perhaps && got.1 <= want.1 + perhaps);
+                if several == 0 {
+                    prop_assert!(want.0 <= got.0 && want.1 <= got.1);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn equals_the_oracle_without_races(steps in any_steps(false).prop_map(without_races)) {
+        let want = oracle::communication(&steps, Matching::Bytes);
+        let found = add_up(&steps);
+        for (number, launch) in want.launches.iter().enumerate() {
+            prop_assert_eq!(found.volume(number), launch.volume, "launch {}", number);
+            prop_assert_eq!(found.perhaps_local(number as u32), 0);
+        }
+        prop_assert_eq!(found.several_bytes(|_| true), 0);
+        prop_assert_eq!(found.flows(), want.flows);
+        prop_assert_eq!(found.transfers, want.transfers.to_vec().unwrap());
+    }
+
+    #[test]
+    fn is_within_bounds(steps in any_steps(false)) {
+        check_bounds(&add_up(&steps), &oracle::communication(&steps, Matching::Bytes))?;
+    }
+
+    #[test]
+    fn is_within_bounds_on_whole_words(steps in any_steps(true)) {
+        check_bounds(&add_up(&steps), &oracle::communication(&steps, Matching::Bytes))?;
+    }
+}
+
+fn group(cta: u32, warp: u32, addresses: &[u64]) -> AccessGroup {
+    let mut group = AccessGroup {
+        cta,
+        warp,
+        width_bytes: 4,
+        mask: ((1u64 << addresses.len()) - 1) as u32,
+        ..AccessGroup::EMPTY
+    };
+    group.addresses[..addresses.len()].copy_from_slice(addresses);
+    group
+}
+
+/// What the bounds of the generated programs are: each kind of doubt, by hand.
+#[test]
+fn doubts_are_counted() {
+    let launch = super::against_oracle::launch;
+    let a = 0x5000;
+    let steps = [
+        // Threads 0 and 32 add to a word twice: only for the first is it known that it had.
+        Step::Launch(
+            launch(0, 0, "add"),
+            [0, 1, 0, 1]
+                .map(|warp| (Op::AtomicAdd, group(0, warp, &[a])))
+                .to_vec(),
+        ),
+        // CTAs 0 and 1 write the next word.
+        Step::Launch(
+            launch(0, 1, "race"),
+            [0, 1]
+                .map(|cta| (Op::Store, group(cta, 0, &[a + 4])))
+                .to_vec(),
+        ),
+        Step::Launch(
+            launch(0, 2, "read"),
+            vec![(Op::Load, group(3, 0, &[a, a + 4, a + 4]))],
+        ),
+    ];
+    let found = add_up(&steps);
+    let loaded = found.launches[0].loaded;
+    assert_eq!((loaded.local, loaded.perhaps_local), (4, 4));
+    assert_eq!(loaded.uninitialised, 12);
+    let racing = &found.launches[1];
+    assert_eq!((racing.several_writers_bytes, racing.racing_bytes), (4, 4));
+    let transfer = |source_launch| Transfer {
+        source_launch,
+        source_cta: 0,
+        receiver_launch: 2,
+        receiver_cta: 3,
+        bytes: 4,
+        count: 1,
+    };
+    assert_eq!(found.transfers, [transfer(0), transfer(1)]);
+    let read = |source_launch, several_bytes| FirstRead {
+        source_launch,
+        receiver_launch: 2,
+        stored_bytes: 4,
+        several_bytes,
+        perhaps_again_bytes: 0,
+    };
+    let reads: Vec<FirstRead> = found.first_read.into_values().collect();
+    assert_eq!(reads, [read(0, 0), read(1, 8)]);
+}

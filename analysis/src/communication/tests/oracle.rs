@@ -1,0 +1,425 @@
+//! The definitions of `docs/metrics.md`, byte by byte, in the plainest way: what the engine is tested against.
+
+use crate::bins::{STRIDE_BINS, bin};
+use crate::communication::output::detail::{ArrayVolume, Footprint, SiteVolume};
+use crate::communication::output::strides::{LaunchStrides, StrideCounts};
+use crate::communication::output::volume::{
+    Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume,
+};
+use crate::communication::state::exact::Matching;
+use crate::communication::state::unwritten::UnwrittenRead;
+use std::collections::{BTreeMap, BTreeSet};
+use superstep_trace::{AccessGroup, AllocationId, Launch, Op, SiteId};
+
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    HostWrote(u64, u64),
+    Forget(u64, u64),
+    /// Number, first byte, size.
+    Allocate(u32, u64, u64),
+    Free(u64, u64),
+    Opaque,
+    OpaqueWrote(u64, u64),
+    Launch(Launch, Vec<(Op, AccessGroup)>),
+}
+
+#[derive(Clone)]
+enum Writer {
+    Host,
+    Unknown,
+    /// Launch, CTAs with the bytes that they wrote, and where the store begins.
+    Ctas(u32, BTreeMap<u32, u64>, u64),
+}
+
+/// What is matched of an access, and how many bytes each part stands for.
+fn parts(matching: Matching, address: u64, width: u32) -> Vec<(u64, u64)> {
+    let width = u64::from(width);
+    match matching {
+        Matching::Bytes => (address..address + width).map(|byte| (byte, 1)).collect(),
+        Matching::ExactAddress => vec![(address, width)],
+    }
+}
+
+/// Addresses by launch and CTA.
+type Addresses = BTreeSet<(u32, u32, u64)>;
+
+/// Where an access at `address` begins, as far as it lies in the same 4 KiB as `byte`.
+fn start(address: u64, byte: u64) -> u64 {
+    address.max(byte / 4096 * 4096)
+}
+
+/// Everything that [`super::Engine`] finds, with transfers and strides.
+pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication {
+    let mut launches: Vec<LaunchVolume> = Vec::new();
+    let mut last: BTreeMap<u64, Writer> = BTreeMap::new();
+    let mut read_later: BTreeSet<(u32, u32, u64, u64)> = BTreeSet::new();
+    let mut transfers: Vec<Transfer> = Vec::new();
+    let (mut loads, mut stores) = (Addresses::new(), Addresses::new());
+    let mut regions: Vec<(u64, u64, AllocationId)> = Vec::new();
+    let mut sites: BTreeMap<SiteId, u64> = BTreeMap::new();
+    let mut arrays: BTreeMap<(Option<AllocationId>, u32), ArrayVolume> = BTreeMap::new();
+    let mut footprints: Vec<Footprint> = Vec::new();
+    let mut unwritten: BTreeMap<(u32, SiteId, AllocationId), UnwrittenRead> = BTreeMap::new();
+    let mut kernels: Vec<String> = Vec::new();
+    let (mut touched_last, mut touched_ever) = (BTreeSet::new(), BTreeSet::new());
+    for step in steps {
+        if let Step::Allocate(_, address, bytes) | Step::Free(address, bytes) = step {
+            regions.retain(|&(start, end, _)| end <= *address || start >= address + bytes);
+        }
+        if let Step::Allocate(_, address, bytes)
+        | Step::Free(address, bytes)
+        | Step::Forget(address, bytes) = step
+        {
+            for byte in *address..address + bytes {
+                last.remove(&byte);
+                touched_last.remove(&byte);
+                touched_ever.remove(&byte);
+            }
+        }
+        match step {
+            Step::Allocate(id, address, bytes) if *bytes > 0 => {
+                regions.push((*address, address + bytes, AllocationId(*id)));
+            }
+            Step::Allocate(..) | Step::Free(..) | Step::Forget(..) => {}
+            Step::HostWrote(address, bytes) => {
+                last.extend((*address..address + bytes).map(|a| (a, Writer::Host)));
+            }
+            Step::Opaque => {
+                let live = regions.iter().flat_map(|&(start, end, _)| start..end);
+                last.extend(live.map(|byte| (byte, Writer::Unknown)));
+            }
+            Step::OpaqueWrote(address, bytes) => {
+                last.extend((*address..address + bytes).map(|a| (a, Writer::Unknown)));
+            }
+            Step::Launch(launch, groups) => {
+                let now = launches.len() as u32;
+                let kernel = (kernels.iter()).position(|name| *name == launch.kernel);
+                let kernel = kernel.unwrap_or_else(|| {
+                    kernels.push(launch.kernel.clone());
+                    kernels.len() - 1
+                }) as u32;
+                let (mut touched, mut read) = (BTreeSet::new(), BTreeSet::new());
+                // Who reads a byte first is a question of the CTAs' order.
+                let mut groups: Vec<&(Op, AccessGroup)> = groups.iter().collect();
+                groups.sort_by_key(|(_, group)| group.cta);
+                let groups_of_launch = groups.clone();
+                let mut volume = Volume::default();
+                let mut written: BTreeMap<u64, (BTreeMap<u32, u64>, bool, u64)> = BTreeMap::new();
+                let mut own: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
+                let mut bytes: BTreeSet<(u32, u32, u32, u64, u64)> = BTreeSet::new();
+                let mut reads: BTreeSet<(u32, u32, u32, u64, u32)> = BTreeSet::new();
+                for (op, group) in groups {
+                    for (thread, address) in group.threads() {
+                        let width = group.width_bytes;
+                        for (byte, part) in parts(matching, address, width) {
+                            touched.insert(byte);
+                            if !op.reads() {
+                                continue;
+                            }
+                            read.insert(byte);
+                            let allocation = allocation_at(&regions, start(address, byte));
+                            let array = arrays.entry((allocation, kernel)).or_default();
+                            volume.loaded_bytes += part;
+                            if own.contains(&(group.cta, thread, byte)) {
+                                volume.local_loaded_bytes += part;
+                                array.local_loaded_bytes += part;
+                                continue;
+                            }
+                            let (source, ctas, begin) = match last.get(&byte) {
+                                None => {
+                                    volume.uninitialised_loaded_bytes += part;
+                                    array.uninitialised_loaded_bytes += part;
+                                    continue;
+                                }
+                                Some(Writer::Host) => {
+                                    volume.input_loaded_bytes += part;
+                                    array.input_loaded_bytes += part;
+                                    continue;
+                                }
+                                Some(Writer::Unknown) => {
+                                    volume.unknown_loaded_bytes += part;
+                                    array.unknown_loaded_bytes += part;
+                                    continue;
+                                }
+                                Some(Writer::Ctas(source, ctas, at)) => (*source, ctas, *at),
+                            };
+                            let same_kernel = launches[source as usize].kernel == launch.kernel;
+                            let others: Vec<(u32, u64)> = (ctas.iter())
+                                .map(|(&cta, &bytes)| (cta, bytes))
+                                .filter(|&(cta, _)| !(same_kernel && cta == group.cta))
+                                .collect();
+                            if others.is_empty() {
+                                volume.self_loaded_bytes += part;
+                                array.self_loaded_bytes += part;
+                            } else {
+                                volume.communicated_loaded_bytes += part;
+                                array.communicated_loaded_bytes += part;
+                                *sites.entry(group.site).or_default() += part;
+                                loads.insert((now, group.cta, start(address, byte)));
+                            }
+                            for (cta, stored) in others {
+                                if bytes.insert((source, cta, group.cta, byte, part)) {
+                                    array.received_bytes += part;
+                                }
+                                reads.insert((source, cta, group.cta, address, width));
+                                if read_later.insert((source, cta, byte, stored)) {
+                                    array.first_read_bytes += stored;
+                                }
+                                stores.insert((source, cta, begin));
+                            }
+                        }
+                        for (byte, part) in parts(matching, address, width) {
+                            if op.writes() {
+                                volume.stored_bytes += part;
+                                let allocation = allocation_at(&regions, start(address, byte));
+                                let array = arrays.entry((allocation, kernel)).or_default();
+                                array.stored_bytes += part;
+                                own.insert((group.cta, thread, byte));
+                                let (ctas, plain, at) = written.entry(byte).or_default();
+                                let stored = ctas.entry(group.cta).or_default();
+                                *stored = part.max(*stored);
+                                *plain |= *op == Op::Store;
+                                *at = start(address, byte).max(*at);
+                            }
+                        }
+                    }
+                }
+                let of = (now, kernel);
+                nothing_wrote(&groups_of_launch, &last, of, &regions, &mut unwritten);
+                let mut amounts: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
+                for (source, cta, receiver, _, part) in bytes {
+                    amounts.entry((source, cta, receiver)).or_default().0 += part;
+                }
+                for (source, cta, receiver, _, _) in reads {
+                    amounts.entry((source, cta, receiver)).or_default().1 += 1;
+                }
+                for ((source_launch, source_cta, receiver_cta), (bytes, count)) in amounts {
+                    volume.received_bytes += bytes;
+                    volume.received_count += count;
+                    transfers.push(Transfer {
+                        source_launch,
+                        source_cta,
+                        receiver_launch: now,
+                        receiver_cta,
+                        bytes,
+                        count,
+                    });
+                }
+                let common = |other| touched.intersection(other).count() as u64;
+                footprints.push(Footprint {
+                    read_bytes: read.len() as u64,
+                    written_bytes: written.len() as u64,
+                    touched_bytes: touched.len() as u64,
+                    again_bytes: common(&touched_last),
+                    known_bytes: common(&touched_ever),
+                });
+                touched_ever.extend(&touched);
+                touched_last = touched;
+                for (byte, (ctas, plain, at)) in written {
+                    if ctas.len() > 1 {
+                        let part = ctas.values().copied().max().unwrap();
+                        volume.several_writers_bytes += part;
+                        volume.racing_bytes += if plain { part } else { 0 };
+                    }
+                    last.insert(byte, Writer::Ctas(now, ctas, at));
+                }
+                launches.push(LaunchVolume {
+                    stream: launch.stream,
+                    superstep: launch.launch,
+                    kernel: launch.kernel.clone(),
+                    volume,
+                });
+            }
+        }
+    }
+    for (launch, _, _, stored) in read_later {
+        launches[launch as usize].volume.communicated_stored_bytes += stored;
+    }
+    let strides = (0..launches.len() as u32)
+        .map(|launch| LaunchStrides {
+            loads: distances(&loads, launch),
+            stores: distances(&stores, launch),
+        })
+        .collect();
+    let found = Communication {
+        strides,
+        ..summed(launches, transfers)
+    };
+    if matching == Matching::ExactAddress {
+        return found;
+    }
+    let sites = sites.into_iter().map(|(site, bytes)| SiteVolume {
+        site,
+        communicated_loaded_bytes: bytes,
+    });
+    let arrays = arrays.into_iter();
+    let arrays = arrays.map(|((allocation, kernel), array)| ArrayVolume {
+        allocation,
+        kernel,
+        ..array
+    });
+    Communication {
+        sites: sites.collect(),
+        arrays: arrays.collect(),
+        footprints,
+        unwritten: unwritten.into_values().collect(),
+        ..found
+    }
+}
+
+/// Adds the reads of a launch that nothing can have written before. `last`: who wrote each byte before the launch.
+fn nothing_wrote(
+    groups: &[&(Op, AccessGroup)],
+    last: &BTreeMap<u64, Writer>,
+    (now, kernel): (u32, u32),
+    regions: &[(u64, u64, AllocationId)],
+    all: &mut BTreeMap<(u32, SiteId, AllocationId), UnwrittenRead>,
+) {
+    let overwrites = |op: Op| matches!(op, Op::Store | Op::AtomicExch);
+    let mut stored_by: BTreeMap<u64, BTreeSet<(u32, u32)>> = BTreeMap::new();
+    for (_, group) in groups.iter().filter(|(op, _)| overwrites(*op)) {
+        for (thread, address) in group.threads() {
+            for byte in address..address + u64::from(group.width_bytes) {
+                let writers = stored_by.entry(byte).or_default();
+                writers.insert((group.cta, thread));
+            }
+        }
+    }
+    let mut own: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
+    let mut found: BTreeMap<(SiteId, AllocationId), (BTreeSet<u64>, u64)> = BTreeMap::new();
+    for (op, group) in groups {
+        for (thread, address) in group.threads() {
+            let bytes = address..address + u64::from(group.width_bytes);
+            let me = (group.cta, thread);
+            // A part for each page of 4 KiB.
+            let pages: BTreeSet<u64> = bytes.clone().map(|byte| byte / 4096).collect();
+            for page in pages {
+                let part: Vec<u64> = bytes.clone().filter(|byte| byte / 4096 == page).collect();
+                let is_empty = |byte: &u64| {
+                    let others = stored_by
+                        .get(byte)
+                        .is_some_and(|who| who.iter().any(|&who| who != me));
+                    !last.contains_key(byte) && !own.contains(&(me.0, me.1, *byte)) && !others
+                };
+                let allocation = allocation_at(regions, part[0]);
+                if let Some(allocation) = allocation
+                    && op.reads()
+                    && *op != Op::AtomicExch
+                    && part.iter().all(is_empty)
+                {
+                    let (distinct, loaded) = found.entry((group.site, allocation)).or_default();
+                    *loaded += part.len() as u64;
+                    distinct.extend(part);
+                }
+            }
+            if op.writes() {
+                own.extend(bytes.map(|byte| (me.0, me.1, byte)));
+            }
+        }
+    }
+    for ((site, allocation), (distinct, loaded_bytes)) in found {
+        let read = all.entry((kernel, site, allocation));
+        let read = read.or_insert(UnwrittenRead {
+            kernel,
+            site,
+            allocation,
+            first_launch: now,
+            launches: 0,
+            bytes: 0,
+            loaded_bytes: 0,
+        });
+        read.launches += 1;
+        read.bytes = read.bytes.max(distinct.len() as u64);
+        read.loaded_bytes += loaded_bytes;
+    }
+}
+
+/// The bytes that somebody has written when the steps are over.
+pub(crate) fn written(steps: &[Step]) -> BTreeSet<u64> {
+    let mut written = BTreeSet::new();
+    let mut regions: Vec<(u64, u64)> = Vec::new();
+    for step in steps {
+        if let Step::Allocate(_, address, bytes) | Step::Free(address, bytes) = step {
+            regions.retain(|&(start, end)| end <= *address || start >= address + bytes);
+        }
+        match step {
+            Step::Opaque => written.extend(regions.iter().flat_map(|&(start, end)| start..end)),
+            Step::HostWrote(address, bytes) | Step::OpaqueWrote(address, bytes) => {
+                written.extend(*address..address + bytes);
+            }
+            Step::Allocate(_, address, bytes)
+            | Step::Free(address, bytes)
+            | Step::Forget(address, bytes) => {
+                written.retain(|byte| !(*address..address + bytes).contains(byte));
+                if let Step::Allocate(..) = step {
+                    regions.push((*address, address + bytes));
+                }
+            }
+            Step::Launch(_, groups) => {
+                for (_, group) in groups.iter().filter(|(op, _)| op.writes()) {
+                    for (_, address) in group.threads() {
+                        written.extend(address..address + u64::from(group.width_bytes));
+                    }
+                }
+            }
+        }
+    }
+    written
+}
+
+fn allocation_at(regions: &[(u64, u64, AllocationId)], address: u64) -> Option<AllocationId> {
+    (regions.iter())
+        .find(|(start, end, _)| (*start..*end).contains(&address))
+        .map(|&(_, _, id)| id)
+}
+
+/// Neighbours in a sorted set of addresses, for each CTA of a launch.
+fn distances(addresses: &Addresses, launch: u32) -> StrideCounts {
+    let mut counts = StrideCounts::default();
+    let of_launch: Vec<_> = addresses.iter().filter(|a| a.0 == launch).collect();
+    for pair in of_launch.windows(2) {
+        if pair[0].1 == pair[1].1 {
+            counts[bin(&STRIDE_BINS, pair[1].2 - pair[0].2).unwrap()] += 1;
+        }
+    }
+    counts
+}
+
+fn summed(launches: Vec<LaunchVolume>, transfers: Vec<Transfer>) -> Communication {
+    let mut total = Volume::default();
+    let mut kernels: Vec<KernelVolume> = Vec::new();
+    for launch in &launches {
+        total += launch.volume;
+        match kernels.iter_mut().find(|k| k.kernel == launch.kernel) {
+            Some(kernel) => {
+                kernel.launches += 1;
+                kernel.volume += launch.volume;
+            }
+            None => kernels.push(KernelVolume {
+                kernel: launch.kernel.clone(),
+                launches: 1,
+                volume: launch.volume,
+            }),
+        }
+    }
+    let mut flows: BTreeMap<(u32, u32), Flow> = BTreeMap::new();
+    for transfer in &transfers {
+        let launches = (transfer.source_launch, transfer.receiver_launch);
+        let flow = flows.entry(launches).or_insert(Flow {
+            source_launch: launches.0,
+            receiver_launch: launches.1,
+            bytes: 0,
+            count: 0,
+        });
+        flow.bytes += transfer.bytes;
+        flow.count += transfer.count;
+    }
+    Communication {
+        launches,
+        kernels,
+        total,
+        flows: flows.into_values().collect(),
+        transfers: transfers.into(),
+        ..Communication::default()
+    }
+}

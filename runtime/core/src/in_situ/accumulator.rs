@@ -1,0 +1,337 @@
+//! Aggregates the accesses of a launch. Each worker has an accumulator of its own.
+
+use super::entry::{Entry, Local, Source, Who};
+use super::page::{PAGE_BYTES, Page, WORD_BYTES, words};
+use super::received::Receiver;
+use super::{Running, Shadow};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use superstep_trace::{
+    AccessGroup, FirstRead, LaunchId, LaunchSums, LoadedBytes, Op, Parts, Received, StreamId,
+};
+
+/// Pages that are found without a lock.
+const CACHED_PAGES: usize = 64;
+/// Parts that are better written than kept.
+const MANY_PARTS: usize = 1 << 16;
+
+/// Takes the access groups of CTAs, all of a CTA before the next one's.
+pub struct Accumulator {
+    pages: PageCache,
+    sums: LaunchSums,
+    cta: u32,
+    receiver: Receiver,
+    received: Vec<Received>,
+    sources: Sources,
+}
+
+/// The part of a thread's access that lies in one page.
+#[derive(Clone, Copy)]
+struct Piece {
+    thread: u32,
+    /// Of the access.
+    address: u64,
+    /// Of the piece, and one past its last byte.
+    start: u64,
+    end: u64,
+}
+
+impl Default for Accumulator {
+    fn default() -> Self {
+        Accumulator {
+            pages: PageCache::default(),
+            sums: LaunchSums::new(StreamId(0), LaunchId(0)),
+            cta: 0,
+            receiver: Receiver::default(),
+            received: Vec::new(),
+            sources: Sources::default(),
+        }
+    }
+}
+
+impl Accumulator {
+    /// Adds an access group of a launch.
+    pub fn group(&mut self, shadow: &Shadow, running: &Running, op: Op, group: &AccessGroup) {
+        self.tally(op, group);
+        if group.cta != self.cta {
+            let blocks = running.blocks;
+            if blocks.number(group.cta) != blocks.number(self.cta) {
+                self.leave_block(running);
+            }
+            self.receiver.leave_cta();
+            self.cta = group.cta;
+        }
+        let Accumulator {
+            pages,
+            sums,
+            receiver,
+            sources,
+            ..
+        } = self;
+        let width = group.width_bytes;
+        let lanes = group.threads();
+        let mut pieces = lanes
+            .flat_map(|(thread, address)| pieces(thread, address, width))
+            .peekable();
+        while let Some(next) = pieces.peek() {
+            let number = next.start / PAGE_BYTES;
+            let mut page = pages.page(shadow, number).lock();
+            while let Some(piece) = pieces.next_if(|piece| piece.start / PAGE_BYTES == number) {
+                let mut access = Access {
+                    shadow,
+                    running,
+                    who: Who::new(running.launch, group.cta, piece.thread),
+                    place: (piece.address, width),
+                    loaded: &mut sums.loaded,
+                    receiver: &mut *receiver,
+                    sources: &mut *sources,
+                };
+                let base = number * PAGE_BYTES;
+                let (start, end) = (piece.start - base, piece.end - base);
+                if op.reads() {
+                    access.load(&mut page, base, start, end);
+                }
+                if op.writes() {
+                    let racing = store(&mut page, access.who, op == Op::Store, start, end);
+                    sums.several_writers_bytes += racing.several;
+                    sums.racing_bytes += racing.racing;
+                }
+            }
+        }
+    }
+
+    fn tally(&mut self, op: Op, group: &AccessGroup) {
+        let tally = match op {
+            Op::Load => &mut self.sums.loads,
+            Op::Store => &mut self.sums.stores,
+            _ => &mut self.sums.atomics,
+        };
+        let lanes = group.lanes() as u64;
+        tally.threads += lanes;
+        tally.bytes += lanes * u64::from(group.width_bytes);
+        tally.warps += 1;
+    }
+
+    fn leave_block(&mut self, running: &Running) {
+        let block = running.blocks.first(self.cta);
+        self.receiver
+            .leave_block(running.launch, block, &mut self.received);
+    }
+
+    /// Parts that take too much memory to be kept until the launch ends.
+    pub fn take_many_parts(&mut self) -> Option<Parts> {
+        (self.received.len() >= MANY_PARTS).then(|| Parts {
+            received: std::mem::take(&mut self.received),
+            first_read: Vec::new(),
+        })
+    }
+
+    /// Moves all aggregates to the launch.
+    pub fn finish(&mut self, running: &Running) {
+        self.leave_block(running);
+        self.receiver.leave_cta();
+        let none = LaunchSums::new(StreamId(0), LaunchId(0));
+        *running.sums.lock() += &std::mem::replace(&mut self.sums, none);
+        running.received.lock().append(&mut self.received);
+        self.sources.finish(running);
+        self.pages = PageCache::default();
+    }
+}
+
+/// An access cut at the borders of pages.
+#[inline]
+fn pieces(thread: u32, address: u64, width: u32) -> impl Iterator<Item = Piece> {
+    let last = address.saturating_add(u64::from(width));
+    let mut start = address;
+    std::iter::from_fn(move || {
+        if start >= last {
+            return None;
+        }
+        let border = (start | (PAGE_BYTES - 1)).saturating_add(1);
+        let piece = Piece {
+            thread,
+            address,
+            start,
+            end: last.min(border),
+        };
+        start = piece.end;
+        Some(piece)
+    })
+}
+
+/// A thread's access, and where what it finds is added.
+struct Access<'a> {
+    shadow: &'a Shadow,
+    running: &'a Running,
+    who: Who,
+    /// Address and width.
+    place: (u64, u32),
+    loaded: &'a mut LoadedBytes,
+    receiver: &'a mut Receiver,
+    sources: &'a mut Sources,
+}
+
+impl Access<'_> {
+    fn load(&mut self, page: &mut Page, base: u64, start: u64, end: u64) {
+        for (word, bytes) in words(start, end) {
+            let address = base / WORD_BYTES + word as u64;
+            page.each(word, bytes, |entry, bytes| {
+                self.load_entry(entry, address, bytes);
+            });
+        }
+    }
+
+    #[inline]
+    fn load_entry(&mut self, entry: &mut Entry, word: u64, bytes: u8) {
+        let count = u64::from(bytes.count_ones());
+        match entry.local(self.who) {
+            Local::Yes => {
+                self.loaded.local += count;
+                return;
+            }
+            Local::Perhaps => self.loaded.perhaps_local += count,
+            Local::No => {}
+        }
+        match entry.source(self.who) {
+            Source::Host => self.loaded.input += count,
+            Source::Nobody => self.loaded.uninitialised += count,
+            Source::Unknown => self.loaded.unknown += count,
+            Source::Launch {
+                launch,
+                cta,
+                several,
+            } => {
+                let source = self.sources.of(launch, self.shadow, self.running);
+                let is_own = source.is_same_kernel && cta == self.who.cta();
+                if is_own && !several {
+                    self.loaded.own += count;
+                    return;
+                }
+                self.loaded.communicated += count;
+                source.stored_bytes += u64::from(entry.mark(self.who, bytes).count_ones());
+                if several {
+                    source.several_bytes += count;
+                }
+                // Others wrote it, too, but perhaps those of which the same load is counted already.
+                let load = (!is_own).then_some(self.place);
+                let blocks = self.running.blocks;
+                self.receiver.add(word, bytes, load, (launch, cta), blocks);
+            }
+        }
+    }
+}
+
+/// Bytes that now have several writers.
+#[derive(Default)]
+struct Shared {
+    several: u64,
+    racing: u64,
+}
+
+fn store(page: &mut Page, who: Who, is_plain: bool, start: u64, end: u64) -> Shared {
+    let mut shared = Shared::default();
+    for (word, bytes) in words(start, end) {
+        page.each_apart(word, bytes, |entry, bytes| {
+            let before = *entry;
+            entry.write(who, is_plain);
+            let count = u64::from(bytes.count_ones());
+            if entry.has_several_writers(who) {
+                shared.several += if before.has_several_writers(who) {
+                    0
+                } else {
+                    count
+                };
+                let is_new = entry.is_racing(who) && !before.is_racing(who);
+                shared.racing += if is_new { count } else { 0 };
+            }
+        });
+    }
+    shared
+}
+
+/// A launch that is read from.
+#[derive(Clone, Copy, Default)]
+struct SourceLaunch {
+    launch: u32,
+    is_same_kernel: bool,
+    stored_bytes: u64,
+    several_bytes: u64,
+}
+
+/// The launches that are read from.
+#[derive(Default)]
+struct Sources {
+    /// In most cases it is the same one again.
+    last: SourceLaunch,
+    others: FxHashMap<u32, SourceLaunch>,
+}
+
+impl Sources {
+    #[inline]
+    fn of(&mut self, launch: u32, shadow: &Shadow, running: &Running) -> &mut SourceLaunch {
+        if self.last.launch != launch {
+            self.change(launch, shadow, running);
+        }
+        &mut self.last
+    }
+
+    #[cold]
+    fn change(&mut self, launch: u32, shadow: &Shadow, running: &Running) {
+        let new = self.others.remove(&launch).unwrap_or_else(|| SourceLaunch {
+            launch,
+            is_same_kernel: shadow.kernels.of(launch) == Some(running.kernel),
+            ..SourceLaunch::default()
+        });
+        let old = std::mem::replace(&mut self.last, new);
+        if old.launch != 0 {
+            self.others.insert(old.launch, old);
+        }
+    }
+
+    fn finish(&mut self, running: &Running) {
+        let last = std::mem::take(&mut self.last);
+        let mut all = running.first_read.lock();
+        for source in self.others.drain().map(|(_, source)| source).chain([last]) {
+            if source.stored_bytes == 0 && source.several_bytes == 0 {
+                continue;
+            }
+            let sum = all.entry(source.launch).or_insert(FirstRead {
+                source_launch: source.launch - 1,
+                receiver_launch: running.launch - 1,
+                stored_bytes: 0,
+                several_bytes: 0,
+                perhaps_again_bytes: 0,
+            });
+            sum.stored_bytes += source.stored_bytes;
+            sum.several_bytes += source.several_bytes;
+        }
+    }
+}
+
+/// The pages that a worker found last.
+struct PageCache {
+    pages: Vec<Option<(u64, Arc<Mutex<Page>>)>>,
+}
+
+impl Default for PageCache {
+    fn default() -> Self {
+        PageCache {
+            pages: (0..CACHED_PAGES).map(|_| None).collect(),
+        }
+    }
+}
+
+impl PageCache {
+    #[inline]
+    fn page(&mut self, shadow: &Shadow, number: u64) -> &Mutex<Page> {
+        let slot = &mut self.pages[number as usize % CACHED_PAGES];
+        if slot.as_ref().is_none_or(|(known, _)| *known != number) {
+            *slot = None;
+        }
+        &slot.get_or_insert_with(|| (number, shadow.page(number))).1
+    }
+}
+
+#[cfg(test)]
+mod tests;

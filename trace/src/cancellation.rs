@@ -1,0 +1,47 @@
+//! Reading a large capture takes long: it can be cancelled and observed from other threads.
+
+use crate::error::{Result, TraceError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A flag that ends work; by default nothing does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cancellation(Option<&'static AtomicBool>);
+
+impl Cancellation {
+    /// Ends the work as soon as `flag` is set.
+    pub fn by(flag: &'static AtomicBool) -> Self {
+        Self(Some(flag))
+    }
+
+    #[inline]
+    pub fn is_requested(self) -> bool {
+        self.0.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// # Errors
+    /// [`TraceError::Interrupted`] when the work is to end.
+    pub fn check(self) -> Result<()> {
+        if self.is_requested() {
+            return Err(TraceError::Interrupted);
+        }
+        Ok(())
+    }
+}
+
+/// Progress of a capture's reader; clones belong to the same reader.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    read_bytes: Arc<AtomicU64>,
+}
+
+impl Progress {
+    /// Stored bytes of all chunks that were read so far.
+    pub fn read_bytes(&self) -> u64 {
+        self.read_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count(&self, bytes: u64) {
+        self.read_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
