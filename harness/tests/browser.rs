@@ -8,9 +8,8 @@ use std::process::Command;
 
 use common::{DOUBLE, run, superstep, tools_are_here, write_suite};
 use serde_json::{Value, json};
-use superstep_report::RunSummary;
+use superstep_analysis::run_summary::{BenchmarkSummary, Check, KernelSummary, RunSummary, Status};
 use superstep_report::page;
-use superstep_report::run_summary::{BenchmarkSummary, Check, KernelSummary, Status};
 
 /// A page that opens the report in a frame, unfolds everything, and writes down what each figure looks like.
 fn checker(report: &Path) -> String {

@@ -6,14 +6,13 @@ use std::path::PathBuf;
 use crate::results::{MessageFormat, RunFolder, human_bytes};
 use crate::verify::same_each_launch;
 use serde::Serialize;
+use superstep_analysis::run_summary::{
+    BenchmarkSummary, CommunicationSummary, RunSummary, Same, Seconds, Status, in_words,
+};
 use superstep_build::bail;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, chain};
-use superstep_report::RunSummary;
 use superstep_report::page::compare::{Quantity, Side, page, quantities};
-use superstep_report::run_summary::{
-    BenchmarkSummary, CommunicationSummary, Same, Seconds, Status, in_words,
-};
 use superstep_trace::Bounds;
 
 #[derive(Debug, clap::Args)]
@@ -294,7 +293,7 @@ fn volume_changes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use superstep_report::run_summary::{ByteCounts, KernelSummary};
+    use superstep_analysis::run_summary::{ByteCounts, KernelSummary};
     use superstep_trace::Backend;
 
     const ANY: Thresholds = Thresholds {

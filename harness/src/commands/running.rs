@@ -4,10 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use superstep_analysis::run_summary::{RunSummary, Status};
 use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code, interrupt};
-use superstep_report::RunSummary;
-use superstep_report::run_summary::Status;
 use superstep_trace::{Backend, CtaBlocks, Protocol};
 
 use super::common::{AnalyseArgs, ExecuteArgs, InSituArgs, MatchChoice};

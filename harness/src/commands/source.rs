@@ -9,13 +9,13 @@ use std::path::{Component, Path, PathBuf};
 
 use regex::Regex;
 use serde_json::{Value, json};
+use superstep_analysis::run_summary::Same;
 use superstep_build::bail;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::manifest::{
     Benchmark, Checks, Determinism, Flags, Input, InputSource, Language, Manifest, Size, Source,
     Suite, TranslationUnit,
 };
-use superstep_report::run_summary::Same;
 
 use crate::results::write_json;
 

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use superstep_analysis::run_summary::RunSummary;
 use superstep_build::compile::PruneLimits;
 use superstep_build::failure::Failure;
 use superstep_build::probe::Probe;
 use superstep_build::{exit_code, interrupt};
-use superstep_report::RunSummary;
 use superstep_report::probes::FOLDER;
 
 use super::common::{BuildArgs, FetchArgs, SelectArgs, session, start_workers};

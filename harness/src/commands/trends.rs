@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use superstep_analysis::run_summary::RunSummary;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, chain};
-use superstep_report::RunSummary;
 use superstep_report::page::trends;
 
 use crate::results::RunFolder;

@@ -5,10 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use superstep_analysis::run_summary::{RunSummary, SCHEMA_VERSION};
 use superstep_build::bail;
 use superstep_build::failure::Failure;
-use superstep_report::RunSummary;
-use superstep_report::run_summary::SCHEMA_VERSION;
 use superstep_toolchain::replace_file;
 
 #[derive(Debug, Clone)]

@@ -4,8 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
-use superstep_report::RunSummary;
-use superstep_report::run_summary::{BenchmarkSummary, Status};
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_trace::Failure;
 
 use superstep_build::failure;
@@ -94,7 +93,7 @@ fn case(summary: &RunSummary, benchmark: &BenchmarkSummary) -> TestCase {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use superstep_report::run_summary::{Check, NotCompared};
+    use superstep_analysis::run_summary::{Check, NotCompared};
     use superstep_trace::{Backend, FailureKind};
 
     #[test]

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use superstep_report::RunSummary;
-use superstep_report::run_summary::{
-    BenchmarkSummary, EstimatedTotal, NotCompared, SelectionSummary,
+use superstep_analysis::run_summary::{
+    BenchmarkSummary, EstimatedTotal, NotCompared, RunSummary, SelectionSummary,
 };
 use superstep_trace::SampleUnit;
 
@@ -126,7 +125,7 @@ fn line(total: &EstimatedTotal) -> String {
 mod tests {
     use super::*;
     use superstep_analysis::estimate::Estimate;
-    use superstep_report::run_summary::{BenchmarkSummary, Check, Part, Status};
+    use superstep_analysis::run_summary::{BenchmarkSummary, Check, Part, Status};
     use superstep_trace::{Sample, Selection};
 
     #[test]

@@ -1,8 +1,7 @@
 //! What tracing costs on a GPU: time, registers and occupancy of the kernels, before and after.
 
 use serde::Serialize;
-use superstep_report::RunSummary;
-use superstep_report::run_summary::{BenchmarkSummary, KernelTime, Status};
+use superstep_analysis::run_summary::{BenchmarkSummary, KernelTime, RunSummary, Status};
 use superstep_trace::KernelResources;
 
 use super::text::{geometric_mean, plain_table, table_lines};
@@ -148,7 +147,7 @@ fn cells(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use superstep_report::run_summary::Seconds;
+    use superstep_analysis::run_summary::Seconds;
 
     fn program(name: &str, native: f64, traced: f64) -> BenchmarkSummary {
         let resources = |registers, sm_ctas| {

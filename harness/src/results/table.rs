@@ -1,8 +1,7 @@
 //! The table of a run for people.
 
 use comfy_table::{Cell, Color};
-use superstep_report::RunSummary;
-use superstep_report::run_summary::{BenchmarkSummary, Seconds, Spread, Status};
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Seconds, Spread, Status};
 
 use super::text::{plain_table, table_lines};
 
@@ -137,7 +136,7 @@ pub fn human_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use superstep_report::run_summary::{Repeats, ThreadCounts};
+    use superstep_analysis::run_summary::{Repeats, ThreadCounts};
     use superstep_trace::{Failure, FailureKind};
 
     #[test]

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::metrics::{CtaWindow, Metrics};
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary};
 use superstep_analysis::{analyse_within, tables};
-use superstep_report::RunSummary;
-use superstep_report::run_summary::BenchmarkSummary;
 use superstep_table::{Row, Table};
 
 use super::analyse::failure;

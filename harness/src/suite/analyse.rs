@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::metrics::arrays;
+use superstep_analysis::run_summary::{BenchmarkSummary, CommunicationSummary, RunSummary};
 use superstep_analysis::{Analysis, analyse_within, tables};
-use superstep_report::run_summary::{BenchmarkSummary, CommunicationSummary};
-use superstep_report::{ReportError, RunSummary, page, published};
+use superstep_report::{ReportError, page, published};
 use superstep_table::Table;
 use superstep_trace::Capture;
 

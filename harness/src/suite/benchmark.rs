@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use superstep_report::run_summary::{
+use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, InputRecord, KernelTime, OpaqueSummary, Same, Status,
 };
 use superstep_trace::Capture;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep_report::run_summary::Same;
+use superstep_analysis::run_summary::Same;
 
 use super::Execution;
 use super::options::default_memory_limit_bytes;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use superstep_analysis::scan::CaptureScan;
-use superstep_analysis::tables;
-use superstep_report::run_summary::{
+use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, CommunicationSummary, Part, ProcessSummary, SelectionSummary, Status,
 };
+use superstep_analysis::scan::CaptureScan;
+use superstep_analysis::tables;
 use superstep_trace::{Bounds, Capture, CtaBlocks, LaunchDigest, SampleUnit};
 
 use super::benchmark::{One, Runs};

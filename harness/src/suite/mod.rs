@@ -19,8 +19,7 @@ mod repeat;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use superstep_report::RunSummary;
-use superstep_report::run_summary::{BenchmarkSummary, Status};
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 
 pub use again::{with_density, with_link};
 pub use analyse::{redraw, reproduction};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use superstep_analysis::Analysis;
-use superstep_report::run_summary::{Check, Same};
+use superstep_analysis::run_summary::{Check, Same};
 use superstep_trace::{Capture, LaunchCounts};
 
 use super::analyse;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use superstep_analysis::run_summary::Check;
 use superstep_build::failure::Failure;
 use superstep_build::run::Summary;
-use superstep_report::run_summary::Check;
 use superstep_trace::{
     Backend, Capture, CaptureWriter, Header, KernelTotals, Outcome, Process, TraceError,
     captures_in, end_capture,

@@ -6,8 +6,7 @@
 use std::fs;
 use std::io;
 
-use superstep_report::RunSummary;
-use superstep_report::run_summary::{BenchmarkSummary, SCHEMA_VERSION, Status};
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, SCHEMA_VERSION, Status};
 
 use super::{Case, Resume, SuiteOptions, now};
 use crate::results::{Reporter, RunFolder, host};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rayon::prelude::*;
+use superstep_analysis::run_summary::Check;
 use superstep_build::compile::{Executables, Recipe, Reference, find_nvcc};
 use superstep_build::failure::Failure;
-use superstep_report::run_summary::Check;
 use tempfile::TempDir;
 
 use super::benchmark::MORE_RUNS;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use superstep_report::run_summary::{Check, Repeats, Same, Seconds, Spread};
+use superstep_analysis::run_summary::{Check, Repeats, Same, Seconds, Spread};
 
 use super::SuiteRun;
 use super::execute::{Case, Kind, Run};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use superstep_report::run_summary::{Check, Same};
+use superstep_analysis::run_summary::{Check, Same};
 use superstep_trace::{LaunchId, Op, Site, SiteId, StreamId};
 
 use super::{failed, passed, warned};

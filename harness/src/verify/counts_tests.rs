@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use superstep_analysis::run_summary::{Check, Same};
 use superstep_analysis::scan::{CaptureScan, scan};
 use superstep_build::run::LaunchCounts;
-use superstep_report::run_summary::{Check, Same};
 use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{Event, LaunchOutcome, LaunchSums, Op, Site, StreamId};
 

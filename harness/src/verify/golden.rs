@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use superstep_report::run_summary::{Check, InputRecord, KernelSummary, NotCompared, Same};
+use superstep_analysis::run_summary::{Check, InputRecord, KernelSummary, NotCompared, Same};
 use superstep_trace::LaunchDigest;
 
 use super::totals::{Totals, same_each_launch};

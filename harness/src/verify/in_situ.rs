@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use superstep_analysis::communication::{Communication, Flow, Transfer, Volume};
 use superstep_analysis::counts::{Counts, LaunchCounts};
 use superstep_analysis::metrics::bounds::{QUANTITIES, Quantity};
+use superstep_analysis::run_summary::Check;
 use superstep_analysis::scan::launch_name;
 use superstep_analysis::{Analysis, InSitu, VolumeBounds};
-use superstep_report::run_summary::Check;
 use superstep_trace::{Bounds, Capture, CtaBlocks, LaunchRecord, SiteTable};
 
 use super::counts::Order;

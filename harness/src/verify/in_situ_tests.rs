@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use superstep_analysis::communication::Options;
+use superstep_analysis::run_summary::{Check, NotCompared, Same};
 use superstep_analysis::{Analysis, analyse};
-use superstep_report::run_summary::{Check, NotCompared, Same};
 use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{
     Backend, Capture, CtaBlocks, CtaRange, Event, FirstRead, Header, Launch, LaunchOutcome,

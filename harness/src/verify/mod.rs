@@ -36,7 +36,7 @@ mod tests;
 mod totals;
 mod uninitialised;
 
-use superstep_report::run_summary::{Check, NotCompared};
+use superstep_analysis::run_summary::{Check, NotCompared};
 
 pub use counts::{Order, Unsteady};
 pub use expected::expected_counts;

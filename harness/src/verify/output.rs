@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use superstep_report::run_summary::Check;
+use superstep_analysis::run_summary::Check;
 
 use super::{failed, passed, warned};
 use superstep_build::manifest::Checks;

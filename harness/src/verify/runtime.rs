@@ -1,6 +1,6 @@
 //! What the runtimes and the capture say about themselves.
 
-use superstep_report::run_summary::Check;
+use superstep_analysis::run_summary::Check;
 use superstep_trace::{AllocationKind, Capture, Gap, Outcome, Step};
 
 use super::{failed, passed, warned};

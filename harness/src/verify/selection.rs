@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use superstep_analysis::estimate::{Stratum, estimate};
-use superstep_report::run_summary::{Check, EstimatedTotal, Part, SelectionSummary};
+use superstep_analysis::run_summary::{Check, EstimatedTotal, Part, SelectionSummary};
 use superstep_trace::{
     Capture, Launch, Op, Recorded, SAMPLE_AT_LEAST, SampleUnit, Selection, SiteTable, TraceError,
 };

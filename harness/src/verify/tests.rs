@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use superstep_report::run_summary::{Check, NotCompared, Same};
+use superstep_analysis::run_summary::{Check, NotCompared, Same};
 use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{AccessGroup, AllocationKind, Capture, LaunchOutcome, Op, Site};
 

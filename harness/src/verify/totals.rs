@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use superstep_report::run_summary::{ByteCounts, KernelSummary, ThreadCounts};
+use superstep_analysis::run_summary::{ByteCounts, KernelSummary, ThreadCounts};
 use superstep_trace::{Op, Site};
 
 use superstep_analysis::scan::{CaptureScan, SiteCount};

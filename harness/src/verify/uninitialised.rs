@@ -2,7 +2,7 @@
 
 use superstep_analysis::Analysis;
 use superstep_analysis::metrics::Metrics;
-use superstep_report::run_summary::Check;
+use superstep_analysis::run_summary::Check;
 use superstep_trace::SiteTable;
 
 use super::{passed, warned};

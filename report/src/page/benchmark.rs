@@ -6,8 +6,10 @@ use crate::error::Result;
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{self, Cell, Meaning, description_list, fold, grouped, id, table};
-use crate::run_summary::{BenchmarkSummary, Check, OpaqueSummary, Same, SelectionSummary};
 use superstep_analysis::metrics::Metrics;
+use superstep_analysis::run_summary::{
+    BenchmarkSummary, Check, OpaqueSummary, Same, SelectionSummary,
+};
 use superstep_trace::CtaBlocks;
 
 pub(super) fn section(

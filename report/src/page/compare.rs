@@ -8,7 +8,6 @@ use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{Cell, DASH, contents, document, fold, id, references, section, table};
 use crate::papers::RIEBER;
-use crate::run_summary::{BenchmarkSummary, RunSummary, in_words};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,6 +15,7 @@ use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::arrays::ArrayRow;
 use superstep_analysis::metrics::bounds;
 use superstep_analysis::metrics::scaling::ScalingRow;
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, in_words};
 use superstep_trace::display_name;
 
 /// One run with its tables.

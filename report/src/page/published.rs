@@ -6,9 +6,9 @@ use crate::html::{self, Cell, Meaning, fold, table};
 use crate::published::{
     self, Agreement, Beside, FIGURES, Quantity, SIZE, Unit, has_programs, lines, summary,
 };
-use crate::run_summary::RunSummary;
 use std::fmt::Write as _;
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
+use superstep_analysis::run_summary::RunSummary;
 
 /// What stands before the figures.
 pub(super) fn introduction(out: &mut String, run: &RunSummary, rows: &[Beside]) {
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::page::index;
     use crate::page::tests::{check_nesting, metrics, run};
-    use crate::run_summary::{ByteCounts, CommunicationSummary};
+    use superstep_analysis::run_summary::{ByteCounts, CommunicationSummary};
 
     /// A run of two programs at the thesis's size; `hs2d` has the published volumes.
     fn published_run() -> RunSummary {

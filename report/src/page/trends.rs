@@ -6,10 +6,10 @@ use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::numbers::count;
 use crate::figures::{self, escape, palette};
 use crate::html::{Cell, DASH, contents, document, id, section, table};
-use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_table::{FileError, Table, table};
 
 table! {
@@ -250,7 +250,7 @@ fn three_digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_summary::{Seconds, ThreadCounts};
+    use superstep_analysis::run_summary::{Seconds, ThreadCounts};
 
     const EVIL: &str = "../../<script>alert('&')</script>";
 

@@ -1,7 +1,7 @@
 //! Results of launches whose code Superstep did not build.
 
+use crate::metrics::share;
 use serde::{Deserialize, Serialize};
-use superstep_analysis::metrics::share;
 use superstep_trace::{Summary, display_name};
 
 /// Launches of code that Superstep did not build.

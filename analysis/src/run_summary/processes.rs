@@ -1,6 +1,6 @@
 //! Results of programs of which several processes launched kernels.
 
-use crate::run_summary::{BenchmarkSummary, RunSummary};
+use super::{BenchmarkSummary, RunSummary};
 use serde::{Deserialize, Serialize};
 use superstep_trace::Process;
 

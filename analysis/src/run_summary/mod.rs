@@ -3,13 +3,16 @@
 //! Field names and nesting are the file's documented schema. Anything that was not measured (the benchmark failed
 //! before it ran) is `null`, never zero: a zero in this file is a measured zero.
 
-pub use crate::opaque::{OpaqueKernel, OpaqueSummary};
-pub use crate::processes::ProcessSummary;
+mod opaque;
+mod processes;
+
+use crate::VolumeBounds;
+use crate::communication::{Matching, Volume};
+use crate::estimate::Estimate;
+use crate::metrics::share;
+pub use opaque::{OpaqueKernel, OpaqueSummary};
+pub use processes::ProcessSummary;
 use serde::{Deserialize, Serialize};
-use superstep_analysis::VolumeBounds;
-use superstep_analysis::communication::{Matching, Volume};
-use superstep_analysis::estimate::Estimate;
-use superstep_analysis::metrics::share;
 pub use superstep_trace::Same;
 use superstep_trace::{Backend, Bounds, CtaBlocks, Failure, KernelResources, Selection};
 
