@@ -147,7 +147,7 @@ fn options_exist(file: &str, command: &str, words: &[String]) {
 
 /// What `superstep-bench COMMAND --help` prints, of which its own tests keep all.
 fn bench_help(command: &str) -> &'static str {
-    let all = include_str!("../../bench/tests/snapshots/help__help.snap");
+    let all = include_str!("../../tools/bench/tests/snapshots/help__help.snap");
     let begin = format!("==== superstep-bench {command} ====\n");
     let help = all.split_once(&begin).map(|(_, help)| help);
     let help = help.unwrap_or_else(|| panic!("superstep-bench has no command {command}"));

@@ -151,7 +151,7 @@ pub fn sanitize(context: &Context, sanitizers: &[Sanitizer]) -> Result<()> {
 
 /// Checks the name of a fuzz target.
 pub fn fuzz_target(name: &str) -> Result<String, String> {
-    let source = format!("../fuzz/fuzz_targets/{name}.rs");
+    let source = format!("../tools/fuzz/fuzz_targets/{name}.rs");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
     match source.is_file() {
         true => Ok(name.to_owned()),
@@ -163,7 +163,7 @@ pub fn fuzz_target(name: &str) -> Result<String, String> {
 pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result<()> {
     let shell = &context.shell;
     if targets.is_empty() {
-        let sources = shell.read_dir("fuzz/fuzz_targets")?;
+        let sources = shell.read_dir("tools/fuzz/fuzz_targets")?;
         let names = sources.iter().filter_map(|source| source.file_stem());
         targets = names
             .map(|name| name.to_string_lossy().into_owned())
@@ -177,9 +177,9 @@ pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result
     targets.retain(|target| {
         let ran = || -> Result<()> {
             let found = shell.create_dir(scratch.join(target))?;
-            let corpus = context.root.join("fuzz/corpus").join(target);
+            let corpus = context.root.join("tools/fuzz/corpus").join(target);
             nightly(context, &[])?
-                .args(["fuzz", "run", target])
+                .args(["fuzz", "run", "--fuzz-dir", "tools/fuzz", target])
                 .args([found, corpus])
                 .args(["--", "-print_final_stats=1"])
                 .arg(format!("-max_total_time={seconds}"))

@@ -6,7 +6,7 @@
 // of a table that only the host writes, the word a little further on than its own in what the launch before stored, and a word of
 // another tile of that, which lies where a permutation says. The first three are coalesced, and the last one is scattered.
 //
-// So a launch makes 4 * 2^WORDS * ROUNDS accesses. `superstep-bench in-situ` has the other formulas (bench/src/in_situ.rs).
+// So a launch makes 4 * 2^WORDS * ROUNDS accesses. `superstep-bench in-situ` has the other formulas (tools/bench/src/in_situ.rs).
 
 #include <cstdio>
 #include <cstdlib>

@@ -54,7 +54,7 @@ pub fn run(context: &Context) -> Result<()> {
             maturin.args(["--compatibility", &compatibility]),
         )
     })?;
-    for file in [&wheel, Path::new("packaging/Containerfile")] {
+    for file in [&wheel, Path::new("tools/packaging/Containerfile")] {
         context.shell.copy_file(file, &place)?;
     }
     context.shell.remove_path(&tree)?;

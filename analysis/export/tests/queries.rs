@@ -10,7 +10,7 @@ use superstep_export::tables::{Format, TableName, write};
 
 /// The block of docs/exports.md that begins with this line.
 fn block(fence: &str) -> String {
-    let page = include_str!("../../docs/exports.md");
+    let page = include_str!("../../../docs/exports.md");
     let (_, rest) = page
         .split_once(&format!("{fence}\n"))
         .expect("the page has the block");

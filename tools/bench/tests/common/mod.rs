@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// Runs a binary that lies beside the one under test, and returns what it printed.
 pub fn run(binary: &Path, folder: &Path, arguments: &[&str]) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = Command::new(binary);
     command
         .args(arguments)

@@ -42,7 +42,7 @@ fn every_column_is_documented() {
     let mut all = tables::tables(&analysis, &SiteTable::default(), &settings).unwrap();
     all.extend(Metrics::default().tables());
     all.extend(TableName::ALL.map(TableName::columns));
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/columns.csv");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/columns.csv");
     let wanted = csv(&all);
     if std::env::var_os("INSTA_UPDATE").is_some_and(|how| how == "always") {
         fs::write(&path, &wanted).unwrap();

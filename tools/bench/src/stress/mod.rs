@@ -311,7 +311,7 @@ mod tests {
         let cases = cases::all(40, 70_000, Backend::Cuda, Protocol::Stream);
         let storms = cases.iter().filter(|case| case.name.starts_with("storm"));
         assert_eq!(storms.count() * 40, 1000);
-        let source = include_str!("../../../suites/stress/faults/faults.cu");
+        let source = include_str!("../../../../suites/stress/faults/faults.cu");
         for case in cases.iter().filter(|case| case.program == "faults") {
             let mode = &case.arguments[0];
             assert!(source.contains(mode.as_str()), "{mode}");
