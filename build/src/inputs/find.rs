@@ -8,30 +8,29 @@ use crate::fetch::{DataFile, FetchError, FetchOptions, Found, data_file};
 use crate::manifest::{Input, Suite};
 
 #[derive(Debug, Clone)]
-pub enum InputPlace<'a> {
+pub enum InputPlace {
     /// A file of the suite's own folder.
     Shipped(PathBuf),
     /// A file with the right hash, outside the suite.
     File(PathBuf, Origin),
     /// A generator makes a stand-in.
-    Generator(&'a Generator),
+    Generator(Generator),
 }
 
 /// Finds an input without putting it anywhere: the shipped file; data mirror, cache, URL, the suite's archive (a wrong hash is an
 /// error); the generator.
-pub fn find_input<'a>(
+pub fn find_input(
     suite: &Suite,
-    input: &'a Input,
+    input: &Input,
     options: &FetchOptions,
-) -> Result<InputPlace<'a>, InputError> {
-    let sources = &input.sources;
-    if let Some(shipped) = &sources.shipped {
+) -> Result<InputPlace, InputError> {
+    if let Some(shipped) = &input.shipped {
         return Ok(InputPlace::Shipped(suite.folder.join(shipped)));
     }
     if let Some(sha256) = &input.sha256 {
         let wanted = DataFile {
-            data: sources.data.as_deref(),
-            url: sources.url.as_deref(),
+            data: input.data.as_deref(),
+            url: input.url.as_deref(),
             archive: suite.data.as_ref(),
             sha256,
         };
@@ -42,16 +41,16 @@ pub fn find_input<'a>(
             }
             Ok(None) => {}
             // A stand-in is better than no run when only the network is missing.
-            Err(FetchError::Unreachable { .. }) if sources.generate.is_some() => {}
+            Err(FetchError::Unreachable { .. }) if input.generate.is_some() => {}
             Err(source) => return Err(InputError::fetch(input)(source)),
         }
     }
-    if let Some(generator) = &sources.generate {
-        return Ok(InputPlace::Generator(generator));
+    if let Some(generate) = &input.generate {
+        return Ok(InputPlace::Generator(generate.parse()?));
     }
     Err(InputError::Missing {
         name: input.name.clone(),
-        wanted: match (&sources.data, &sources.url) {
+        wanted: match (&input.data, &input.url) {
             (Some(data), _) => data.display().to_string(),
             (None, Some(url)) => url.clone(),
             (None, None) => input.name.display().to_string(),

@@ -130,7 +130,8 @@ fn is_field(extents: &[u64]) -> bool {
     cells.is_some_and(|cells| (1..=1 << 32).contains(&cells))
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("failed to generate an input: {problem}; {mend}")]
 pub struct GeneratorError {
     pub problem: String,
     /// What was expected.

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::generator::Generator;
+use super::generator::{Generator, GeneratorError};
 use super::{InputPlace, find_input, generate};
 use crate::failure::{Failure, FailureKind};
 use crate::fetch::{self, Cache, FetchError, FetchOptions, HashingWriter, check_hash};
@@ -44,6 +44,8 @@ pub enum InputError {
          give the folder that holds it with --data-mirror", name.display(), wanted
     )]
     Missing { name: PathBuf, wanted: String },
+    #[error(transparent)]
+    Generator(#[from] GeneratorError),
     #[error("failed to write input {}: {source}; check permissions and free space", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
@@ -76,7 +78,7 @@ pub fn materialise(
             InputPlace::Shipped(path) => (path, input.sha256, Origin::Shipped),
             InputPlace::File(path, origin) => (path, input.sha256, origin),
             InputPlace::Generator(generator) => {
-                let made = generated(generator, &Cache::new(&options.cache_dir));
+                let made = generated(&generator, &Cache::new(&options.cache_dir));
                 let (sha256, path) = made.map_err(InputError::fetch(input))?;
                 (path, Some(sha256), Origin::Generated)
             }

@@ -13,6 +13,6 @@ mod tests;
 mod video;
 
 pub use find::{InputPlace, find_input};
-pub(crate) use generator::Generator;
+pub use generator::{Generator, GeneratorError};
 pub(crate) use materialise::InputError;
 pub use materialise::{InputUsed, Origin, materialise};

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde_saphyr::{Error as YamlError, Location};
 
+use super::position::{Step, position};
+use super::validate::Broken;
 use crate::failure::{Failure, FailureKind};
 
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +58,9 @@ impl fmt::Display for Invalid {
     }
 }
 
+/// A value and its position.
+pub(crate) type Located<T> = serde_saphyr::Spanned<T>;
+
 /// A manifest's text: makes errors that point into it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Text<'a> {
@@ -82,6 +87,17 @@ impl Text<'_> {
             mend: mend.into(),
             excerpt: excerpt.map(|text| text.trim_end().to_owned()),
         }))
+    }
+
+    /// Position of the value that `steps` lead to.
+    pub(super) fn position(&self, steps: &[Step]) -> Location {
+        position(self.content, steps)
+    }
+
+    pub(super) fn broken(&self, mut broken: Broken) -> ManifestError {
+        broken.steps.reverse();
+        let place = self.position(&broken.steps);
+        self.error(place, broken.problem, broken.hint)
     }
 
     /// An error at a place, unless something holds.

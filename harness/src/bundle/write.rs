@@ -303,7 +303,7 @@ fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
         )?;
         for (size_name, size) in &benchmark.sizes {
             for input in &size.inputs {
-                input.sources.shipped.as_deref().map_or(Ok(()), of_suite)?;
+                input.shipped.as_deref().map_or(Ok(()), of_suite)?;
             }
             let backend = parts.session.build.backend;
             let from = golden_file(&golden, name, size_name, backend);
@@ -324,7 +324,7 @@ fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
             let size = benchmark.sizes.get(name).into_iter();
             for input in size.flat_map(|size| &size.inputs) {
                 let found = find_input(parts.suite, input, &parts.session.fetch);
-                match (found, &input.sources.data) {
+                match (found, &input.data) {
                     (Ok(InputPlace::File(path, _)), Some(data)) => {
                         copy(&path, &folder.join("data").join(data), None)?
                     }

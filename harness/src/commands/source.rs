@@ -8,13 +8,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use regex::Regex;
-use serde_json::{Value, json};
-use superstep_analysis::run_summary::Same;
 use superstep_build::bail;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::manifest::{
-    Benchmark, Checks, Determinism, Flags, Input, InputSource, Language, Manifest, Size, Source,
-    Suite, TranslationUnit,
+    Benchmark, Checks, Determinism, Flags, Input, Language, Manifest, Size, Suite, TranslationUnit,
+    Variation,
 };
 
 use crate::results::write_json;
@@ -149,12 +147,16 @@ impl SourceArgs {
             inputs: self.inputs()?,
         };
         let defines = self.define.iter().map(|define| format!("-D{define}"));
+        let deterministic = if self.nondeterministic {
+            Determinism::Varies(Variation::new("--nondeterministic"))
+        } else {
+            Determinism::Deterministic
+        };
         let benchmark = Benchmark {
             manifest: main.clone(),
             name: name.clone(),
             title: name.clone(),
-            why: String::new(),
-            directory: PathBuf::new(),
+            why: "a program of your own".to_owned(),
             files: units.iter().map(|unit| unit.file.clone()).collect(),
             translation_units: units,
             include,
@@ -163,37 +165,24 @@ impl SourceArgs {
                 link,
                 ..Flags::default()
             },
-            constants: Vec::new(),
-            deterministic: match self.nondeterministic {
-                false => Determinism::Deterministic,
-                true => Determinism::Varies {
-                    because: "--nondeterministic".into(),
-                    on: None,
-                    same: Same::Launches,
-                    results_differ: false,
-                },
-            },
-            start_in: PathBuf::new(),
+            deterministic,
             timeout_s: 600,
-            memory_limit_mib: None,
-            only_on: None,
             sizes: BTreeMap::from([(SIZE.to_owned(), size)]),
             checks: Checks {
                 exit_code: self.exit_code.unwrap_or(0),
                 volatile_lines: self.volatile_lines.clone(),
                 ..Checks::default()
             },
-            expected: BTreeMap::new(),
+            ..Benchmark::default()
         };
         let suite = Suite {
             folder,
             name: name.clone(),
             title: name.clone(),
-            source: Source::InTree,
-            data: None,
             default_size: SIZE.to_owned(),
+            names: vec![name.clone()],
             benchmarks: vec![benchmark],
-            groups: BTreeMap::new(),
+            ..Suite::default()
         };
         Ok((suite, name, SIZE.to_owned()))
     }
@@ -241,7 +230,7 @@ impl SourceArgs {
             benchmark.files = files.collect();
             (benchmark.name, benchmark.title) = (name.clone(), name.clone());
         }
-        (suite.name, suite.title) = (name.clone(), name.clone());
+        (suite.name, suite.title, suite.names) = (name.clone(), name.clone(), vec![name.clone()]);
         suite.folder = match folder {
             Some(folder) if folder.is_absolute() => folder,
             _ => std::env::current_dir().map_err(Failure::io("open", &Path::new(".")))?,
@@ -282,11 +271,8 @@ fn collect(from: &Path, to: &Path, inputs: &mut Vec<Input>) -> Result<(), Failur
     if !from.is_dir() {
         inputs.push(Input {
             name: to.to_owned(),
-            sources: InputSource {
-                shipped: Some(from.to_owned()),
-                ..InputSource::default()
-            },
-            sha256: None,
+            shipped: Some(from.to_owned()),
+            ..Input::default()
         });
         return Ok(());
     }
@@ -348,60 +334,33 @@ pub fn is_elf(file: &Path) -> bool {
 /// nothing, and gives the suite as that machine reads it.
 pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
     // YAML is a superset of JSON.
-    let write = |name: &str, manifest: &Value| write_json(&folder.join(name), manifest);
-    let names = (suite.benchmarks.iter()).map(|benchmark| benchmark.name.as_str());
-    let head = json!({
-        "schema": 1,
-        "name": suite.name,
-        "title": suite.title,
-        "source": { "in-tree": true },
-        "default-size": suite.default_size,
-        "benchmarks": names.collect::<Vec<_>>(),
-    });
-    write("suite.yaml", &head)?;
+    write_json(&folder.join("suite.yaml"), suite)?;
     for benchmark in &suite.benchmarks {
-        let mut sizes = serde_json::Map::new();
-        for (name, size) in &benchmark.sizes {
-            let mut inputs = Vec::new();
-            for input in &size.inputs {
-                let Some(from) = &input.sources.shipped else {
-                    continue;
-                };
-                let shipped = Path::new("inputs").join(&input.name);
-                let to = folder.join(&shipped);
-                fs::create_dir_all(to.parent().unwrap_or(folder))
-                    .and_then(|()| fs::copy(suite.folder.join(from), &to))
-                    .map_err(Failure::io("write", &to))?;
-                inputs.push(json!({ "name": input.name, "shipped": shipped }));
-            }
-            sizes.insert(name.clone(), json!({ "args": size.args, "inputs": inputs }));
-        }
-        let unit = benchmark.translation_units.first();
-        let file = unit.and_then(|unit| unit.file.file_name());
-        let file = file.unwrap_or_default().to_string_lossy();
-        let language = match unit.map(|unit| unit.language) {
-            Some(Language::Built) => "built",
-            _ => "cuda",
-        };
-        let deterministic = match &benchmark.deterministic {
-            Determinism::Deterministic => json!(true),
-            // Nothing else can be said on the command line.
-            Determinism::Varies { because, .. } => json!({ "false-because": because }),
-        };
-        let volatile = benchmark.checks.volatile_lines.iter().map(Regex::as_str);
-        let volatile: Vec<&str> = volatile.collect();
-        let manifest = json!({
-            "schema": 1,
-            "name": benchmark.name,
-            "title": benchmark.title,
-            "why": "a program of your own",
-            "translation-units": [{ "file": file, "language": language }],
-            "deterministic": deterministic,
-            "timeout-s": benchmark.timeout_s,
-            "sizes": sizes,
-            "checks": { "exit-code": benchmark.checks.exit_code, "volatile-lines": volatile },
+        let unit = benchmark.translation_units.first().cloned();
+        let executable = unit.map(|unit| TranslationUnit {
+            file: unit.file.file_name().unwrap_or_default().into(),
+            ..unit
         });
-        write(&format!("{}.yaml", benchmark.name), &manifest)?;
+        let mut manifest = Benchmark {
+            files: Vec::new(),
+            translation_units: executable.into_iter().collect(),
+            include: Vec::new(),
+            flags: Flags::default(),
+            ..benchmark.clone()
+        };
+        let sizes = manifest.sizes.values_mut();
+        for input in sizes.flat_map(|size| &mut size.inputs) {
+            let Some(from) = &input.shipped else {
+                continue;
+            };
+            let shipped = Path::new("inputs").join(&input.name);
+            let to = folder.join(&shipped);
+            fs::create_dir_all(to.parent().unwrap_or(folder))
+                .and_then(|()| fs::copy(suite.folder.join(from), &to))
+                .map_err(Failure::io("write", &to))?;
+            input.shipped = Some(shipped);
+        }
+        write_json(&folder.join(format!("{}.yaml", benchmark.name)), &manifest)?;
     }
     Ok(Manifest::load_suite(folder)?)
 }

@@ -251,10 +251,7 @@ fn now() -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::fs;
-
-    use superstep_build::manifest::Source;
 
     use super::*;
 
@@ -272,12 +269,7 @@ mod tests {
             let suite = Suite {
                 folder: folder.join("."),
                 name: "toys".to_owned(),
-                title: String::new(),
-                source: Source::InTree,
-                data: None,
-                default_size: String::new(),
-                benchmarks: Vec::new(),
-                groups: BTreeMap::new(),
+                ..Suite::default()
             };
             assert_eq!(golden_folder(&suite), root.join(golden));
         }
