@@ -171,6 +171,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     contraction::fuse(&module);
     approximate::lower(&module, cuda);
     let mut table = probe_module(&mut module, arguments, &machine)?;
+    let marked = sites::marked(&module);
     module.mark(MARK);
     let mut handler = (arguments.handler.as_deref()).filter(|_| arguments.probe != Probe::None);
     if arguments.probe == Probe::Defined
@@ -192,6 +193,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
         let libraries: Vec<&Path> = support.into_iter().chain(handler).collect();
         cpu::lower(&mut module, &table, &libraries, target.unwrap_or("x86-64"))?;
     }
+    sites::check(&module, &marked, &table.sites)?;
     module.write("the backend's last pass", &arguments.output)?;
     std::fs::write(&arguments.table, table.to_json())
         .with_context(|| format!("failed to write {}", arguments.table.display()))?;

@@ -89,6 +89,10 @@ pub fn insert<'m>(
         } else {
             builder.call(handler, &arguments);
         }
+        // Where a function that is always inlined gets constants, LLVM drops accesses along with their calls.
+        if !function.has_attribute("alwaysinline") {
+            traced.instruction.add_sites(&[traced.id]);
+        }
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::reach::reach;
 use crate::space::{Analysis, Fact, Space};
 use crate::waits;
 use anyhow::{Result, bail};
+use std::collections::HashSet;
 use superstep_trace::{KernelInfo, Proof, Site, SiteId, display_name};
 
 /// Sites of one module at most: the lower half of a site's number.
@@ -93,6 +94,50 @@ pub fn find<'m>(
     Ok((operations, sites))
 }
 
+/// The sites whose access the code has, marked by [`InstructionExt::add_sites`].
+pub fn marked(module: &Module) -> HashSet<SiteId> {
+    let instructions = instructions(module);
+    instructions.flat_map(|access| access.sites()).collect()
+}
+
+/// Checks that the code still has the access of every site that was [`marked`]: without it, the probe would record what never happens.
+/// Takes the marks away.
+pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Result<()> {
+    // The backends leave out assembly without effects whose results are unused.
+    let is_kept = |access: &Instruction| {
+        access.as_call().is_none_or(|call| {
+            call.callee().inline_assembly().is_none()
+                || call.assembly_has_effects()
+                || !call.users().is_empty()
+        })
+    };
+    let mut lost = before.clone();
+    for access in instructions(module) {
+        if is_kept(&access) {
+            access
+                .sites()
+                .iter()
+                .for_each(|site| drop(lost.remove(site)));
+        }
+        access.clear_sites();
+    }
+    if let Some(site) = sites.iter().find(|site| lost.contains(&site.id)) {
+        bail!(
+            "internal error: {}:{}: the {} of {} is no longer in the code, but would be recorded; please report this",
+            site.file,
+            site.line,
+            site.op,
+            display_name(&site.function)
+        );
+    }
+    Ok(())
+}
+
+fn instructions(module: &Module) -> impl Iterator<Item = Instruction<'_>> {
+    let functions = module.defined_functions().into_iter();
+    functions.flat_map(|function| function.instructions())
+}
+
 /// Whether an address is made from nothing but the registers that say where the driver keeps the grid's barrier
 /// (`cooperative_groups`' `grid.sync()`).
 fn is_grid_barrier(pointer: Value) -> bool {
@@ -139,3 +184,6 @@ fn disagreement<'m>(analysis: &Analysis<'m>, pointer: Value<'m>) -> String {
         _ => "comes from nowhere".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ target triple = "nvptx64-nvidia-cuda"
 @tile = internal addrspace(3) global [64 x i32] undef
 declare { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.b16.p3(ptr addrspace(3))
 define ptx_kernel void @offset(ptr %g) {
-  %a = call float asm "ld.global.f32 $0, [$1+8];", "=f,l"(ptr %g)
+  %a = call float asm sideeffect "ld.global.f32 $0, [$1+8];", "=f,l"(ptr %g)
   ret void
 }
 ; holds: getelementptr inbounds i8, ptr %g, i64 8
@@ -15,8 +15,8 @@ define ptx_kernel void @predicate(ptr %g, i32 %condition) {
 ; holds: icmp eq i32 %condition, 0
 define ptx_kernel void @number(ptr %g) {
   %address = ptrtoint ptr %g to i64
-  %a = call i64 asm "ld.global.u64 $0, [$1];", "=l,l"(i64 %address)
-  %b = call i8 asm "ld.u8 $0, [$1];", "=r,l"(i64 %address)
+  %a = call i64 asm sideeffect "ld.global.u64 $0, [$1];", "=l,l"(i64 %address)
+  %b = call i8 asm sideeffect "ld.u8 $0, [$1];", "=r,l"(i64 %address)
   ret void
 }
 define ptx_kernel void @copies(ptr %g, i32 %bytes) {

@@ -94,11 +94,12 @@ pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
         arguments.insert(0, slot);
         types.insert(0, slot.ty());
         let function = module.declare(name, Type::void().function(&types));
-        builder.call(function, &arguments);
+        builder.call(function, &arguments).add_sites(&call.sites());
         call.replace_uses_with(builder.load(ty, slot));
     } else {
         let function = module.declare(name, ty.function(&types));
         let result = builder.call(function, &arguments);
+        result.add_sites(&call.sites());
         if !ty.is_void_type() {
             call.replace_uses_with(result.value());
         }

@@ -7,6 +7,7 @@ use superstep_trace::matrix::{MatrixOperation, Part, Product, REGISTERS};
 /// A lane's registers in memory.
 pub struct Registers<'m> {
     module: &'m Module,
+    call: Call<'m>,
     memory: Value<'m>,
 }
 
@@ -15,7 +16,11 @@ impl<'m> Registers<'m> {
     pub fn of(module: &'m Module, call: Call<'m>) -> Self {
         let ty = Type::int(32).array(REGISTERS as u64);
         let memory = Builder::at_entry(call.parent_function()).alloca(ty).value();
-        Registers { module, memory }
+        Registers {
+            module,
+            call,
+            memory,
+        }
     }
 
     /// Puts values into registers, from one on.
@@ -60,7 +65,8 @@ impl<'m> Registers<'m> {
             (None, _) => long.constant(0),
         };
         let code = long.constant(operation.code());
-        builder.call(function, &[code, self.memory, address, stride]);
+        let done = builder.call(function, &[code, self.memory, address, stride]);
+        done.add_sites(&self.call.sites());
     }
 }
 

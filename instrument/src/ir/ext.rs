@@ -321,6 +321,11 @@ pub fn mark(module: &inkwell::module::Module, name: &str) {
     unsafe { LLVMGetOrInsertNamedMetadata(module.as_mut_ptr(), name.as_ptr().cast(), name.len()) };
 }
 
+pub fn clear_metadata(instruction: Instruction, kind: u32) {
+    // SAFETY: an instruction that is alive; LLVM takes no metadata as the request to drop that of the kind.
+    unsafe { LLVMSetMetadata(instruction.as_value_ref(), kind, std::ptr::null_mut()) }
+}
+
 /// Sets a module flag to what it is in `model`, where both have it.
 pub fn copy_flag(module: &inkwell::module::Module, model: &inkwell::module::Module, name: &str) {
     const FLAGS: &str = "llvm.module.flags";

@@ -8,8 +8,13 @@ use super::{
 use inkwell::AtomicOrdering;
 use inkwell::module::Linkage;
 use inkwell::values::{
-    AnyValue, BasicValue, BasicValueEnum, BasicValueUse, FastMathFlags, MetadataValue, PhiValue,
+    AnyValue, BasicMetadataValueEnum, BasicValue, BasicValueEnum, BasicValueUse, FastMathFlags,
+    MetadataValue, PhiValue,
 };
+use superstep_trace::SiteId;
+
+/// The kind of the metadata that holds an access' sites.
+const SITES: &str = "superstep.sites";
 
 /// The users of a value or block whose first use this is, once for each use.
 pub(super) fn users_from<'m>(first: Option<BasicValueUse<'m>>) -> impl Iterator<Item = Value<'m>> {
@@ -336,6 +341,36 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
             let set = other.set_fast_math_flags(flags - FastMathFlags::AllowContract);
             set.expect("it can have the flags");
         }
+    }
+
+    /// The sites whose access this instruction is, until [`clear_sites`](InstructionExt::clear_sites).
+    fn sites(&self) -> Vec<SiteId> {
+        let kind = context().get_kind_id(SITES);
+        let node = self.instruction().get_metadata(kind);
+        let numbers = node.and_then(|node| node.get_node_values());
+        let number = |value: BasicMetadataValueEnum| {
+            let number = value.into_int_value().get_zero_extended_constant();
+            SiteId(number.expect("a constant") as u32)
+        };
+        numbers.into_iter().flatten().map(number).collect()
+    }
+
+    /// Notes that this instruction is the access of `sites`, too.
+    fn add_sites(&self, sites: &[SiteId]) {
+        let mut all = self.sites();
+        all.extend(sites);
+        if !all.is_empty() {
+            let number = |site: SiteId| Type::int(32).constant(u64::from(site.0));
+            let numbers: Vec<_> = all.into_iter().map(|s| number(s).basic().into()).collect();
+            let kind = context().get_kind_id(SITES);
+            let node = context().metadata_node(&numbers);
+            let set = self.instruction().set_metadata(node, kind);
+            set.expect("a list of numbers is a node");
+        }
+    }
+
+    fn clear_sites(&self) {
+        ext::clear_metadata(self.instruction(), context().get_kind_id(SITES));
     }
 
     /// Says that this access touches memory of `own` and none of `other`.

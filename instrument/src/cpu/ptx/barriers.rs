@@ -60,7 +60,7 @@ fn copy(code: &mut Code, instruction: &Instruction) -> Result<()> {
         ([read], false) | ([read, _], true) => code.operand(read, Kind::U32)?,
         _ => size,
     };
-    code.support("copy", Type::void(), &[to, from, size, read]);
+    code.access("copy", Type::void(), &[to, from, size, read]);
     Ok(())
 }
 
@@ -76,7 +76,7 @@ fn bulk_copy(code: &mut Code, instruction: &Instruction) -> Result<()> {
     let from = memory::pointer(code, instruction, from, from_shared)?;
     memory::check(code, &[to, from], 16);
     let size = code.operand(size, Kind::U32)?;
-    code.support("copy", Type::void(), &[to, from, size, size]);
+    code.access("copy", Type::void(), &[to, from, size, size]);
     if let Some(barrier @ Operand::Address(..)) = rest.first() {
         let barrier = memory::pointer(code, instruction, barrier, true)?;
         code.support("mbarrier_complete_tx", Type::void(), &[barrier, size]);

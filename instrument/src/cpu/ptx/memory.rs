@@ -145,17 +145,21 @@ fn load(code: &mut Code, instruction: &Instruction) -> Result<()> {
         if let Some(load) = value.as_instruction() {
             load.make_volatile();
             load.set_alignment_bytes(bytes as u32);
+            load.add_sites(&code.call.sites());
         }
         address = slot(code, whole);
         code.builder.store(value, address);
     }
-    let is_seen = whole.is_none() && (is_strong(instruction) || polls);
+    let is_seen = is_strong(instruction) || polls;
     let mut values = Vec::new();
     for index in 0..count {
         let place = code.builder.offset(address, index as u64 * bytes);
         let value = code.builder.load(ty, place);
-        if let Some(load) = (value.as_instruction()).filter(|_| is_seen) {
-            load.make_volatile();
+        if let Some(load) = (value.as_instruction()).filter(|_| whole.is_none()) {
+            load.add_sites(&code.call.sites());
+            if is_seen {
+                load.make_volatile();
+            }
         }
         values.push(value);
     }
@@ -191,8 +195,11 @@ fn store(code: &mut Code, instruction: &Instruction) -> Result<()> {
         let value = code.bits_of(value);
         let place = code.builder.offset(parts, index as u64 * bytes);
         let store = code.builder.store(value, place);
-        if whole.is_none() && is_strong(instruction) {
-            store.make_volatile();
+        if whole.is_none() {
+            store.add_sites(&code.call.sites());
+            if is_strong(instruction) {
+                store.make_volatile();
+            }
         }
     }
     if let Some(whole) = whole {
@@ -200,6 +207,7 @@ fn store(code: &mut Code, instruction: &Instruction) -> Result<()> {
         let store = code.builder.store(value, address);
         store.make_volatile();
         store.set_alignment_bytes(bytes as u32);
+        store.add_sites(&code.call.sites());
     }
     Ok(())
 }
@@ -238,7 +246,7 @@ fn atomic(code: &mut Code, instruction: &Instruction) -> Result<()> {
             };
             arguments.push(code.operand(input, kind)?);
         }
-        let old = code.support(&name, ty, &arguments);
+        let old = code.access(&name, ty, &arguments);
         if is_atom {
             let Some(to) = registers(&instruction.operands[0]).get(index) else {
                 return code.unknown(instruction);

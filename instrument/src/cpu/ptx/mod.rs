@@ -395,6 +395,14 @@ impl<'m, 't> Code<'m, 't> {
         self.call_named(&format!("{PTX_PREFIX}{name}"), result, arguments)
     }
 
+    /// Calls a function of the support library that makes the accesses of the assembly's sites.
+    fn access(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
+        let access = self.support(name, result, arguments);
+        let call = access.as_call().expect("a call is never folded");
+        call.add_sites(&self.call.sites());
+        access
+    }
+
     /// The same for a function that is the implementation of an intrinsic.
     fn intrinsic(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
         self.call_named(&format!("{PREFIX}{name}"), result, arguments)
