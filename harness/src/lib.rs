@@ -16,12 +16,12 @@ mod terminal;
 mod verify;
 
 pub use arguments::FetchArgs;
+pub use arguments::value::ByteSize;
 pub use bundle::Bundle;
 pub use capture::failure as capture_failure;
 pub use commands::{exit, main};
 pub use results::{MessageFormat, RunFolder, host, write_json};
 pub use session::{Fetched, Prepared, Session};
-pub use sizes::ByteSize;
 pub use suite::{
     AnalysisOptions, Case, Execution, Kind, ProgramChoice, Resume, Run, Running, Selection,
     SuiteOptions, SuiteRun, golden_folder,

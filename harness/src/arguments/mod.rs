@@ -5,6 +5,7 @@ pub mod programs;
 pub mod record;
 pub mod reported_run;
 pub mod source;
+pub mod value;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,10 +21,10 @@ use superstep_trace::{Backend, Protocol};
 
 use self::metrics::MetricArgs;
 use self::record::RecordArgs;
+use self::value::ByteSize;
 use crate::bundle::Bundle;
 use crate::results::MessageFormat;
 use crate::session::Session;
-use crate::sizes::ByteSize;
 use crate::suite::{
     AnalysisOptions, Execution, PROTOCOL, ProgramChoice, Selection, Target, analysis_memory_bytes,
 };
@@ -109,7 +110,7 @@ pub struct BuildArgs {
     pub backend: BackendChoice,
     /// GPU architectures to compile for, comma-separated; PTX of the lowest is always included [default: sm_90, and that of the GPU
     /// here if it is newer; that of the GPU here alone if it is older].
-    #[arg(long, value_name = "ARCHS", value_delimiter = ',', value_parser = parse_arch)]
+    #[arg(long, value_name = "ARCHS", value_delimiter = ',', value_parser = value::gpu_arch)]
     pub gpu_arch: Vec<u32>,
     /// Refuse a program that has an access whose address space cannot be proven.
     #[arg(long)]
@@ -156,7 +157,7 @@ pub struct ExecuteArgs {
     #[arg(long, short, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
     /// Time limit for each run of a program, in seconds of wall time [default: that of the manifest].
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = value::seconds)]
     pub timeout: Option<Duration>,
     /// Memory limit for each run of a program, for example 8GiB [default: that of the manifest, or nine tenths of the machine's].
     #[arg(long, value_name = "SIZE")]
@@ -250,21 +251,6 @@ pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
         .filter(|one| *one != Protocol::InSitu);
     PossibleValuesParser::new(recording.map(Protocol::name))
         .try_map(|name| name.parse::<Protocol>())
-}
-
-/// A GPU architecture, `sm_90` or `90`, as a number.
-pub fn parse_arch(text: &str) -> Result<u32, String> {
-    let digits = text.trim().strip_prefix("sm_").unwrap_or(text.trim());
-    let arch = digits.parse().ok().filter(|arch| (50..1000).contains(arch));
-    arch.ok_or_else(|| format!("`{text}` is not a GPU architecture; expected sm_90 or 90"))
-}
-
-fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>();
-    let seconds = seconds.map_err(|_| format!("`{text}` is not a number of seconds"))?;
-    let time = Duration::try_from_secs_f64(seconds).ok();
-    time.filter(|time| !time.is_zero())
-        .ok_or_else(|| format!("{text} s is no time to run"))
 }
 
 impl FetchArgs {

@@ -9,13 +9,13 @@ use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code, interrupt};
 use superstep_trace::{Backend, CtaBlocks, Protocol};
 
+use crate::arguments::value::ByteSize;
 use crate::arguments::{AnalyseArgs, ExecuteArgs, InSituArgs, MatchChoice};
 use crate::results::{
     Color, MessageFormat, RunFolder, in_situ_notes, not_compared, partial_notes, slowdown_table,
     slowdowns, summary_table, warnings, write_junit,
 };
 use crate::session::Session;
-use crate::sizes::ByteSize;
 use crate::suite::{Resume, Running, SuiteOptions};
 
 /// How programs run, how often, how they are analysed and reported.

@@ -11,7 +11,7 @@ use superstep_analysis::run_summary::Same;
 
 use super::Execution;
 use super::options::default_memory_limit_bytes;
-use super::processes::{self, EarlyEnd, ProcessRun};
+use super::processes::{self, EarlyEnd, NoSummary, ProcessRun};
 use crate::results::write_json;
 use crate::session::SourceHashes;
 use crate::verify::{RunFiles, read_text};
@@ -60,7 +60,7 @@ pub struct Run {
     pub files: RunFiles,
     pub outcome: RunOutcome,
     /// What its runtime said, or why that is not known; of several processes, the sums.
-    pub summary: Result<Summary, String>,
+    pub summary: Result<Summary, NoSummary>,
     /// Those that launched kernels, where there are several.
     pub processes: Vec<ProcessRun>,
     pub early: Vec<EarlyEnd>,

@@ -28,6 +28,7 @@ pub use options::{
     AnalysisOptions, Execution, ProgramChoice, Resume, Running, Selection, SuiteOptions, Target,
     analysis_memory_bytes, arch_here,
 };
+pub use processes::NoSummary;
 
 use self::progress::Progress;
 use self::reference::References;

@@ -9,7 +9,7 @@ use superstep_analysis::metrics::Settings as MetricSettings;
 use superstep_toolchain::gpu;
 use superstep_trace::{Backend, Pattern};
 
-use crate::sizes::ByteSize;
+use crate::arguments::value::ByteSize;
 use superstep_build::bail;
 use superstep_build::compile::DEFAULT_ARCH;
 use superstep_build::failure::Failure;

@@ -19,15 +19,24 @@ use crate::verify;
 pub struct ProcessRun {
     pub process: Process,
     /// What its runtime said, or why that is not known.
-    pub summary: Result<Summary, String>,
+    pub summary: Result<Summary, NoSummary>,
     /// Of a traced run.
     pub capture: Option<PathBuf>,
+}
+
+/// Why what a runtime said is not known.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NoSummary {
+    #[error("{0}")]
+    Unreadable(String),
+    #[error("{0} left no summary, it did not end by itself")]
+    Missing(String),
 }
 
 /// What a run left.
 pub struct Left {
     /// What the runtimes said, added up.
-    pub summary: Result<Summary, String>,
+    pub summary: Result<Summary, NoSummary>,
     /// In the order of ranks; empty where at most one process launched kernels.
     pub processes: Vec<ProcessRun>,
     /// Those that launched kernels, and ended without their exit handlers.
@@ -139,7 +148,7 @@ pub fn collect(
     fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
     let summary = match is_idle && is_over && only.summary.is_none() {
         true => Ok(Summary::new(backend)),
-        false => Summary::read(&summary),
+        false => Summary::read(&summary).map_err(|error| NoSummary::Unreadable(error.to_string())),
     };
     if let (Some(capture), true, Ok(summary)) = (capture, is_over, &summary) {
         let ended = match &only.capture {
@@ -229,7 +238,7 @@ fn process(name: &str, found: &Found) -> Option<ProcessRun> {
         capture.launches().next()?;
         return Some(ProcessRun {
             process: capture.header.process?,
-            summary: Err(format!("{name} left no summary, it did not end by itself")),
+            summary: Err(NoSummary::Missing(name.to_owned())),
             capture: found.capture.clone(),
         });
     };
@@ -283,11 +292,11 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
 }
 
 /// The sums of all processes; messages name theirs.
-fn added_up(processes: &[ProcessRun]) -> Result<Summary, String> {
+fn added_up(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
     let mut all = processes.iter();
     let mut sum = match all.next() {
         Some(first) => first.summary.clone()?,
-        None => return Err("no process left a summary".to_owned()),
+        None => return Err(NoSummary::Missing("every process".to_owned())),
     };
     let named = |process: Process, texts: &[String]| -> Vec<String> {
         texts

@@ -15,13 +15,21 @@ use crate::results::Reporter;
 use crate::session::Prepared;
 use crate::verify::{self, Unstable};
 
-const NO_NVCC: &str =
-    "there is no nvcc on this machine; put that of a CUDA toolkit into PATH, or set CUDA_HOME";
+/// Why a program was not compared with nvcc's build of it.
+#[derive(Debug, Clone, thiserror::Error)]
+enum NoReference {
+    #[error(
+        "there is no nvcc on this machine; put that of a CUDA toolkit into PATH, or set CUDA_HOME"
+    )]
+    NoNvcc,
+    #[error("{0}")]
+    NotBuilt(String),
+}
 
 /// What nvcc built of the programs that have a recipe, by their names.
 #[derive(Debug, Default)]
 pub struct References {
-    built: BTreeMap<String, Result<PathBuf, String>>,
+    built: BTreeMap<String, Result<PathBuf, NoReference>>,
     /// Holds the executables.
     #[expect(dead_code, reason = "the folder is removed when this is dropped")]
     folder: Option<TempDir>,
@@ -43,7 +51,7 @@ impl References {
             return Ok(Self::default());
         }
         let Some(nvcc) = find_nvcc() else {
-            let missing = |(name, _): (&String, _)| (name.clone(), Err(NO_NVCC.to_owned()));
+            let missing = |(name, _): (&String, _)| (name.clone(), Err(NoReference::NoNvcc));
             return Ok(Self {
                 built: recipes.into_iter().map(missing).collect(),
                 folder: None,
@@ -53,7 +61,10 @@ impl References {
         let folder = TempDir::new().map_err(|error| Failure::internal("make a folder", error))?;
         let built = recipes.into_par_iter().map(|(name, recipe)| {
             let built = Recipe::build(recipe, &nvcc, &folder.path().join(name));
-            (name.clone(), built)
+            (
+                name.clone(),
+                built.map_err(|error| NoReference::NotBuilt(error.to_string())),
+            )
         });
         Ok(Self {
             built: built.collect(),
@@ -75,7 +86,7 @@ impl References {
         };
         let nvcc = match self.built.get(&case.benchmark.name) {
             Some(Ok(program)) => program,
-            Some(Err(why)) => return Ok(Some(verify::no_reference(why))),
+            Some(Err(why)) => return Ok(Some(verify::no_reference(&why.to_string()))),
             None => return Ok(None),
         };
         let checks = case.output_checks();

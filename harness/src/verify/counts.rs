@@ -134,7 +134,7 @@ impl Unsteady {
         }
         let compared = match compared {
             Ok(compared) => compared,
-            Err(difference) => return failed(NAME, difference),
+            Err(difference) => return failed(NAME, difference.to_string()),
         };
         let (traced, counted) = (scan.launches.len(), counts.len());
         if !self.is_empty() {
@@ -172,6 +172,24 @@ impl Unsteady {
         }
         passed(NAME, detail)
     }
+}
+
+/// The first difference between a capture and a counting run.
+#[derive(Debug, thiserror::Error)]
+enum Difference {
+    #[error("{0} was counted, and is in no module's table")]
+    UnknownSite(SiteId),
+    #[error("{traced} launches traced, {counted} counted")]
+    Launches { traced: usize, counted: usize },
+    #[error("{0}: traced, but not counted")]
+    NotCounted(String),
+    #[error("{launch}: the counting run launched {other} there")]
+    OtherKernel { launch: String, other: String },
+    /// Followed by the place in the launch and both counts.
+    #[error("{launch}{counts}")]
+    Counts { launch: String, counts: String },
+    #[error("{launch}: no launch of the counting run counted the same; {order}")]
+    NoPartner { launch: String, order: Order },
 }
 
 /// How often each site executed in a launch, in situ each kind of access: only what can be compared.
@@ -216,7 +234,7 @@ impl Comparison<'_> {
         }
     }
 
-    fn counted(&self, launch: &LaunchCounts) -> Result<Counts, String> {
+    fn counted(&self, launch: &LaunchCounts) -> Result<Counts, Difference> {
         if !self.has_counts(&launch.kernel) {
             return Ok(Counts::new());
         }
@@ -240,8 +258,7 @@ impl Comparison<'_> {
                 (true, Some(site)) if waits.contains(&kind_of(site.op)) => continue,
                 (true, Some(site)) => kind_of(site.op),
                 (true, None) => {
-                    let site = SiteId(number);
-                    return Err(format!("{site} was counted, and is in no module's table"));
+                    return Err(Difference::UnknownSite(SiteId(number)));
                 }
             };
             *counts.entry(key).or_default() += accesses;
@@ -262,7 +279,7 @@ impl Comparison<'_> {
     }
 
     /// How many thread accesses agree, launch by launch as they are numbered, or the first difference.
-    fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
+    fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
         let sites = self.scan.sites;
         let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
             .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
@@ -275,15 +292,18 @@ impl Comparison<'_> {
             let counted = match rest.remove(&(launch.stream, launch.launch)) {
                 Some(counted) if counted.kernel == launch.kernel => counted,
                 _ if !self.is_whole() => continue,
-                None => return Err(format!("{}: traced, but not counted", name())),
+                None => return Err(Difference::NotCounted(name())),
                 Some(counted) => {
-                    let (name, other) = (name(), sites.display_name(&counted.kernel));
-                    return Err(format!("{name}: the counting run launched {other} there"));
+                    return Err(Difference::OtherKernel {
+                        launch: name(),
+                        other: sites.display_name(&counted.kernel).to_owned(),
+                    });
                 }
             };
             let (in_trace, in_count) = (self.traced(traced), self.counted(counted)?);
-            if let Some(difference) = self.difference(&in_trace, &in_count) {
-                return Err(format!("{}{difference}", name()));
+            if let Some(counts) = self.difference(&in_trace, &in_count) {
+                let launch = name();
+                return Err(Difference::Counts { launch, counts });
             }
             compared += in_trace.values().sum::<u64>();
         }
@@ -291,7 +311,7 @@ impl Comparison<'_> {
     }
 
     /// The same with launches of a kernel in any order.
-    fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
+    fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
         self.same_number(counts.len())?;
         let mut rest: HashMap<(&str, Counts), usize> = HashMap::new();
         for launch in counts {
@@ -305,21 +325,20 @@ impl Comparison<'_> {
             match rest.get_mut(&(traced.launch.kernel.as_str(), counts)) {
                 Some(left) if *left > 0 => *left -= 1,
                 _ => {
-                    let name = launch_name(self.scan.sites, traced.launch);
-                    let order = self.unsteady.order;
-                    return Err(format!(
-                        "{name}: no launch of the counting run counted the same; {order}"
-                    ));
+                    return Err(Difference::NoPartner {
+                        launch: launch_name(self.scan.sites, traced.launch),
+                        order: self.unsteady.order,
+                    });
                 }
             }
         }
         Ok(compared)
     }
 
-    fn same_number(&self, counted: usize) -> Result<(), String> {
+    fn same_number(&self, counted: usize) -> Result<(), Difference> {
         let traced = self.scan.launches.len();
         match self.is_whole() && traced != counted {
-            true => Err(format!("{traced} launches traced, {counted} counted")),
+            true => Err(Difference::Launches { traced, counted }),
             false => Ok(()),
         }
     }

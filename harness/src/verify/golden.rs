@@ -270,7 +270,8 @@ fn kernels_agree(same: Same, old: &KernelSummary, new: &KernelSummary) -> bool {
     }
 }
 
-fn in_short(kernel: &KernelSummary) -> String {
+/// A kernel and its counts in one line.
+pub fn in_short(kernel: &KernelSummary) -> String {
     format!(
         "{} launches, {} CTAs, {} loads, {} stores, {} atomics",
         kernel.launches, kernel.ctas, kernel.loads, kernel.stores, kernel.atomics

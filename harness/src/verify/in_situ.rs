@@ -105,7 +105,7 @@ pub fn in_situ_equal(
                 pairing,
             };
             match compare.launches() {
-                None => compare.exchanged().unwrap_or_else(Some),
+                None => (compare.exchanged()).unwrap_or_else(|error| Some(error.to_string())),
                 difference => difference,
             }
         });
@@ -262,7 +262,7 @@ impl Comparison<'_> {
     }
 
     /// The first difference between what pairs of launches exchanged, then between pairs of CTAs; or why it cannot be told.
-    fn exchanged(&self) -> Result<Option<String>, String> {
+    fn exchanged(&self) -> superstep_analysis::Result<Option<String>> {
         let (ours, theirs) = (&self.added_up.communication, &self.traced.communication);
         // All numbers are those in situ.
         let ours_of = |(source, receiver): (u32, u32)| {
@@ -284,17 +284,17 @@ impl Comparison<'_> {
         if let Some(difference) = self.difference(flows) {
             return Ok(Some(difference));
         }
-        let transfers =
-            |communication: &Communication, blocks: CtaBlocks| -> Result<Vec<Part>, String> {
-                let mut all = Vec::new();
-                let read = communication.transfers.each(|it: &Transfer| {
-                    let pair = (it.source_launch, it.receiver_launch);
-                    let ctas = Some((blocks.first(it.source_cta), blocks.first(it.receiver_cta)));
-                    all.push((pair, ctas, (it.bytes, it.count)));
-                });
-                read.map_err(|error| error.to_string())?;
-                Ok(all)
-            };
+        let transfers = |communication: &Communication,
+                         blocks: CtaBlocks|
+         -> superstep_analysis::Result<Vec<Part>> {
+            let mut all = Vec::new();
+            communication.transfers.each(|it: &Transfer| {
+                let pair = (it.source_launch, it.receiver_launch);
+                let ctas = Some((blocks.first(it.source_cta), blocks.first(it.receiver_cta)));
+                all.push((pair, ctas, (it.bytes, it.count)));
+            })?;
+            Ok(all)
+        };
         // Those in situ are by block already.
         let ours = transfers(ours, CtaBlocks::default())?;
         let theirs = transfers(theirs, self.bounds.cta_blocks)?;

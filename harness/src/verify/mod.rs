@@ -40,7 +40,7 @@ use superstep_analysis::run_summary::{Check, NotCompared};
 
 pub use counts::{Order, Unsteady};
 pub use expected::expected_counts;
-pub use golden::{Golden, compare_with_golden, golden_is_whole, require_golden};
+pub use golden::{Golden, compare_with_golden, golden_is_whole, in_short, require_golden};
 pub use in_situ::{check_sums, in_situ_between, in_situ_equal};
 pub use output::{RunFiles, Unstable, check_manifest, no_reference, outputs_equal, read_text};
 pub use runtime::{capture_complete, check_runtime, launched, opaque_assembly, shared_memory};

@@ -174,23 +174,46 @@ fn compare(
     }
 }
 
-/// Compares two files byte for byte; the error says where they differ.
-fn same_file(a: &Path, b: &Path) -> Result<(), String> {
+/// The first difference between two files.
+#[derive(Debug, thiserror::Error)]
+enum FileDifference {
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    #[error("the first different byte is at {0}")]
+    Byte(usize),
+    #[error("the {shorter} one ends after {bytes} bytes, the {longer} goes on")]
+    Length {
+        shorter: &'static str,
+        longer: &'static str,
+        bytes: usize,
+    },
+}
+
+/// Compares two files byte for byte.
+fn same_file(a: &Path, b: &Path) -> Result<(), FileDifference> {
     let read = |path: &Path| {
-        fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        fs::read(path).map_err(|error| FileDifference::Unreadable {
+            path: path.to_owned(),
+            error,
+        })
     };
     let (a, b) = (read(a)?, read(b)?);
     if let Some(position) = a.iter().zip(&b).position(|(a, b)| a != b) {
-        return Err(format!("the first different byte is at {position}"));
+        return Err(FileDifference::Byte(position));
     }
-    let ends = |shorter, longer, bytes| {
-        format!("the {shorter} one ends after {bytes} bytes, the {longer} goes on")
+    let (shorter, longer, bytes) = match a.len().cmp(&b.len()) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Less => ("first", "second", a.len()),
+        Ordering::Greater => ("second", "first", b.len()),
     };
-    match a.len().cmp(&b.len()) {
-        Ordering::Equal => Ok(()),
-        Ordering::Less => Err(ends("first", "second", a.len())),
-        Ordering::Greater => Err(ends("second", "first", b.len())),
-    }
+    Err(FileDifference::Length {
+        shorter,
+        longer,
+        bytes,
+    })
 }
 
 /// The content of a file as text; empty when it cannot be read.

@@ -5,7 +5,7 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use superstep_fuzz::{LineChange, change_lines};
 
-#[path = "../../harness/src/counters/ncu.rs"]
+#[path = "../../../harness/src/counters/ncu.rs"]
 #[allow(dead_code)]
 mod ncu;
 

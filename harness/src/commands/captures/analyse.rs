@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::arguments::value::ByteSize;
 use crate::capture::failure;
 use crate::results::Reporter;
-use crate::sizes::ByteSize;
 use crate::suite::analysis_memory_bytes;
 use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::metrics::Settings;

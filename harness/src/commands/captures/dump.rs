@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use crate::arguments::value::InvalidValue;
 use crate::capture::failure;
 use serde_json::json;
 use superstep_analysis::needs_accesses;
@@ -35,21 +36,17 @@ pub struct Args {
     json: bool,
 }
 
-fn parse_range(text: &str) -> Result<RangeInclusive<u32>, String> {
-    let number = |text: &str| {
-        text.trim()
-            .parse::<u32>()
-            .map_err(|_| format!("`{text}` is not a launch number; expected N or A..B"))
+fn parse_range(text: &str) -> Result<RangeInclusive<u32>, InvalidValue> {
+    let wrong = || InvalidValue::new("a launch N, or A..B with A at most B", text);
+    let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
+    let range = match text.split_once("..") {
+        None => number(text).map(|launch| launch..=launch)?,
+        Some((from, to)) => number(from)?..=number(to.trim_start_matches('='))?,
     };
-    match text.split_once("..") {
-        None => number(text).map(|launch| launch..=launch),
-        Some((from, to)) => match number(from)?..=number(to.trim_start_matches('='))? {
-            range if range.is_empty() => Err(format!(
-                "`{text}` contains no launch: {from} comes after {to}"
-            )),
-            range => Ok(range),
-        },
+    if range.is_empty() {
+        return Err(wrong());
     }
+    Ok(range)
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
@@ -177,7 +174,7 @@ mod tests {
     fn launch_ranges() {
         assert_eq!(parse_range("3").unwrap(), 3..=3);
         assert_eq!(parse_range("1..4").unwrap(), 1..=4);
-        assert!(parse_range("4..1").unwrap_err().contains("comes after"));
+        assert!(parse_range("4..1").is_err());
         assert!(parse_range("x").is_err());
     }
 

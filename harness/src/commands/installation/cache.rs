@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::arguments::value::ByteSize;
 use crate::results::{MessageFormat, counted, human_bytes};
-use crate::sizes::{ByteSize, size};
+use crate::sizes::size;
 use superstep_build::compile::{PruneLimits, StepCache};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;

@@ -20,7 +20,7 @@ use superstep_build::{bail, exit_code, interrupt};
 use superstep_trace::{Backend, Pattern};
 
 use crate::arguments::source::is_elf;
-use crate::arguments::{self, FetchArgs, PositionChoice};
+use crate::arguments::{FetchArgs, PositionChoice, value};
 use crate::terminal::print;
 
 /// Version of what `--json` prints.
@@ -70,7 +70,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     at: PositionChoice,
     /// GPU architecture to compile for.
-    #[arg(long, value_name = "ARCH", default_value_t = DEFAULT_ARCH, value_parser = arguments::parse_arch)]
+    #[arg(long, value_name = "ARCH", default_value_t = DEFAULT_ARCH, value_parser = value::gpu_arch)]
     gpu_arch: u32,
     /// Print JSON.
     #[arg(long)]

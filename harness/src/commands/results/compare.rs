@@ -1,10 +1,10 @@
 //! `superstep compare`: did two runs do the same? Counts, digests, volumes and times, benchmark by benchmark.
 
-use std::fmt::Debug;
 use std::path::PathBuf;
 
+use crate::arguments::value;
 use crate::results::{MessageFormat, RunFolder, human_bytes};
-use crate::verify::same_each_launch;
+use crate::verify::{in_short, same_each_launch};
 use serde::Serialize;
 use superstep_analysis::run_summary::{
     BenchmarkSummary, CommunicationSummary, RunSummary, Same, Seconds, Status, in_words,
@@ -35,21 +35,14 @@ pub struct Args {
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 struct Thresholds {
     /// Accepted change of bytes and of communicated bytes in programs whose accesses vary, in percent of the first run [default: any].
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = value::not_negative)]
     max_volume_change: Option<f64>,
     /// Accepted increase of a time from the first run to the second, in percent [default: any; times are only shown].
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = value::not_negative)]
     max_slowdown: Option<f64>,
     /// Do not apply --max-slowdown to times that are below this in both runs.
-    #[arg(long, value_name = "SECONDS", value_parser = percent, default_value = "0.05")]
+    #[arg(long, value_name = "SECONDS", value_parser = value::not_negative, default_value = "0.05")]
     min_time: f64,
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
-        _ => Err(format!("`{text}` is not a number of at least 0")),
-    }
 }
 
 #[derive(Debug, Serialize)]
@@ -145,15 +138,15 @@ fn compare(a: &RunSummary, b: &RunSummary, thresholds: Thresholds) -> Vec<Line> 
                 }
                 benchmarks(first, second, thresholds)
             }
-            (None, _) => Err("only in the second run".to_owned()),
-            (_, None) => Err("only in the first run".to_owned()),
+            (None, _) => Err(Difference::OnlyIn("second")),
+            (_, None) => Err(Difference::OnlyIn("first")),
         };
         Line {
             reason: "comparison",
             schema_version: 1,
             benchmark: one.name.clone(),
             equal: result.is_ok(),
-            detail: result.unwrap_or_else(|why| why),
+            detail: result.unwrap_or_else(|difference| difference.to_string()),
             time_ratios,
             communication: Vec::new(),
         }
@@ -182,11 +175,79 @@ fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
         .collect()
 }
 
-fn same<T: PartialEq + Debug>(what: &str, a: &T, b: &T) -> Result<(), String> {
-    if a == b {
+/// The first thing in which two runs of a benchmark differ.
+#[derive(Debug, thiserror::Error)]
+enum Difference {
+    #[error("only in the {0} run")]
+    OnlyIn(&'static str),
+    #[error("{status} in the {run} run")]
+    NotPassed {
+        run: &'static str,
+        status: &'static str,
+    },
+    #[error("{what}: {first} and {second}")]
+    Value {
+        what: &'static str,
+        first: String,
+        second: String,
+    },
+    #[error("{name}: {first:.3} s and {second:.3} s, more than {limit} % slower")]
+    Slower {
+        name: &'static str,
+        first: f64,
+        second: f64,
+        limit: f64,
+    },
+    #[error("{name}: {first} and {second}, {percent:.1} % apart")]
+    Volume {
+        name: &'static str,
+        first: String,
+        second: String,
+        percent: f64,
+    },
+}
+
+/// Compares two values, which `show` writes where they differ.
+fn same<T: PartialEq>(
+    what: &'static str,
+    first: &T,
+    second: &T,
+    show: impl Fn(&T) -> String,
+) -> Result<(), Difference> {
+    if first == second {
         return Ok(());
     }
-    Err(format!("{what}: {a:?} and {b:?}"))
+    Err(Difference::Value {
+        what,
+        first: show(first),
+        second: show(second),
+    })
+}
+
+fn inputs(benchmark: &BenchmarkSummary) -> Vec<(&str, &str)> {
+    let inputs = benchmark.inputs.iter();
+    let hashes = inputs.map(|input| (input.name.as_str(), input.sha256.as_str()));
+    hashes.collect()
+}
+
+fn show_inputs(inputs: &Vec<(&str, &str)>) -> String {
+    let one = |(name, sha256): &(&str, &str)| format!("{name} ({sha256})");
+    let all: Vec<String> = inputs.iter().map(one).collect();
+    if all.is_empty() {
+        "none".to_owned()
+    } else {
+        all.join(", ")
+    }
+}
+
+fn show_communication(communication: &Option<CommunicationSummary>) -> String {
+    communication.map_or_else(
+        || "none".to_owned(),
+        |it| {
+            let communicated = it.communicated_in_words(human_bytes);
+            format!("{communicated} of {} stored", human_bytes(it.stored_bytes))
+        },
+    )
 }
 
 /// What is equal, or the first thing that is not.
@@ -194,30 +255,36 @@ fn benchmarks(
     a: &BenchmarkSummary,
     b: &BenchmarkSummary,
     thresholds: Thresholds,
-) -> Result<String, String> {
+) -> Result<String, Difference> {
     for (run, benchmark) in [("first", a), ("second", b)] {
         if benchmark.status != Status::Passed {
-            return Err(format!("{} in the {run} run", benchmark.status.as_str()));
+            let status = benchmark.status.as_str();
+            return Err(Difference::NotPassed { run, status });
         }
     }
-    same("size", &a.size, &b.size)?;
-    let hashes = |benchmark: &BenchmarkSummary| -> Vec<(String, String)> {
-        let inputs = benchmark.inputs.iter();
-        let hashes = inputs.map(|input| (input.name.clone(), input.sha256.clone()));
-        hashes.collect()
-    };
-    same("inputs", &hashes(a), &hashes(b))?;
+    same("size", &a.size, &b.size, String::clone)?;
+    same("inputs", &inputs(a), &inputs(b), show_inputs)?;
     let common = a.same().min(b.same());
     let (launches, ctas) = (a.launches.unwrap_or(0), a.ctas.unwrap_or(0));
     if common >= Same::Launches {
-        same("launches", &launches, &b.launches.unwrap_or(0))?;
-        same("CTAs", &ctas, &b.ctas.unwrap_or(0))?;
+        same(
+            "launches",
+            &launches,
+            &b.launches.unwrap_or(0),
+            u64::to_string,
+        )?;
+        same("CTAs", &ctas, &b.ctas.unwrap_or(0), u64::to_string)?;
     }
     if common != Same::Launches {
-        same("kernels", &a.kernels.len(), &b.kernels.len())?;
+        same(
+            "kernels",
+            &a.kernels.len(),
+            &b.kernels.len(),
+            usize::to_string,
+        )?;
         for (a, b) in a.kernels.iter().zip(&b.kernels) {
             if common >= Same::Counts || !same_each_launch(a, b) {
-                same("kernel", a, b)?;
+                same("kernel", a, b, in_short)?;
             }
         }
     }
@@ -225,9 +292,11 @@ fn benchmarks(
         volumes_agree(a, b)?;
         format!("{launches} launches, {ctas} CTAs, and communication; a run in situ has no digest")
     } else if common == Same::Digests {
-        same("digest", &a.digest, &b.digest)?;
-        same("communication", &a.communication, &b.communication)?;
-        let digest = a.digest.as_deref().unwrap_or("none");
+        let digest = |digest: &Option<String>| digest.clone().unwrap_or_else(|| "none".to_owned());
+        same("digest", &a.digest, &b.digest, digest)?;
+        let (first, second) = (&a.communication, &b.communication);
+        same("communication", first, second, show_communication)?;
+        let digest = digest(&a.digest);
         format!("{launches} launches, {ctas} CTAs, digest {digest}")
     } else {
         let change = volume_changes(a, b, thresholds.max_volume_change)?;
@@ -237,9 +306,12 @@ fn benchmarks(
         for (name, a, b) in times(&a.seconds, &b.seconds) {
             let counts = a >= thresholds.min_time || b >= thresholds.min_time;
             if counts && b > a * (1.0 + limit / 100.0) {
-                return Err(format!(
-                    "{name}: {a:.3} s and {b:.3} s, more than {limit} % slower"
-                ));
+                return Err(Difference::Slower {
+                    name,
+                    first: a,
+                    second: b,
+                    limit,
+                });
             }
         }
     }
@@ -247,14 +319,23 @@ fn benchmarks(
 }
 
 /// Whether what two runs say about communication can be the same, where one of them was in situ.
-fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), String> {
+fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), Difference> {
     let (a, b) = (a.communication, b.communication);
     let (first, second) = (a.unwrap_or_default(), b.unwrap_or_default());
-    same("bytes stored", &first.stored_bytes, &second.stored_bytes)?;
+    same(
+        "bytes stored",
+        &first.stored_bytes,
+        &second.stored_bytes,
+        u64::to_string,
+    )?;
     let [x, y] = [&first, &second].map(CommunicationSummary::communicated_between);
     if x.least > y.most || y.least > x.most {
         let words = |it: Bounds| in_words(it, human_bytes);
-        return Err(format!("bytes communicated: {} and {}", words(x), words(y)));
+        return Err(Difference::Value {
+            what: "bytes communicated",
+            first: words(x),
+            second: words(y),
+        });
     }
     Ok(())
 }
@@ -264,7 +345,7 @@ fn volume_changes(
     a: &BenchmarkSummary,
     b: &BenchmarkSummary,
     limit: Option<f64>,
-) -> Result<String, String> {
+) -> Result<String, Difference> {
     let volumes = |benchmark: &BenchmarkSummary| {
         let bytes = benchmark.bytes.unwrap_or_default();
         let communicated = benchmark.communication.unwrap_or_default();
@@ -282,8 +363,12 @@ fn volume_changes(
         }
         let percent = 100.0 * (b as f64 - a as f64).abs() / (a as f64).max(1.0);
         if limit.is_some_and(|limit| percent > limit) {
-            let (a, b) = (human_bytes(a), human_bytes(b));
-            return Err(format!("{name}: {a} and {b}, {percent:.1} % apart"));
+            return Err(Difference::Volume {
+                name,
+                first: human_bytes(a),
+                second: human_bytes(b),
+                percent,
+            });
         }
         text.push_str(&format!("; {name} {percent:.1} % apart"));
     }

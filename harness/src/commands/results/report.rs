@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
+use crate::arguments::value::ByteSize;
 use crate::results::RunFolder;
-use crate::sizes::ByteSize;
 use crate::suite::{analysis_memory_bytes, redraw, reproduction, with_density, with_link};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;

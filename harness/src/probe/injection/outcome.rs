@@ -63,7 +63,7 @@ impl Outcome {
         let faults = run.summary.as_ref().map(|summary| summary.faults.len());
         let failed = faults.as_ref().is_ok_and(|&faults| faults > 0);
         // Without a summary the program ended in the middle of something, the launch perhaps.
-        if flips == Some(0) || flips.is_none() && faults == Ok(0) {
+        if flips == Some(0) || flips.is_none() && faults.as_ref().is_ok_and(|&faults| faults == 0) {
             return Outcome::Missed;
         }
         if run.files.end != End::Exited(checks.exit_code) {

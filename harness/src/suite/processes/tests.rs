@@ -150,6 +150,7 @@ fn a_killed_process_is_missed() {
     assert!(
         left.summary
             .unwrap_err()
+            .to_string()
             .starts_with("pid-2 left no summary")
     );
 }
