@@ -222,7 +222,8 @@ fn probe_module(
         sites: Vec::new(),
         kernels: sites::kernels(module),
     };
-    if arguments.probe == Probe::None {
+    // On the CPU, untraced code is specialised too: what `cpu::wraps` does depends on a function's copy.
+    if arguments.probe == Probe::None && arguments.backend == Backend::Cuda {
         return Ok(table);
     }
     let copies = {
@@ -230,6 +231,9 @@ fn probe_module(
         specialise::specialise(module, &space::Analysis::of(module).contexts(module))
     };
     drop_unreachable_functions(module, "specialising device functions", machine)?;
+    if arguments.probe == Probe::None {
+        return Ok(table);
+    }
     if let Some(path) = &arguments.explain {
         let explanation = explain::explain(module, &copies, arguments.allow_opaque_asm)?;
         std::fs::write(path, serde_json::to_vec(&explanation)?)

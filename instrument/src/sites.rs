@@ -114,10 +114,9 @@ pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Resul
     let mut lost = before.clone();
     for access in instructions(module) {
         if is_kept(&access) {
-            access
-                .sites()
-                .iter()
-                .for_each(|site| drop(lost.remove(site)));
+            for site in access.sites() {
+                lost.remove(&site);
+            }
         }
         access.clear_sites();
     }

@@ -1,35 +1,27 @@
 //! Indices into shared and local memory, whose addresses have 32 bits on a GPU.
 
 use crate::ir::{Builder, Instruction, Module, Opcode::*, Type, Value, traits::*};
-
-const SHARED: u32 = 3;
-const LOCAL: u32 = 5;
+use crate::space::{Analysis, Fact, Space};
 
 /// Makes indices that wrap at 32 bits lead where they do on a GPU. There, only the lower half of an address of shared or local memory
 /// counts: an unsigned index of 32 bits that went below 0 becomes one of 64 bits near 2^32, and the address is still the one below. Here it
 /// would be far away, so such an index is extended with its sign; modulo 2^32 that is the same. Of a constant index the lower half is.
 pub fn allow(module: &Module) {
+    let analysis = Analysis::of(module);
+    let is_narrow = |pointer| {
+        matches!(
+            analysis.fact(pointer),
+            Fact::Is(Space::Shared | Space::Local)
+        )
+    };
     let functions = module.defined_functions().into_iter();
     for instruction in functions.flat_map(|f| f.instructions()) {
         if instruction.get_opcode() == GetElementPtr
-            && is_narrow(instruction.operand(0))
             && instruction.ty().is_pointer_type()
+            && is_narrow(instruction.operand(0))
         {
             allow_in(instruction);
         }
-    }
-}
-
-/// Whether a pointer leads to memory whose addresses have 32 bits, as far as its own function shows.
-fn is_narrow(pointer: Value) -> bool {
-    if matches!(pointer.ty().address_space(), SHARED | LOCAL) {
-        return true;
-    }
-    match pointer.opcode() {
-        Some(Alloca) => true,
-        Some(GetElementPtr | AddrSpaceCast) => is_narrow(pointer.operand(0)),
-        Some(Select) => is_narrow(pointer.operand(1)) && is_narrow(pointer.operand(2)),
-        _ => false,
     }
 }
 
