@@ -40,7 +40,7 @@ pub enum TraceError {
     NotACapture {
         /// File or folder that was given.
         path: PathBuf,
-        /// What is missing, and how to mend it.
+        /// What is missing, and how to fix it.
         reason: String,
     },
     #[error(

@@ -28,7 +28,7 @@ pub enum BuildError {
     #[error("failed to find {what}: {reason}")]
     Installation {
         what: String,
-        /// Where, and how to mend it.
+        /// Where, and how to fix it.
         reason: String,
     },
     /// A source file of the program is missing.
@@ -48,7 +48,7 @@ pub enum BuildError {
     #[error("failed to build {subject}: {reason}")]
     Unsupported {
         subject: String,
-        /// What is not supported, and how to mend it.
+        /// What is not supported, and how to fix it.
         reason: String,
     },
     /// The program needs precompiled GPU code, and is to run on the CPU.

@@ -131,11 +131,11 @@ fn is_field(extents: &[u64]) -> bool {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("failed to generate an input: {problem}; {mend}")]
+#[error("failed to generate an input: {problem}; {hint}")]
 pub struct GeneratorError {
     pub problem: String,
     /// What was expected.
-    pub mend: String,
+    pub hint: String,
 }
 
 impl Generator {
@@ -145,7 +145,7 @@ impl Generator {
         seed: u64,
         parameters: &[(&str, u64)],
     ) -> Result<Generator, GeneratorError> {
-        let error = |problem, mend| Err(GeneratorError { problem, mend });
+        let error = |problem, hint| Err(GeneratorError { problem, hint });
         let Some(kind) = GENERATORS.iter().find(|kind| kind.name == name) else {
             let names: Vec<String> = GENERATORS
                 .iter()

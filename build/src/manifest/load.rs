@@ -14,10 +14,10 @@ impl Manifest {
     pub fn load_suite(folder: &Path) -> Result<Suite, ManifestError> {
         let path = folder.join("suite.yaml");
         let shown = folder.display();
-        let mend = format!("a suite is a folder with a suite.yaml; is {shown} the right folder?");
+        let hint = format!("a suite is a folder with a suite.yaml; is {shown} the right folder?");
         let text = Text {
             path: &path,
-            content: &read(&path, &mend)?,
+            content: &read(&path, &hint)?,
         };
         let mut suite = suite(text, folder)?;
         for (index, name) in suite.names.iter().enumerate() {
@@ -67,11 +67,11 @@ pub(super) fn benchmark(text: Text<'_>, suite: &Suite) -> Result<Benchmark, Mani
     Ok(benchmark)
 }
 
-/// The content of a manifest; `mend` says what to do where it cannot be read.
-pub(crate) fn read(path: &Path, mend: &str) -> Result<String, ManifestError> {
+/// The content of a manifest; `hint` says what to do where it cannot be read.
+pub(crate) fn read(path: &Path, hint: &str) -> Result<String, ManifestError> {
     fs::read_to_string(path).map_err(|source| ManifestError::Unreadable {
         path: path.to_owned(),
         source,
-        mend: mend.to_owned(),
+        hint: hint.to_owned(),
     })
 }

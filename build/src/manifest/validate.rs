@@ -378,7 +378,7 @@ impl Generate {
     fn validate(&self) -> Valid {
         match self.parse() {
             Ok(_) => Ok(()),
-            Err(error) => broken(error.problem, error.mend).at("generator"),
+            Err(error) => broken(error.problem, error.hint).at("generator"),
         }
     }
 }

@@ -248,10 +248,10 @@ fn argument(
     };
     match missing {
         None => Ok(pass),
-        Some(mend) => Err(text.error(
+        Some(hint) => Err(text.error(
             word.referenced,
             format!("`{}` cannot be passed here", word.value),
-            mend,
+            hint,
         )),
     }
 }

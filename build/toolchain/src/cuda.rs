@@ -68,15 +68,15 @@ pub(crate) fn locate(
     llvm: Option<&Llvm>,
     left_aside: &mut Vec<String>,
 ) -> Result<Cuda, Vec<MissingTool>> {
-    let missing = |name: &str, why, mend: &str| {
-        let (name, mend) = (name.to_owned(), mend.to_owned());
-        vec![MissingTool { name, why, mend }]
+    let missing = |name: &str, why, hint: &str| {
+        let (name, hint) = (name.to_owned(), hint.to_owned());
+        vec![MissingTool { name, why, hint }]
     };
     if let Some(root) = search.path("SUPERSTEP_CUDA") {
-        let mend =
+        let hint =
             "point SUPERSTEP_CUDA at a complete toolkit of version 12.0 or newer, or unset it";
         return usable(search, &root, llvm)
-            .map_err(|why| missing("CUDA toolkit", format!("SUPERSTEP_CUDA: {why}"), mend));
+            .map_err(|why| missing("CUDA toolkit", format!("SUPERSTEP_CUDA: {why}"), hint));
     }
     for root in installed(search) {
         match usable(search, &root, llvm) {
@@ -86,8 +86,8 @@ pub(crate) fn locate(
     }
     from_wheels(search).map_err(|why| {
         let why = [&left_aside[..], &[why]].concat().join("; ");
-        let mend = "`superstep setup` fetches them (in the repository, `cargo xtask setup`)";
-        missing("CUDA compiler and runtime", why, mend)
+        let hint = "`superstep setup` fetches them (in the repository, `cargo xtask setup`)";
+        missing("CUDA compiler and runtime", why, hint)
     })
 }
 
@@ -166,6 +166,6 @@ mod tests {
         let search = Search::nowhere().with_variable("SUPERSTEP_CACHE", cache.path());
         let missing = locate(&search, None, &mut Vec::new()).unwrap_err();
         assert_eq!(missing.len(), 1);
-        assert!(missing[0].mend.contains("superstep setup"));
+        assert!(missing[0].hint.contains("superstep setup"));
     }
 }

@@ -1,7 +1,7 @@
 //! Finds, checks and installs what Superstep compiles with: Clang and LLVM 22 from the distribution's packages, and the
 //! CUDA compiler pieces from an installed toolkit or from pinned wheels in a per-user cache.
 //!
-//! - [`Toolchain::locate`] looks and changes nothing; what is absent comes back as [`Missing`], each item with its mend.
+//! - [`Toolchain::locate`] looks and changes nothing; what is absent comes back as [`Missing`], each item with its hint.
 //! - [`Toolchain::locate_or_fetch`] also fetches the wheels, for which a user needs nobody else.
 //! - [`Toolchain::install`] fetches all that is absent (packages as root or with passwordless sudo, wheels with pip).
 //! - [`gpu::detect`] asks the driver, loaded at run time, so that nothing here needs a GPU to build or to start.
@@ -47,7 +47,7 @@ impl Toolchain {
     /// Looks where the process's environment and the usual folders point.
     ///
     /// # Errors
-    /// [`Missing`] lists everything that was not found, not only the first, each with a mend.
+    /// [`Missing`] lists everything that was not found, not only the first, each with a hint.
     pub fn locate() -> Result<Toolchain, Missing> {
         Survey::here(Purpose::Run).toolchain()
     }

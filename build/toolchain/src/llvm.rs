@@ -46,14 +46,14 @@ impl Llvm {
 /// Looks at `SUPERSTEP_LLVM` alone when it is set, else at the usual prefixes, `LLVM_SYS_221_PREFIX`, and
 /// `llvm-config-22` or `llvm-config` in `PATH`.
 pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
-    let mended = |mut tools: Vec<MissingTool>, mend: &str| {
-        (tools.iter_mut()).for_each(|tool| tool.mend = mend.to_owned());
+    let mended = |mut tools: Vec<MissingTool>, hint: &str| {
+        (tools.iter_mut()).for_each(|tool| tool.hint = hint.to_owned());
         tools
     };
     if let Some(prefix) = search.path("SUPERSTEP_LLVM") {
-        let mend =
+        let hint =
             "point SUPERSTEP_LLVM at an LLVM 22 prefix (a folder with bin/clang++), or unset it";
-        return examine(&prefix, search.purpose).map_err(|tools| mended(tools, mend));
+        return examine(&prefix, search.purpose).map_err(|tools| mended(tools, hint));
     }
     let mut failures = Vec::new();
     for prefix in candidates(search) {
@@ -105,7 +105,7 @@ fn missing(name: &str, why: impl Into<String>) -> MissingTool {
     MissingTool {
         name: name.to_owned(),
         why: why.into(),
-        mend: String::new(),
+        hint: String::new(),
     }
 }
 
@@ -189,7 +189,7 @@ mod tests {
         let missing = locate(&search).unwrap_err();
         assert_eq!(missing.len(), 1);
         assert!(missing[0].why.contains("14.0.6") && missing[0].why.contains("but 22 is needed"));
-        assert!(missing[0].mend.contains("SUPERSTEP_LLVM"));
+        assert!(missing[0].hint.contains("SUPERSTEP_LLVM"));
     }
 
     #[test]
@@ -227,6 +227,6 @@ mod tests {
     #[test]
     fn nothing_anywhere_names_the_packages() {
         let missing = locate(&Search::nowhere()).unwrap_err();
-        assert!(missing[0].mend.contains("clang-22"), "{}", missing[0].mend);
+        assert!(missing[0].hint.contains("clang-22"), "{}", missing[0].hint);
     }
 }

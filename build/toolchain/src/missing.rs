@@ -1,4 +1,4 @@
-//! What was looked for and not found, and how to mend each.
+//! What was looked for and not found, and how to fix each.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub struct MissingTool {
     /// Where it was looked for, or why what was found does not serve.
     pub why: String,
     /// What to run or set.
-    pub mend: String,
+    pub hint: String,
 }
 
 /// Everything that is missing; never empty when it comes back as an error.
@@ -25,13 +25,13 @@ impl fmt::Display for Missing {
         write!(f, "failed to find the tools to compile CUDA programs:")?;
         for (index, tool) in self.tools.iter().enumerate() {
             write!(f, "\n  {}: {}", tool.name, tool.why)?;
-            // Tools of one package share their mend: once is enough.
+            // Tools of one package share their hint: once is enough.
             if self
                 .tools
                 .get(index + 1)
-                .is_none_or(|next| next.mend != tool.mend)
+                .is_none_or(|next| next.hint != tool.hint)
             {
-                write!(f, "\n    to fix: {}", tool.mend)?;
+                write!(f, "\n    to fix: {}", tool.hint)?;
             }
         }
         Ok(())
@@ -45,10 +45,10 @@ mod tests {
     use super::*;
 
     fn text(tools: &[(&str, &str)]) -> String {
-        let tool = |(name, mend): &(&str, &str)| MissingTool {
+        let tool = |(name, hint): &(&str, &str)| MissingTool {
             name: name.to_string(),
             why: "not in PATH".to_owned(),
-            mend: mend.to_string(),
+            hint: hint.to_string(),
         };
         Missing {
             tools: tools.iter().map(tool).collect(),

@@ -239,13 +239,13 @@ impl SourceArgs {
     }
 
     fn absolute(&self, path: &Path) -> Result<PathBuf, Failure> {
-        let mend = match self.more.iter().any(|more| more == path) {
+        let hint = match self.more.iter().any(|more| more == path) {
             true => "the program's own arguments go after `--`",
             false => "give a path that exists",
         };
         match path.canonicalize() {
             Ok(path) => Ok(path),
-            Err(error) => bail!(Fetch, "failed to read {}: {error}; {mend}", path.display()),
+            Err(error) => bail!(Fetch, "failed to read {}: {error}; {hint}", path.display()),
         }
     }
 

@@ -37,7 +37,7 @@ impl Findings {
             Ok(tools) => tools,
             Err(error) => {
                 for tool in &error.tools {
-                    let why = format!("{}; to fix: {}", tool.why, tool.mend);
+                    let why = format!("{}; to fix: {}", tool.why, tool.hint);
                     self.missing(&tool.name, why);
                 }
                 return;
