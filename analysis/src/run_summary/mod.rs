@@ -13,7 +13,7 @@ use crate::metrics::share;
 pub use opaque::{OpaqueKernel, OpaqueSummary};
 pub use processes::ProcessSummary;
 use serde::{Deserialize, Serialize};
-pub use superstep_trace::Same;
+pub use superstep_trace::Reproducibility;
 use superstep_trace::{Backend, Bounds, CtaBlocks, Failure, KernelResources, Selection};
 
 /// Version of the schema of `run.json`; grows when a field changes its meaning or goes away.
@@ -111,7 +111,7 @@ pub struct BenchmarkSummary {
     /// Whether the program's accesses are the same in every run; only then is the digest compared.
     pub deterministic: bool,
     /// What every run has in common; `null` in results from before there was more than `deterministic`.
-    pub same: Option<Same>,
+    pub same: Option<Reproducibility>,
     /// Size of the capture folder, in bytes.
     pub capture_bytes: Option<u64>,
     /// Durations; medians when the runs were repeated.
@@ -158,11 +158,11 @@ impl BenchmarkSummary {
     }
 
     /// What every run of the program has in common.
-    pub fn same(&self) -> Same {
+    pub fn same(&self) -> Reproducibility {
         self.same.unwrap_or(if self.deterministic {
-            Same::Digests
+            Reproducibility::Digests
         } else {
-            Same::Launches
+            Reproducibility::Launches
         })
     }
 }

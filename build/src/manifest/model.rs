@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 pub use superstep_toolchain::Sha256;
-use superstep_trace::{Backend, Same};
+use superstep_trace::{Backend, Reproducibility};
 
 use super::scalar::{hash, optional_hash, regexes, schema};
 use super::validate::normalised;
@@ -187,14 +187,14 @@ pub struct Variation {
     pub on: Option<Backend>,
     /// Properties that all runs share.
     #[serde(default = "launches")]
-    pub same: Same,
+    pub same: Reproducibility,
     /// Whether the output files differ as well.
     #[serde(default)]
     pub results_differ: bool,
 }
 
-fn launches() -> Same {
-    Same::Launches
+fn launches() -> Reproducibility {
+    Reproducibility::Launches
 }
 
 impl Variation {
@@ -217,9 +217,9 @@ impl Determinism {
     }
 
     /// Properties that all runs on `backend` share.
-    pub fn same(&self, backend: Backend) -> Same {
+    pub fn same(&self, backend: Backend) -> Reproducibility {
         self.variation_on(backend)
-            .map_or(Same::Digests, |how| how.same)
+            .map_or(Reproducibility::Digests, |how| how.same)
     }
 
     /// Whether the output files of two runs on `backend` may differ.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use superstep_trace::Backend;
-use superstep_trace::Same;
+use superstep_trace::Reproducibility;
 
 use super::error::Text;
 use super::load;
@@ -204,7 +204,10 @@ fn reasons_against_determinism_are_kept() {
         benchmark.deterministic,
         Determinism::Varies(Variation::new("atomics race"))
     );
-    assert_eq!(benchmark.deterministic.same(Backend::Cpu), Same::Launches);
+    assert_eq!(
+        benchmark.deterministic.same(Backend::Cpu),
+        Reproducibility::Launches
+    );
     let text = BENCHMARK.replace(
         "sizes:",
         "deterministic: {false-because: a race, on: cuda, same: counts-each-launch, results-differ: true}\nsizes:",
@@ -212,8 +215,8 @@ fn reasons_against_determinism_are_kept() {
     let here = parsed(&text)
         .expect("the manifest is correct")
         .deterministic;
-    assert_eq!(here.same(Backend::Cpu), Same::Digests);
-    assert_eq!(here.same(Backend::Cuda), Same::CountsEachLaunch);
+    assert_eq!(here.same(Backend::Cpu), Reproducibility::Digests);
+    assert_eq!(here.same(Backend::Cuda), Reproducibility::CountsEachLaunch);
     assert!(here.results_differ(Backend::Cuda) && !here.results_differ(Backend::Cpu));
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep_analysis::run_summary::Same;
+use superstep_analysis::run_summary::Reproducibility;
 
 use super::Execution;
 use super::options::default_memory_limit_bytes;
@@ -81,7 +81,7 @@ pub struct Case<'a> {
 
 impl Case<'_> {
     /// What every run has in common.
-    pub fn same(&self) -> Same {
+    pub fn same(&self) -> Reproducibility {
         self.benchmark.deterministic.same(self.execution.backend)
     }
 

@@ -11,15 +11,15 @@ use superstep_analysis::scan::CaptureScan;
 use superstep_analysis::tables;
 use superstep_trace::{Bounds, Capture, CtaBlocks, LaunchDigest, SampleUnit};
 
-use super::benchmark::{One, Runs};
+use super::benchmark::{Attempt, Runs};
 use super::processes::ProcessRun;
 use super::{analyse, execute::Run};
 use crate::capture;
-use crate::verify::{self, Order, Totals, Unsteady};
+use crate::verify::{self, CountVariation, Order, Totals};
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
-impl<'a> One<'a> {
+impl<'a> Attempt<'a> {
     /// Verifies and analyses what the processes of the runs left.
     pub(super) fn join(&mut self, runs: &Runs, place: &Path) -> Result<(), Failure> {
         let options = self.suite.options;
@@ -58,8 +58,8 @@ impl<'a> One<'a> {
             }),
         };
         let together = are_together.then(|| {
-            let unsteady = Unsteady::new(Order::Processes);
-            unsteady.counts_equal(&all, runs.counted.counts().as_deref(), self.record.same())
+            let varying = CountVariation::new(Order::Processes);
+            varying.counts_equal(&all, runs.counted.counts().as_deref(), self.record.same())
         });
         let together = together.filter(|check| check.ok && launches_agree(runs));
         self.add_checks([match &together {
@@ -108,8 +108,8 @@ impl<'a> One<'a> {
     }
 
     /// A record of its own for a process.
-    fn of_process(&self, process: &ProcessRun, capture: &Capture) -> One<'a> {
-        One {
+    fn of_process(&self, process: &ProcessRun, capture: &Capture) -> Attempt<'a> {
+        Attempt {
             suite: self.suite,
             case: self.case,
             executables: self.executables,
@@ -170,14 +170,14 @@ impl<'a> One<'a> {
         let checks = both.map(|(process, scan)| {
             let check = |one: &ProcessRun| {
                 let summaries = [process, one].map(|it| it.summary.as_ref().ok());
-                let unsteady = Unsteady::new(Order::of(summaries.into_iter().flatten()));
+                let varying = CountVariation::new(Order::of(summaries.into_iter().flatten()));
                 let counts = summaries[1].and_then(|summary| summary.counts.as_deref());
-                unsteady.counts_equal(scan, counts, same)
+                varying.counts_equal(scan, counts, same)
             };
             let rank = process.process.rank;
             let mut of_rank = (0..counted.len()).filter(|&at| counted[at].process.rank == rank);
             let Some(first) = of_rank.next() else {
-                return Unsteady::default().counts_equal(scan, None, same);
+                return CountVariation::default().counts_equal(scan, None, same);
             };
             let mut all = std::iter::once(first).chain(of_rank);
             let at = all.find(|&at| check(counted[at]).ok).unwrap_or(first);

@@ -5,14 +5,14 @@ use std::fs;
 use std::path::Path;
 
 use superstep_analysis::Analysis;
-use superstep_analysis::run_summary::{Check, Same};
+use superstep_analysis::run_summary::{Check, Reproducibility};
 use superstep_trace::{Capture, LaunchCounts};
 
 use super::analyse;
-use super::benchmark::{One, Runs};
+use super::benchmark::{Attempt, Runs};
 use super::execute::{Kind, Run};
 use crate::capture;
-use crate::verify::{self, CaptureScan, Order, Unstable, Unsteady};
+use crate::verify::{self, CaptureScan, CountVariation, Order, OutputVariation};
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
@@ -52,7 +52,7 @@ impl Runs {
     }
 }
 
-impl One<'_> {
+impl Attempt<'_> {
     /// Holds other runs against the untraced one. Where they differ, more untraced runs show whether the program does so by itself.
     pub(super) fn outputs_equal(
         &self,
@@ -61,17 +61,17 @@ impl One<'_> {
         place: &Path,
     ) -> Result<Vec<Check>, Failure> {
         let checks = self.case.output_checks();
-        let mut unstable = Unstable::default();
+        let mut varying = OutputVariation::default();
         let mut number = 0;
         loop {
             number += 1;
-            let compare = |run: &&Run| unstable.outputs_equal(&native.files, &run.files, &checks);
+            let compare = |run: &&Run| varying.outputs_equal(&native.files, &run.files, &checks);
             let results: Vec<Check> = others.iter().map(compare).collect();
             if number > MORE_RUNS || results.iter().all(|check| check.ok) {
                 return Ok(results);
             }
             let again = self.again(Kind::Native, &self.executables.native, number, place)?;
-            unstable.add(&native.files, &again.files, &checks);
+            varying.add(&native.files, &again.files, &checks);
         }
     }
 
@@ -83,16 +83,16 @@ impl One<'_> {
         place: &Path,
     ) -> Result<Check, Failure> {
         let (first, same) = (runs.counted.counts(), self.record.same());
-        let mut unsteady = Unsteady::new(runs.order());
+        let mut varying = CountVariation::new(runs.order());
         let mut number = 0;
         loop {
             number += 1;
-            let mut check = unsteady.counts_equal(scan, first.as_deref(), same);
+            let mut check = varying.counts_equal(scan, first.as_deref(), same);
             let Some(first) = first.as_deref().filter(|_| !check.ok) else {
                 return Ok(check);
             };
             if number > MORE_RUNS {
-                if unsteady.is_empty() {
+                if varying.is_empty() {
                     let agree = format!("; {MORE_RUNS} more counting runs counted the same");
                     check.detail.push_str(&agree);
                 }
@@ -100,7 +100,7 @@ impl One<'_> {
                 return Ok(check);
             }
             let again = self.again(Kind::Counted, &self.executables.counted, number, place)?;
-            unsteady.add(first, again.counts().as_deref().unwrap_or_default());
+            varying.add(first, again.counts().as_deref().unwrap_or_default());
         }
     }
 
@@ -120,7 +120,7 @@ impl One<'_> {
             );
         };
         let has_waits = capture.sites().iter().any(|site| site.waits);
-        let is_steady = self.record.same() == Same::Digests && !has_waits;
+        let is_steady = self.record.same() == Reproducibility::Digests && !has_waits;
         let (mut results, traced) = self.record_and_analyse(program, &runs.native, place)?;
         let (sites, order) = (capture.sites(), runs.order());
         let equal = is_steady.then(|| verify::in_situ_equal(added_up, &traced, sites, order));

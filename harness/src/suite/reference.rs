@@ -13,7 +13,7 @@ use super::benchmark::MORE_RUNS;
 use super::execute::{Case, Kind};
 use crate::results::Reporter;
 use crate::session::Prepared;
-use crate::verify::{self, Unstable};
+use crate::verify::{self, OutputVariation};
 
 /// Why a program was not compared with nvcc's build of it.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -90,7 +90,7 @@ impl References {
             None => return Ok(None),
         };
         let checks = case.output_checks();
-        let mut unstable = Unstable::default();
+        let mut varying = OutputVariation::default();
         let run = |kind, program, number: u32| {
             let place = match number {
                 0 => place.to_owned(),
@@ -101,15 +101,15 @@ impl References {
         let first = (run(Kind::Nvcc, nvcc, 0)?, run(Kind::Unfused, native, 0)?);
         let mut number = 0;
         loop {
-            let check = unstable.reference_equal(&first.0.files, &first.1.files, &checks);
+            let check = varying.reference_equal(&first.0.files, &first.1.files, &checks);
             number += 1;
             if check.ok || number > MORE_RUNS {
                 return Ok(Some(check));
             }
             let again = run(Kind::Nvcc, nvcc, number)?;
-            unstable.add(&first.0.files, &again.files, &checks);
+            varying.add(&first.0.files, &again.files, &checks);
             let again = run(Kind::Unfused, native, number)?;
-            unstable.add(&first.1.files, &again.files, &checks);
+            varying.add(&first.1.files, &again.files, &checks);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use superstep_analysis::run_summary::{Check, Repeats, Same, Seconds, Spread};
+use superstep_analysis::run_summary::{Check, Repeats, Reproducibility, Seconds, Spread};
 
 use super::SuiteRun;
 use super::execute::{Case, Kind, Run};
@@ -17,7 +17,7 @@ pub(super) struct First<'a> {
     pub traced: &'a Run,
     pub digest: String,
     /// What the runs have in common.
-    pub same: Same,
+    pub same: Reproducibility,
     pub totals: &'a Totals,
 }
 
@@ -95,8 +95,13 @@ pub(super) fn run(
 }
 
 /// How another run differs from the first one in what all runs have in common, if it does.
-fn disagreement(same: Same, first: &First<'_>, digest: &str, totals: &Totals) -> Option<String> {
-    if same == Same::CountsEachLaunch {
+fn disagreement(
+    same: Reproducibility,
+    first: &First<'_>,
+    digest: &str,
+    totals: &Totals,
+) -> Option<String> {
+    if same == Reproducibility::CountsEachLaunch {
         let (then, now) = (&first.totals.kernels, &totals.kernels);
         let agree = then.len() == now.len()
             && (then.iter().zip(now)).all(|(a, b)| verify::same_each_launch(a, b));
@@ -111,13 +116,13 @@ fn disagreement(same: Same, first: &First<'_>, digest: &str, totals: &Totals) ->
             return Some(format!("{now} {what}, the first run had {then}"));
         }
     }
-    if same >= Same::Counts && first.totals.threads != totals.threads {
+    if same >= Reproducibility::Counts && first.totals.threads != totals.threads {
         return Some(format!(
             "{:?}, the first run had {:?}",
             totals.threads, first.totals.threads
         ));
     }
-    (same == Same::Digests && first.digest != digest)
+    (same == Reproducibility::Digests && first.digest != digest)
         .then(|| format!("digest {digest}, the first run had {}", first.digest))
 }
 

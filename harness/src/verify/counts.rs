@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use superstep_analysis::run_summary::{Check, Same};
+use superstep_analysis::run_summary::{Check, Reproducibility};
 use superstep_trace::{LaunchId, Op, Site, SiteId, StreamId};
 
 use super::{failed, passed, warned};
@@ -51,7 +51,7 @@ impl fmt::Display for Order {
 
 /// In what two counting runs of a program differ: what no capture of it can be held against.
 #[derive(Debug, Default)]
-pub struct Unsteady {
+pub struct CountVariation {
     order: Order,
     /// Mangled names of kernels with a launch in which a site executed more often in one of the runs.
     pub(super) kernels: BTreeSet<String>,
@@ -59,7 +59,7 @@ pub struct Unsteady {
     pub(super) launches: bool,
 }
 
-impl Unsteady {
+impl CountVariation {
     /// Nothing yet, in a program whose launches come in this order.
     pub fn new(order: Order) -> Self {
         Self {
@@ -105,28 +105,28 @@ impl Unsteady {
         self.launches |= !rest.is_empty();
     }
 
-    /// Compares every launch of `scan` with the counting run's `counts`, without what is unsteady.
+    /// Compares every launch of `scan` with the counting run's `counts`, without what is varying.
     ///
-    /// `same` is what both runs must have in common: with [`Same::CountsEachLaunch`] launches that only one of them has are left out,
-    /// with [`Same::Launches`] all counts.
+    /// `same` is what both runs must have in common: with [`Reproducibility::CountsEachLaunch`] launches that only one of them has are left out,
+    /// with [`Reproducibility::Launches`] all counts.
     pub fn counts_equal(
         &self,
         scan: &CaptureScan,
         counts: Option<&[LaunchCounts]>,
-        same: Same,
+        same: Reproducibility,
     ) -> Check {
         // A program without kernels has nothing that counts.
         let Some(counts) = counts.or(scan.launches.is_empty().then_some(&[])) else {
             return failed(NAME, "the counting run left no counts");
         };
         let same = match self.launches {
-            true => same.min(Same::CountsEachLaunch),
+            true => same.min(Reproducibility::CountsEachLaunch),
             false => same,
         };
         let comparison = Comparison {
             scan,
             same,
-            unsteady: self,
+            varying: self,
         };
         let (mut order, mut compared) = (Order::Fixed, comparison.in_order(counts));
         if compared.is_err() && self.order != Order::Fixed && comparison.is_whole() {
@@ -153,17 +153,17 @@ impl Unsteady {
             );
         }
         let mut detail = match same {
-            Same::Digests | Same::Counts => {
+            Reproducibility::Digests | Reproducibility::Counts => {
                 format!("{compared} thread accesses in {traced} launches")
             }
-            Same::Launches => format!(
+            Reproducibility::Launches => format!(
                 "{traced} launches traced, {counted} counted; accesses differ from run to run and are not compared"
             ),
-            Same::CountsEachLaunch => format!(
+            Reproducibility::CountsEachLaunch => format!(
                 "{compared} thread accesses in the launches that both runs have, {traced} traced, {counted} counted"
             ),
         };
-        if scan.has_waits() && same >= Same::Counts {
+        if scan.has_waits() && same >= Reproducibility::Counts {
             detail.push_str("; ");
             detail.push_str(WITHOUT_WAITS);
         }
@@ -197,19 +197,19 @@ type Counts = BTreeMap<u32, u64>;
 
 struct Comparison<'a> {
     scan: &'a CaptureScan<'a>,
-    same: Same,
-    unsteady: &'a Unsteady,
+    same: Reproducibility,
+    varying: &'a CountVariation,
 }
 
 impl Comparison<'_> {
     /// Whether all launches are in both runs.
     fn is_whole(&self) -> bool {
-        self.same >= Same::Counts
+        self.same >= Reproducibility::Counts
     }
 
     /// Whether counts of a kernel are compared.
     fn has_counts(&self, kernel: &str) -> bool {
-        self.same != Same::Launches && !self.unsteady.kernels.contains(kernel)
+        self.same != Reproducibility::Launches && !self.varying.kernels.contains(kernel)
     }
 
     fn traced(&self, launch: &LaunchScan<'_>) -> Counts {
@@ -327,7 +327,7 @@ impl Comparison<'_> {
                 _ => {
                     return Err(Difference::NoPartner {
                         launch: launch_name(self.scan.sites, traced.launch),
-                        order: self.unsteady.order,
+                        order: self.varying.order,
                     });
                 }
             }

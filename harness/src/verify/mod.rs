@@ -38,11 +38,13 @@ mod uninitialised;
 
 use superstep_analysis::run_summary::{Check, NotCompared};
 
-pub use counts::{Order, Unsteady};
+pub use counts::{CountVariation, Order};
 pub use expected::expected_counts;
 pub use golden::{Golden, compare_with_golden, golden_is_whole, in_short, require_golden};
 pub use in_situ::{check_sums, in_situ_between, in_situ_equal};
-pub use output::{RunFiles, Unstable, check_manifest, no_reference, outputs_equal, read_text};
+pub use output::{
+    OutputVariation, RunFiles, check_manifest, no_reference, outputs_equal, read_text,
+};
 pub use runtime::{capture_complete, check_runtime, launched, opaque_assembly, shared_memory};
 pub use scan::checks;
 pub use selection::{check_selection, selection_of};

@@ -53,7 +53,7 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
 
 /// In what two untraced runs of a program differ: what no traced run of it can be held against.
 #[derive(Debug, Default)]
-pub struct Unstable {
+pub struct OutputVariation {
     /// Numbers of lines, without the volatile ones.
     lines: BTreeSet<usize>,
     /// From this line on, because one run printed more of them.
@@ -61,7 +61,7 @@ pub struct Unstable {
     files: BTreeSet<PathBuf>,
 }
 
-impl Unstable {
+impl OutputVariation {
     pub fn add(&mut self, first: &RunFiles, second: &RunFiles, checks: &Checks) {
         let (a, b) = (stable_lines(first, checks), stable_lines(second, checks));
         let differ = (0..a.len().min(b.len())).filter(|&at| a[at] != b[at]);
@@ -77,12 +77,12 @@ impl Unstable {
         }
     }
 
-    /// [`outputs_equal`] without what is unstable.
+    /// [`outputs_equal`] without what is varying.
     pub fn outputs_equal(&self, native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
         compare("output-equal", native, other, checks, self)
     }
 
-    /// Compares the native build with the same program as nvcc builds it, without what is unstable.
+    /// Compares the native build with the same program as nvcc builds it, without what is varying.
     pub fn reference_equal(&self, nvcc: &RunFiles, native: &RunFiles, checks: &Checks) -> Check {
         compare(REFERENCE, nvcc, native, checks, self)
     }
@@ -107,7 +107,7 @@ impl Unstable {
 
 /// Compares what two runs printed (but for the lines that may differ) and wrote.
 pub fn outputs_equal(native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
-    Unstable::default().outputs_equal(native, other, checks)
+    OutputVariation::default().outputs_equal(native, other, checks)
 }
 
 /// The native build has no reference.
@@ -135,7 +135,7 @@ fn compare(
     native: &RunFiles,
     other: &RunFiles,
     checks: &Checks,
-    unstable: &Unstable,
+    varying: &OutputVariation,
 ) -> Check {
     let (first, second) = (native.name, other.name);
     if native.end != other.end {
@@ -144,7 +144,7 @@ fn compare(
         return failed(name, text);
     }
     let (a, b) = (stable_lines(native, checks), stable_lines(other, checks));
-    let differs = |at: &usize| a.get(*at) != b.get(*at) && !unstable.has_line(*at);
+    let differs = |at: &usize| a.get(*at) != b.get(*at) && !varying.has_line(*at);
     if let Some(index) = (0..a.len().max(b.len())).find(differs) {
         let shown = |line: Option<&String>| {
             line.map_or("nothing more".to_owned(), |line| format!("`{line}`"))
@@ -158,14 +158,14 @@ fn compare(
         );
     }
     let files = checks.output_files.iter();
-    for file in files.filter(|file| !unstable.files.contains(*file)) {
+    for file in files.filter(|file| !varying.files.contains(*file)) {
         if let Err(why) = same_file(&native.work.join(file), &other.work.join(file)) {
             return failed(name, format!("output file {}: {why}", file.display()));
         }
     }
     let (lines, files) = (a.len(), checks.output_files.len());
     let text = format!("{first} and {second}: {lines} lines, {files} files");
-    match unstable.left_out() {
+    match varying.left_out() {
         None => passed(name, text),
         Some(what) => warned(
             name,

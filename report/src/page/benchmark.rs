@@ -8,7 +8,7 @@ use crate::figures::numbers::{bytes, percent};
 use crate::html::{self, Cell, Meaning, description_list, fold, grouped, id, table};
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::{
-    BenchmarkSummary, Check, OpaqueSummary, Same, SelectionSummary,
+    BenchmarkSummary, Check, OpaqueSummary, Reproducibility, SelectionSummary,
 };
 use superstep_trace::CtaBlocks;
 
@@ -77,10 +77,12 @@ fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
     }
     if let Some(digest) = &benchmark.digest {
         let same = match benchmark.same() {
-            Same::Digests => "the same in every run",
-            Same::Counts => "not deterministic: it varies from run to run, the counts do not",
-            Same::Launches => "not deterministic: it varies from run to run",
-            Same::CountsEachLaunch => {
+            Reproducibility::Digests => "the same in every run",
+            Reproducibility::Counts => {
+                "not deterministic: it varies from run to run, the counts do not"
+            }
+            Reproducibility::Launches => "not deterministic: it varies from run to run",
+            Reproducibility::CountsEachLaunch => {
                 "not deterministic: it varies from run to run, as does the number of launches"
             }
         };

@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         if interrupt::requested() {
             break;
         }
-        let one = One {
+        let one = ProgramCampaign {
             session: &session,
             fetched: &fetched,
             execution: &execution,
@@ -130,14 +130,14 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 }
 
 /// What the campaign on one program needs.
-struct One<'a> {
+struct ProgramCampaign<'a> {
     session: &'a Session,
     fetched: &'a Fetched<'a>,
     execution: &'a Execution,
     folder: PathBuf,
 }
 
-impl One<'_> {
+impl ProgramCampaign<'_> {
     /// The campaign on a program, which is there with both probes.
     fn run(
         &self,

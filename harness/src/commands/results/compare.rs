@@ -7,7 +7,7 @@ use crate::results::{MessageFormat, RunFolder, human_bytes};
 use crate::verify::{in_short, same_each_launch};
 use serde::Serialize;
 use superstep_analysis::run_summary::{
-    BenchmarkSummary, CommunicationSummary, RunSummary, Same, Seconds, Status, in_words,
+    BenchmarkSummary, CommunicationSummary, Reproducibility, RunSummary, Seconds, Status, in_words,
 };
 use superstep_build::bail;
 use superstep_build::exit_code;
@@ -266,7 +266,7 @@ fn benchmarks(
     same("inputs", &inputs(a), &inputs(b), show_inputs)?;
     let common = a.same().min(b.same());
     let (launches, ctas) = (a.launches.unwrap_or(0), a.ctas.unwrap_or(0));
-    if common >= Same::Launches {
+    if common >= Reproducibility::Launches {
         same(
             "launches",
             &launches,
@@ -275,7 +275,7 @@ fn benchmarks(
         )?;
         same("CTAs", &ctas, &b.ctas.unwrap_or(0), u64::to_string)?;
     }
-    if common != Same::Launches {
+    if common != Reproducibility::Launches {
         same(
             "kernels",
             &a.kernels.len(),
@@ -283,15 +283,15 @@ fn benchmarks(
             usize::to_string,
         )?;
         for (a, b) in a.kernels.iter().zip(&b.kernels) {
-            if common >= Same::Counts || !same_each_launch(a, b) {
+            if common >= Reproducibility::Counts || !same_each_launch(a, b) {
                 same("kernel", a, b, in_short)?;
             }
         }
     }
-    let detail = if common == Same::Digests && (a.in_situ || b.in_situ) {
+    let detail = if common == Reproducibility::Digests && (a.in_situ || b.in_situ) {
         volumes_agree(a, b)?;
         format!("{launches} launches, {ctas} CTAs, and communication; a run in situ has no digest")
-    } else if common == Same::Digests {
+    } else if common == Reproducibility::Digests {
         let digest = |digest: &Option<String>| digest.clone().unwrap_or_else(|| "none".to_owned());
         same("digest", &a.digest, &b.digest, digest)?;
         let (first, second) = (&a.communication, &b.communication);

@@ -60,25 +60,25 @@ fn what_differs_between_untraced_runs_is_not_compared_and_all_else_is() {
     let run = |name, stdout, file| run(folder.path(), name, stdout, file);
     let native = run("native", "a\n1\nPASSED\n", "abc");
     let again = run("again", "a\n2\nPASSED\n", "abc");
-    let mut unstable = Unstable::default();
-    unstable.add(&native, &native, &checks());
-    let ok = |unstable: &Unstable, stdout, file| {
+    let mut varying = OutputVariation::default();
+    varying.add(&native, &native, &checks());
+    let ok = |varying: &OutputVariation, stdout, file| {
         let other = run("traced", stdout, file);
-        unstable.outputs_equal(&native, &other, &checks()).ok
+        varying.outputs_equal(&native, &other, &checks()).ok
     };
     assert!(
-        !ok(&unstable, "a\n3\nPASSED\n", "abc"),
+        !ok(&varying, "a\n3\nPASSED\n", "abc"),
         "two equal runs excuse nothing"
     );
-    unstable.add(&native, &again, &checks());
-    assert!(ok(&unstable, "a\n3\nPASSED\n", "abc"));
-    assert!(!ok(&unstable, "b\n3\nPASSED\n", "abc"));
-    assert!(!ok(&unstable, "a\n3\nPASSED\nmore\n", "abc"));
-    assert!(!ok(&unstable, "a\n3\nPASSED\n", "abd"));
+    varying.add(&native, &again, &checks());
+    assert!(ok(&varying, "a\n3\nPASSED\n", "abc"));
+    assert!(!ok(&varying, "b\n3\nPASSED\n", "abc"));
+    assert!(!ok(&varying, "a\n3\nPASSED\nmore\n", "abc"));
+    assert!(!ok(&varying, "a\n3\nPASSED\n", "abd"));
     let longer = run("longer", "a\n1\nPASSED\nmore\n", "xyz");
-    unstable.add(&native, &longer, &checks());
-    assert!(ok(&unstable, "a\n3\nPASSED\nother\nlines\n", "abd"));
-    assert!(!ok(&unstable, "b\n3\n", "abc"));
+    varying.add(&native, &longer, &checks());
+    assert!(ok(&varying, "a\n3\nPASSED\nother\nlines\n", "abd"));
+    assert!(!ok(&varying, "b\n3\n", "abc"));
 }
 
 #[test]

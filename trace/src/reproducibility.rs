@@ -3,9 +3,9 @@
 use crate::named::named;
 
 named! {
-    /// What every run of a program has in common, from the least to the most. Results are compared by it.
+    /// Properties that all runs of a program share, from the fewest to the most. Results are compared by them.
     #[derive(Default)]
-    pub enum Same("agreement") {
+    pub enum Reproducibility("agreement") {
         /// What one launch of a kernel does in numbers: its CTAs, accesses and their bytes. How many launches there are differs.
         CountsEachLaunch => "counts-each-launch",
         /// Launches and CTAs of each kernel.
