@@ -33,7 +33,7 @@ pub fn conclude(capture: &Capture) -> i32 {
     }
 }
 
-/// The failure of a command that reads a capture. What lies in the capture is [`FailureKind::Capture`]; what lies in the
+/// The failure of a command that reads a capture. Errors of the capture are [`FailureKind::Capture`], those of the
 /// machine or in Superstep is [`FailureKind::Internal`].
 pub fn failure(error: impl Into<ExportError>) -> Failure {
     let error = error.into();

@@ -1,6 +1,6 @@
-//! What every command that builds or runs programs shares: the installation, the tools, the reporter, and where programs come from.
+//! State that commands which build or run programs share: the installation, the tools, the reporter, and the source of programs.
 //!
-//! A [`Session`] gives programs that it builds here, or those of a bundle that was built elsewhere; who runs them need not know
+//! A [`Session`] gives programs that it builds here, or those of a bundle that was built elsewhere; callers need not know
 //! which.
 
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ impl<'a, E> Prepared<'a, E> {
 
 pub type Probed<'a> = Prepared<'a, ProbedExecutables>;
 
-/// What identifies the build, for golden results.
+/// Identity of the build, for golden results.
 #[derive(Debug, Clone)]
 pub struct BuildIdentity {
     pub llvm: String,
@@ -118,7 +118,7 @@ impl Session {
         self.bundle.is_some()
     }
 
-    /// The suite of that name, or in that folder; whatever the name, the bundle's own where programs come from one.
+    /// The suite of that name or folder; the bundle's own where programs come from a bundle.
     pub fn suite(&self, name: &str) -> Result<Suite, Failure> {
         let folder = match &self.bundle {
             Some(bundle) => bundle.suite(),
@@ -212,7 +212,7 @@ impl Session {
         self.fetch_with(suite, choice, true)
     }
 
-    /// The same without the inputs.
+    /// [`Self::fetch`] without the inputs.
     pub fn fetch_sources<'a>(
         &self,
         suite: &'a Suite,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Bytes of all files below `path`. What another process removes meanwhile counts as nothing.
+/// Bytes of all files below `path`. Files that another process removes meanwhile count as 0.
 pub fn size(path: &Path) -> u64 {
     let Ok(data) = path.symlink_metadata() else {
         return 0;

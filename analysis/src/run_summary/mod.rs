@@ -37,7 +37,7 @@ pub struct RunSummary {
     /// The command line, one element an argument.
     pub command: Vec<String>,
     pub host: Host,
-    /// What made a read communication.
+    /// The rule by which a read is communication.
     #[serde(default)]
     pub matching: Matching,
     /// Names of the benchmarks that the run was started for, in the suite's order.
@@ -75,7 +75,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The word that stands in `run.json`.
+    /// The word in `run.json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -110,7 +110,7 @@ pub struct BenchmarkSummary {
     pub digest: Option<String>,
     /// Whether the program's accesses are the same in every run; only then is the digest compared.
     pub deterministic: bool,
-    /// What every run has in common; `null` in results from before there was more than `deterministic`.
+    /// Properties that all runs share; `null` in results from before there was more than `deterministic`.
     pub same: Option<Reproducibility>,
     /// Size of the capture folder, in bytes.
     pub capture_bytes: Option<u64>,
@@ -126,7 +126,7 @@ pub struct BenchmarkSummary {
     pub verification: Vec<Check>,
     /// Communication between CTAs over the whole program.
     pub communication: Option<CommunicationSummary>,
-    /// What was asked to be recorded. With one of these the capture is *partial*: all counts above are those of the recorded
+    /// The part that was recorded. With a selection the capture is *partial*: all counts above are those of the recorded
     /// part alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<SelectionSummary>,
@@ -145,7 +145,7 @@ pub struct BenchmarkSummary {
     /// Which process this is, of a program of which several launched kernels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessSummary>,
-    /// The same for each process, where several launched kernels; the numbers above are their sums.
+    /// Results of each process, where several launched kernels; the numbers above are their sums.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<BenchmarkSummary>,
 }
@@ -157,7 +157,7 @@ impl BenchmarkSummary {
         checks.find_map(|check| check.not_compared)
     }
 
-    /// What every run of the program has in common.
+    /// Properties that all runs of the program share.
     pub fn same(&self) -> Reproducibility {
         self.same.unwrap_or(if self.deterministic {
             Reproducibility::Digests
@@ -167,7 +167,7 @@ impl BenchmarkSummary {
     }
 }
 
-/// What a partial capture holds, and what that says about the rest.
+/// Extent of a partial capture, and estimates of the rest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SelectionSummary {
     pub selection: Selection,
@@ -225,7 +225,7 @@ pub struct KernelTime {
     pub native_ns: u64,
     /// Time of all launches, traced.
     pub traced_ns: u64,
-    /// What it takes of a multiprocessor, untraced; only a GPU tells.
+    /// Resources on a multiprocessor, untraced; only on a GPU.
     pub native: Option<KernelResources>,
     pub traced: Option<KernelResources>,
 }
@@ -382,7 +382,7 @@ pub struct CommunicationSummary {
     pub communicated_bytes: u64,
     /// `communicated_bytes / stored_bytes`, from 0 to 1; 0 where nothing was stored.
     pub share: f64,
-    /// What `communicated_bytes` lies between, where that is not known exactly.
+    /// Bounds of `communicated_bytes`, where that is not exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub communicated_bytes_between: Option<Bounds>,
 }
@@ -397,19 +397,19 @@ impl CommunicationSummary {
         }
     }
 
-    /// What a run in situ knows about its total.
+    /// Sets the bounds of a run in situ.
     pub fn set_bounds(&mut self, total: &VolumeBounds) {
         let between = total.of(|volume| volume.communicated_stored_bytes);
         self.communicated_bytes_between = (!between.is_exact()).then_some(between);
     }
 
-    /// What `communicated_bytes` lies between; equal where it is exact.
+    /// Bounds of `communicated_bytes`; equal where it is exact.
     pub fn communicated_between(&self) -> Bounds {
         let exactly = Bounds::exactly(self.communicated_bytes);
         self.communicated_bytes_between.unwrap_or(exactly)
     }
 
-    /// The communicated bytes as `show` writes them, or what they lie between.
+    /// The communicated bytes as `show` writes them, or their bounds.
     pub fn communicated_in_words(&self, show: impl Fn(u64) -> String) -> String {
         match self.communicated_bytes_between {
             None => show(self.communicated_bytes),
@@ -421,7 +421,7 @@ impl CommunicationSummary {
         }
     }
 
-    /// The same for the share.
+    /// The share as `show` writes it, or its bounds.
     pub fn share_in_words(&self, show: impl Fn(f64) -> String) -> String {
         match self.communicated_bytes_between {
             None => show(self.share),
@@ -430,7 +430,7 @@ impl CommunicationSummary {
     }
 }
 
-/// A number as `show` writes it, or the two that it lies between: `1,234–1,300`.
+/// A number as `show` writes it, or its bounds: `1,234–1,300`.
 pub fn in_words(between: Bounds, show: impl Fn(u64) -> String) -> String {
     match between.is_exact() {
         true => show(between.least),

@@ -16,7 +16,7 @@ pub struct ProcessSummary {
 }
 
 impl RunSummary {
-    /// The same with an entry for each process behind that of its program.
+    /// A copy with an entry for each process after that of its program.
     #[must_use]
     pub fn by_process(&self) -> Self {
         let with_processes = |benchmark: &BenchmarkSummary| {

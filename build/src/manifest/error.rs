@@ -31,7 +31,7 @@ pub struct Invalid {
     /// Column in characters, from 1; 0 when the place is not known.
     pub column: u64,
     pub problem: String,
-    /// What was expected and what to do.
+    /// The expected value, or how to fix it.
     pub hint: String,
     pub excerpt: Option<String>,
 }

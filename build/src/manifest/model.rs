@@ -278,7 +278,7 @@ impl Generate {
     }
 }
 
-/// What a correct result looks like, untraced and traced alike.
+/// Properties of a correct result, untraced and traced.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Checks {

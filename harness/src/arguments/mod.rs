@@ -130,13 +130,13 @@ pub struct BuildArgs {
     pub jobs: Option<usize>,
 }
 
-/// What communication is matched by.
+/// How reads are matched with writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum MatchChoice {
     /// A byte that another CTA wrote.
     #[default]
     Bytes,
-    /// An address equal to that of a write, whatever the widths, as in the thesis's figures.
+    /// An address equal to that of a write, independent of the widths, as in the thesis's figures.
     ExactAddress,
 }
 
@@ -194,7 +194,7 @@ pub struct InSituArgs {
 }
 
 impl InSituArgs {
-    /// The protocol that is asked for, which is `other` without `--in-situ`.
+    /// [`Protocol::InSitu`] with `--in-situ`, else `other`.
     pub fn protocol(self, other: Protocol) -> Protocol {
         match self.in_situ {
             true => Protocol::InSitu,
@@ -276,12 +276,12 @@ impl SelectArgs {
 }
 
 impl BuildArgs {
-    /// What these say, for a protocol of the CUDA backend.
+    /// The options of a build for a protocol of the CUDA backend.
     pub fn options(&self, protocol: Protocol) -> BuildOptions {
         self.options_on(self.backend.fixed(), protocol)
     }
 
-    /// The same for `backend`; `None`: CUDA where there is a GPU, else the CPU.
+    /// The options of a build for `backend`; `None`: CUDA where there is a GPU, else the CPU.
     pub fn options_on(&self, backend: Option<Backend>, protocol: Protocol) -> BuildOptions {
         let target = Target::choose(backend, &self.gpu_arch);
         BuildOptions {
@@ -316,7 +316,7 @@ pub fn session(
     Ok(session)
 }
 
-/// Starts the worker threads of the whole process: so many, or one a core.
+/// Starts the worker threads of the process: `jobs`, or one per core.
 pub fn start_workers(jobs: Option<usize>) -> Result<(), Failure> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(jobs.unwrap_or(0))

@@ -75,7 +75,7 @@ pub fn one_program(
     })
 }
 
-/// What stands behind `--` alone: a command that starts programs.
+/// A command that starts programs, given after `--` without a program.
 pub fn command(source: &SourceArgs) -> Result<Asked, Failure> {
     let (suite, name, size) = source.suite_of_command()?;
     Ok(Asked {

@@ -32,7 +32,7 @@ pub struct RecordArgs {
 }
 
 impl RecordArgs {
-    /// What a probe can do: a launch has it or does without.
+    /// Checks that whole launches are chosen: a probe is in all CTAs of a launch or in none.
     pub fn whole_launches(&self) -> Result<(), Failure> {
         if self.ctas.is_none() && self.sample_ctas.is_none() {
             return Ok(());
@@ -44,7 +44,7 @@ impl RecordArgs {
         )
     }
 
-    /// The same for a traced program's environment.
+    /// The variables for a traced program's environment.
     pub fn environment(&self) -> Result<Vec<(String, String)>, Failure> {
         let seed = self.sample_seed.unwrap_or(1);
         let sample = |unit, rate: &Option<String>| {

@@ -87,7 +87,7 @@ impl ReportedRunArgs {
         }
     }
 
-    /// Writes what was asked for besides the result folder.
+    /// Writes the JUnit report if `--junit` is given.
     pub fn write_junit(&self, summary: &RunSummary) -> Result<(), Failure> {
         match &self.running.junit {
             Some(path) => write_junit(path, summary),

@@ -17,7 +17,7 @@ use superstep_build::manifest::{
 
 use crate::results::write_json;
 
-/// What starts a command by its name, whatever that is: a program or a script.
+/// Starts a command by its name: a program or a script.
 const STARTER: &str = "/usr/bin/env";
 
 /// The size of such a program.
@@ -33,7 +33,7 @@ pub struct SourceArgs {
     /// Arguments of the program; a manifest has its own.
     #[arg(last = true)]
     args: Vec<String>,
-    /// Further file of the program, the same as MORE.cu; an executable that a script starts.
+    /// Further file of the program, like MORE.cu; an executable that a script starts.
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
     /// Folder to search for headers.
@@ -83,7 +83,7 @@ impl SourceArgs {
             || self.nondeterministic
     }
 
-    /// What may be missing on the command line when the program fails: what a manifest would say.
+    /// Options that may be missing when the program fails; a manifest has keys for them.
     pub fn hint(&self, kind: FailureKind) -> Option<&'static str> {
         match kind {
             FailureKind::Run if self.input.is_empty() => Some(
@@ -303,7 +303,7 @@ fn name_of(file: &Path) -> String {
     }
 }
 
-/// A translation unit, relative to `folder` where it lies below it. The first one is CUDA, whatever it is called.
+/// A translation unit, relative to `folder` where it lies below it. The first one is CUDA, independent of its extension.
 fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Failure> {
     let language = match file.extension().and_then(OsStr::to_str) {
         Some("cu") => Language::Cuda,

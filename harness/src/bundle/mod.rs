@@ -30,7 +30,7 @@ use superstep_build::bail;
 use superstep_build::compile::{Executables, ProbedExecutables, Reference};
 use superstep_build::failure::Failure;
 
-/// What a bundle says about itself, in `bundle.json`.
+/// Description of a bundle, in `bundle.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundleInfo {
     pub schema_version: u32,
@@ -85,7 +85,7 @@ impl Bundle {
         )
     }
 
-    /// Opens the bundle in `folder`, or that which the running executable lies in.
+    /// Opens the bundle in `folder`, or the one that contains the running executable.
     pub fn open_or_own(folder: Option<PathBuf>) -> Result<Self, Failure> {
         match folder.or_else(Self::own_folder) {
             Some(folder) => Self::open(&folder),
@@ -93,7 +93,7 @@ impl Bundle {
         }
     }
 
-    /// The folder of the running executable: that of its bundle, where it lies in one.
+    /// The folder of the running executable, which is its bundle if it is in one.
     pub fn own_folder() -> Option<PathBuf> {
         std::env::current_exe().ok()?.parent().map(Path::to_owned)
     }
@@ -103,7 +103,7 @@ impl Bundle {
         self.folder.join("suites").join(&self.info.suite)
     }
 
-    /// Folder that stands in for the suite's data.
+    /// Mirror of the suite's data.
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
     }

@@ -21,9 +21,9 @@ use crate::suite::{golden_file, golden_folder};
 
 #[derive(Debug, Default)]
 pub struct Programs {
-    /// What starts them, by the names that they get.
+    /// Start scripts by the names that they get in the bundle.
     pub files: BTreeMap<String, PathBuf>,
-    /// How nvcc builds it, where that was asked for.
+    /// The recipe for nvcc, with `--nvcc`.
     pub recipe: Option<PathBuf>,
     /// Why nvcc cannot build it.
     pub no_reference: Option<String>,
@@ -180,7 +180,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
                 let why = match (library.supplier(), &library.path) {
                     (Supplier::Machine, _) => continue,
                     _ if is_ours(name) => continue,
-                    // The runtime stands in for it.
+                    // The CPU runtime replaces it.
                     _ if library.is_blas() && is_for_the_cpu => continue,
                     (Supplier::Nvidia, _) => "it is NVIDIA's; install it on the other machine",
                     (_, None) => "the loader does not find it; name its folder in LD_LIBRARY_PATH",
@@ -210,7 +210,7 @@ fn binaries(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let executable = std::env::current_exe()
         .map_err(|error| Failure::internal("find the running executable", error))?;
     copy(&executable, &folder.join("superstep"), strip)?;
-    // What measures on the GPU machine, and what writes Parquet there, where they are built.
+    // superstep-bench and superstep-parquet, where they are built.
     for name in ["superstep-bench", "superstep-parquet"] {
         let program = executable.with_file_name(name);
         if program.is_file() {

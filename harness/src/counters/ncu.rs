@@ -1,5 +1,5 @@
 //! Reads what Nsight Compute prints with `--csv`: a line a metric, or with `--page raw` a column a metric. Around the table
-//! there may be messages of its own and whatever the program printed.
+//! there may be messages of its own and output of the program.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a probe costs: the table of a run.
+//! Cost of a probe: the table of a run.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub fn write_run(folder: &Path, run: &ProbeRun) -> Result<(), Failure> {
     write_json(&folder.join("run.json"), run)
 }
 
-/// What a probe found, as far as it has a study, what it cost, and where the results are.
+/// Findings of a probe with a study, its cost, and the folder of the results.
 pub fn run_text(folder: &Path, run: &ProbeRun, study: Option<String>) -> String {
     let study = study.map_or_else(String::new, |study| study + "\n\n");
     format!("{study}{}\nresults: {}", run_table(run), folder.display())

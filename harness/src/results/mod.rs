@@ -1,4 +1,4 @@
-//! What a run leaves behind and what it says while it runs. `docs/results.md` documents folders and schema.
+//! Results of a run and its messages. `docs/results.md` documents folders and schema.
 
 mod folder;
 mod host;

@@ -1,4 +1,4 @@
-//! What the terminal says below the table: how much of a program is recorded and what it stands for, and warnings.
+//! Notes below the table on the terminal: partial captures, estimates, warnings.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub fn partial_notes(summary: &RunSummary) -> Vec<String> {
     lines
 }
 
-/// What the numbers of runs in situ are.
+/// Explains the numbers of runs in situ.
 pub fn in_situ_notes(summary: &RunSummary) -> Option<String> {
     let named = |one: &BenchmarkSummary| match one.cta_blocks {
         blocks if blocks.are_ctas() => one.name.clone(),

@@ -1,4 +1,4 @@
-//! What tracing costs on a GPU: time, registers and occupancy of the kernels, before and after.
+//! Cost of tracing on a GPU: time, registers and occupancy of the kernels, before and after.
 
 use serde::Serialize;
 use superstep_analysis::run_summary::{BenchmarkSummary, KernelTime, RunSummary, Status};

@@ -1,6 +1,7 @@
 //! The table of a run for people.
 
 use comfy_table::{Cell, Color};
+use indicatif::{HumanBytes, HumanCount};
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Seconds, Spread, Status};
 
 use super::text::{plain_table, table_lines};
@@ -95,17 +96,9 @@ fn bytes_per_access(benchmark: &BenchmarkSummary) -> Option<f64> {
     (accesses > 0).then_some(benchmark.capture_bytes? as f64 / accesses as f64)
 }
 
-/// A number with its thousands set apart.
+/// A number with separators between its thousands.
 pub fn human_count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(number).to_string()
 }
 
 /// A number and what it counts: "1 launch", "2,000 launches". Nouns take an s, or es after h and s.
@@ -120,17 +113,7 @@ pub fn counted(number: u64, noun: &str) -> String {
 
 /// A size in a unit of its magnitude (powers of 1024).
 pub fn human_bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{bytes} B"),
-        _ => format!("{value:.1} {}", UNITS[unit]),
-    }
+    HumanBytes(bytes).to_string()
 }
 
 #[cfg(test)]

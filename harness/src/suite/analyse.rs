@@ -18,7 +18,7 @@ use crate::verify;
 use superstep_build::failure::{Failure, FailureKind, chain};
 
 /// Adds the communication of a capture to the benchmark's record, with a warning where the program reads what nothing has
-/// written, and writes its tables into `folder`, where also lies what the memory that `options` allow has no room for.
+/// written, and writes its tables into `folder`, which also takes what exceeds the memory limit in `options`.
 pub(super) fn benchmark(
     capture: &Capture,
     sources: Option<&Path>,
@@ -49,7 +49,7 @@ pub(super) fn benchmark(
     Ok((analysis, tables))
 }
 
-/// Communication alone, from a trace that sums are held against.
+/// Communication alone, from a trace that sums are compared with.
 pub(super) fn communication(
     capture: &Capture,
     folder: &Path,

@@ -275,7 +275,7 @@ impl Attempt<'_> {
         Ok((verify::steady_totals(&scan), self.comparable(&scan)))
     }
 
-    /// Holds a capture against itself.
+    /// Checks a capture by itself.
     pub(super) fn check_capture(&mut self, capture: &Capture, scan: &CaptureScan) {
         self.add_checks([verify::capture_complete(capture)]);
         self.add_checks(verify::opaque_assembly(capture));
@@ -288,7 +288,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Holds a capture against what was to be recorded; whether that is not all.
+    /// Compares a capture with its selection. Returns whether it is partial.
     pub(super) fn check_selection(
         &mut self,
         capture: &Capture,
@@ -314,7 +314,7 @@ impl Attempt<'_> {
         record.kernels = totals.kernels.clone();
     }
 
-    /// Holds a whole trace against what is known beforehand.
+    /// Compares a whole trace with expected counts and the golden result.
     pub(super) fn compare_with_known(&mut self, scan: &CaptureScan) -> Result<(), Failure> {
         let totals = verify::steady_totals(scan);
         let size = &self.suite.progress.summary.size;

@@ -59,7 +59,7 @@ impl Kind {
 pub struct Run {
     pub files: RunFiles,
     pub outcome: RunOutcome,
-    /// What its runtime said, or why that is not known; of several processes, the sums.
+    /// Its runtime's summary; of several processes, the sum.
     pub summary: Result<Summary, NoSummary>,
     /// Those that launched kernels, where there are several.
     pub processes: Vec<ProcessRun>,
@@ -80,12 +80,12 @@ pub struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// What every run has in common.
+    /// Properties that all runs share.
     pub fn same(&self) -> Reproducibility {
         self.benchmark.deterministic.same(self.execution.backend)
     }
 
-    /// What the outputs of two runs are compared by.
+    /// The checks by which outputs of two runs are compared.
     pub fn output_checks(&self) -> Cow<'_, Checks> {
         let (checks, determinism) = (&self.benchmark.checks, &self.benchmark.deterministic);
         match determinism.results_differ(self.execution.backend) {
@@ -212,7 +212,7 @@ impl Run {
         self.failure(case).map_or(Ok(()), Err)
     }
 
-    /// What the program wrote to standard error, without what our runtime says there.
+    /// Standard error of the program, without lines of the runtime.
     pub fn stderr_text(&self) -> String {
         let text = read_text(&self.stderr);
         let own = |line: &&str| !line.starts_with("superstep: ");
@@ -262,7 +262,7 @@ impl Run {
     }
 }
 
-/// What is kept of one run beside its outputs.
+/// The file `outcome.json` of a run.
 fn record(spec: &RunSpec, outcome: &RunOutcome) -> Value {
     let (exit_code, signal) = match outcome.end {
         End::Exited(code) => (Some(code), None),

@@ -32,7 +32,7 @@ impl<'a> Attempt<'a> {
         if let Some(option) = one_only {
             bail!(
                 Usage,
-                "failed to run {name} with {option}: several of its processes launch kernels, and only runs of one process are compared so; leave {option} out"
+                "{option} does not support multi-process runs, and several processes of {name} launch kernels; leave {option} out"
             );
         }
         let captures: Vec<Capture> = (runs.traced.processes.iter())
@@ -162,7 +162,7 @@ impl<'a> Attempt<'a> {
         Ok((totals, tables))
     }
 
-    /// Holds each process against one of the counting run: of its rank, and where several have that or none, one that counted the same.
+    /// Compares each process with one of the counting run: of its rank, and where several have that or none, one that counted the same.
     fn counts_of_processes(&self, runs: &Runs, scans: &[CaptureScan]) -> Vec<Check> {
         let same = self.record.same();
         let mut counted: Vec<&ProcessRun> = runs.counted.processes.iter().collect();
@@ -202,7 +202,7 @@ fn same_number(runs: &Runs) -> Check {
 fn numbers(runs: &Runs) -> String {
     let [native, traced, counted] = runs.all().map(|run| run.processes.len().max(1));
     format!(
-        "as many launch kernels in each run: {native} untraced, {traced} traced, {counted} counting"
+        "the number of kernel-launching processes differs: {native} untraced, {traced} traced, {counted} counting"
     )
 }
 

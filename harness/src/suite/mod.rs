@@ -102,7 +102,6 @@ impl<'a> SuiteRun<'a> {
                 .failure
                 .as_ref()
                 .is_some_and(|failure| failure.kind == FailureKind::Interrupted);
-            // Whoever reads the message finds the result in `run.json`.
             self.progress.push(result.clone())?;
             report_benchmark(&result, reporter);
         }

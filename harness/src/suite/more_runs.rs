@@ -1,4 +1,4 @@
-//! Further runs of a benchmark: those that show whether it differs from itself, and the trace that a run in situ is held against.
+//! Further runs of a benchmark: those that show whether it differs from itself, and the trace that a run in situ is compared with.
 
 use std::borrow::Cow;
 use std::fs;
@@ -22,7 +22,7 @@ const MORE_RUNS: u32 = 3;
 const HINT: &str = "; for a program whose threads divide work differently in each run, `deterministic` in its manifest (or --nondeterministic) says what is compared";
 
 impl Run {
-    /// What a counting run counted, in all its processes.
+    /// Counts of a counting run, over all its processes.
     pub(super) fn counts(&self) -> Option<Cow<'_, [LaunchCounts]>> {
         if self.processes.is_empty() {
             return self
@@ -53,7 +53,7 @@ impl Runs {
 }
 
 impl Attempt<'_> {
-    /// Holds other runs against the untraced one. Where they differ, more untraced runs show whether the program does so by itself.
+    /// Compares other runs with the untraced one. Where they differ, more untraced runs show whether the program does so by itself.
     pub(super) fn outputs_equal(
         &self,
         native: &Run,
@@ -75,7 +75,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Holds the capture against the counting run, and where they differ this against more of its kind.
+    /// Compares the capture with the counting run, and where they differ, the latter with more counting runs.
     pub(super) fn counts_equal(
         &self,
         scan: &CaptureScan,
@@ -104,7 +104,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Runs the program once more with a trace, which is not kept, and holds the sums against it.
+    /// Runs the program once more with a trace, which is not kept, and compares the sums with it.
     pub(super) fn verify_in_situ(
         &self,
         added_up: &Analysis,

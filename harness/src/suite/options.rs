@@ -52,7 +52,7 @@ impl ProgramChoice {
         if let (true, [(name, _), ..]) = (selected.is_empty(), &others[..]) {
             bail!(
                 Usage,
-                "failed to select benchmarks: {name} does not run on the {backend} backend; choose another with --backend"
+                "{name} does not support --backend {backend}; choose another backend"
             );
         }
         if selected.is_empty() {
@@ -122,7 +122,7 @@ pub struct AnalysisOptions {
     pub keep_captures: bool,
 }
 
-/// What a run of a suite needs besides its programs.
+/// Options of a run of a suite.
 #[derive(Debug, Clone)]
 pub struct SuiteOptions {
     pub execution: Execution,
@@ -169,7 +169,7 @@ pub struct Selection {
 
 impl Selection {
     /// Names that match one of `only` (all when empty) and none of `exclude`. Each text is a comma-separated list of patterns;
-    /// one that begins with `@` stands for the members of the suite's groups of that name.
+    /// one that begins with `@` selects the members of the suite's groups of that name.
     ///
     /// # Errors
     /// A pattern is malformed.
@@ -180,7 +180,7 @@ impl Selection {
         })
     }
 
-    /// Whether nothing was asked for, so that every benchmark runs.
+    /// Whether it selects every benchmark.
     pub fn is_empty(&self) -> bool {
         self.only.is_empty() && self.exclude.is_empty()
     }
@@ -216,7 +216,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// `backend` as asked for, else CUDA where a driver finds a GPU and the CPU elsewhere; `archs` as asked for, else sm_90 and the
+    /// `backend`, else CUDA where a driver finds a GPU and the CPU elsewhere; `archs`, else sm_90 and the
     /// GPU's own. Device IR comes from the lowest of them, so that a newer GPU runs the very code of the CPU backend.
     pub fn choose(backend: Option<Backend>, archs: &[u32]) -> Self {
         let found = match backend {
@@ -253,7 +253,7 @@ pub fn default_memory_limit_bytes() -> Option<u64> {
     Some(machine_bytes()? / 10 * 9)
 }
 
-/// What the analysis may use: what was asked for, or a quarter of this machine's memory.
+/// Memory of the analysis: `asked`, or a quarter of the machine's.
 pub fn analysis_memory_bytes(asked: Option<ByteSize>) -> Option<u64> {
     match asked {
         Some(size) => Some(size.bytes),

@@ -1,4 +1,4 @@
-//! What the processes of a run left. One that launched no kernel does not count: shells, launchers, parents that only fork.
+//! Files that the processes of a run left. Processes without kernel launches do not count: shells, launchers, parents that only fork.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,13 +18,13 @@ use crate::verify;
 #[derive(Debug, Clone)]
 pub struct ProcessRun {
     pub process: Process,
-    /// What its runtime said, or why that is not known.
+    /// Its runtime's summary.
     pub summary: Result<Summary, NoSummary>,
     /// Of a traced run.
     pub capture: Option<PathBuf>,
 }
 
-/// Why what a runtime said is not known.
+/// The reason why a runtime's summary is missing.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NoSummary {
     #[error("{0}")]
@@ -33,9 +33,9 @@ pub enum NoSummary {
     Missing(String),
 }
 
-/// What a run left.
+/// Files that a run left.
 pub struct Left {
-    /// What the runtimes said, added up.
+    /// Sum of the runtimes' summaries.
     pub summary: Result<Summary, NoSummary>,
     /// In the order of ranks; empty where at most one process launched kernels.
     pub processes: Vec<ProcessRun>,
@@ -66,9 +66,9 @@ struct Found {
     early: Option<EarlyEnd>,
 }
 
-/// Sorts out what lies in the [`summaries`] of `place` and, one folder each, in `capture`. Of a single process, the summary becomes
-/// `summary.json`, and the capture lies in `capture` itself. `is_over` says that the program was not stopped: then what its processes
-/// left is all that there will be.
+/// Collects the [`summaries`] of `place` and the captures, one folder per process, in `capture`. For a single process, the summary becomes
+/// `summary.json`, and the capture moves to `capture` itself. `is_over` says that the program was not stopped: then the files of its processes
+/// are complete.
 pub fn collect(
     place: &Path,
     capture: Option<&Path>,
@@ -199,7 +199,7 @@ fn end(folder: &Path, summary: &Summary) -> Option<bool> {
     }
     let fault = summary.faults.first().cloned();
     let outcome = fault.map_or(Outcome::Finished, Outcome::Failed);
-    // What cannot be ended stays as it is, and fails to verify.
+    // A capture that cannot be ended fails to verify.
     let may_end = !capture.damaged && launches.all(|record| record.end.is_some());
     Some(may_end && end_capture(folder, &outcome).is_ok())
 }

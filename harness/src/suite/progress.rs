@@ -1,6 +1,6 @@
 //! How far a run is: where it begins, what an interrupted one already has, and what is written after each benchmark.
 //!
-//! Everything that a later process needs to continue is in `run.json`, which is replaced in one step. Whatever lies in the
+//! Everything that a later process needs to continue is in `run.json`, which is replaced in one step. Anything in the
 //! folder of a benchmark that `run.json` does not list is half done and is removed before the benchmark runs again.
 
 use std::fs;
@@ -80,7 +80,7 @@ impl Progress {
         })
     }
 
-    /// Continues the run in `folder`, which must have been started for the same as `now`.
+    /// Continues the run in `folder`, which must have been started with the options of `now_asked`.
     fn take_up(folder: RunFolder, now_asked: &RunSummary) -> Result<Self, Failure> {
         let folder = folder.lock()?;
         let mut summary = folder.read_summary()?;
@@ -152,7 +152,7 @@ impl Progress {
         Ok(())
     }
 
-    /// Adds a result and writes `run.json`. What an earlier process has and this one has not come to yet stays in the file:
+    /// Adds a result and writes `run.json`. Results of an earlier process for later benchmarks stay in the file:
     /// an interruption now must not lose it.
     pub(super) fn push(&mut self, result: BenchmarkSummary) -> Result<(), Failure> {
         self.summary.benchmarks.push(result);
@@ -191,7 +191,7 @@ impl Progress {
     }
 }
 
-/// Whether a result would be the same in another attempt: it passed, or the program itself is at fault. What the machine, the
+/// Whether a result would be the same in another attempt: it passed, or the program itself is at fault. Failures that the machine, the
 /// network or the user caused is tried again.
 fn stands(benchmark: &BenchmarkSummary) -> bool {
     const OF_THE_PROGRAM: [FailureKind; 6] = [

@@ -26,7 +26,7 @@ enum NoReference {
     NotBuilt(String),
 }
 
-/// What nvcc built of the programs that have a recipe, by their names.
+/// Executables that nvcc built from recipes, by the programs' names.
 #[derive(Debug, Default)]
 pub struct References {
     built: BTreeMap<String, Result<PathBuf, NoReference>>,

@@ -1,4 +1,4 @@
-//! Repeated runs of a benchmark, for times that say how much they vary. What is traced must be the same each time.
+//! Repeated runs of a benchmark, for times with their variation. The traces must be the same each time.
 
 use std::fs;
 
@@ -11,12 +11,12 @@ use crate::verify::{self, Totals};
 use superstep_build::compile::Executables;
 use superstep_build::failure::Failure;
 
-/// What the first runs gave, which the others are held against.
+/// Results of the first runs, with which the others are compared.
 pub(super) struct First<'a> {
     pub native: &'a Run,
     pub traced: &'a Run,
     pub digest: String,
-    /// What the runs have in common.
+    /// Properties that the runs share.
     pub same: Reproducibility,
     pub totals: &'a Totals,
 }

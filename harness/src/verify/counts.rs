@@ -1,4 +1,4 @@
-//! The capture against the counting run: the same sites executed the same number of times, launch by launch.
+//! Compares the capture with the counting run: the same sites executed the same number of times, launch by launch.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -19,7 +19,7 @@ pub(super) const WITHOUT_WAITS: &str =
 pub enum Order {
     #[default]
     Fixed,
-    /// So many threads of the host launch kernels, and number streams and launches as they come.
+    /// This many host threads launch kernels, and number streams and launches as they come.
     Threads(u32),
     /// Processes divide the launches as they come.
     Processes,
@@ -35,7 +35,7 @@ impl Order {
     }
 }
 
-/// Why launches come in another order.
+/// The reason for another order.
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -49,7 +49,7 @@ impl fmt::Display for Order {
     }
 }
 
-/// In what two counting runs of a program differ: what no capture of it can be held against.
+/// Differences between counting runs of a program, which a capture cannot be compared by.
 #[derive(Debug, Default)]
 pub struct CountVariation {
     order: Order,
@@ -60,7 +60,7 @@ pub struct CountVariation {
 }
 
 impl CountVariation {
-    /// Nothing yet, in a program whose launches come in this order.
+    /// No differences, in a program whose launches come in this order.
     pub fn new(order: Order) -> Self {
         Self {
             order,
@@ -68,7 +68,7 @@ impl CountVariation {
         }
     }
 
-    /// Whether the runs that were added are alike.
+    /// Whether the runs that were added are equal.
     pub fn is_empty(&self) -> bool {
         self.kernels.is_empty() && !self.launches
     }
@@ -105,7 +105,7 @@ impl CountVariation {
         self.launches |= !rest.is_empty();
     }
 
-    /// Compares every launch of `scan` with the counting run's `counts`, without what is varying.
+    /// Compares every launch of `scan` with the counting run's `counts`, without what varies.
     ///
     /// `same` is what both runs must have in common: with [`Reproducibility::CountsEachLaunch`] launches that only one of them has are left out,
     /// with [`Reproducibility::Launches`] all counts.
@@ -310,7 +310,7 @@ impl Comparison<'_> {
         Ok(compared)
     }
 
-    /// The same with launches of a kernel in any order.
+    /// Like [`Self::in_order`], with launches of a kernel in any order.
     fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
         self.same_number(counts.len())?;
         let mut rest: HashMap<(&str, Counts), usize> = HashMap::new();
@@ -343,7 +343,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// The first difference between the counts of a launch, as it stands behind the launch's name.
+    /// The first difference between the counts of a launch, to follow the launch's name.
     fn difference(&self, traced: &Counts, counted: &Counts) -> Option<String> {
         let keys: BTreeSet<u32> = traced.keys().chain(counted.keys()).copied().collect();
         let of = |counts: &Counts, key| counts.get(&key).copied().unwrap_or(0);

@@ -29,7 +29,7 @@ pub struct Golden {
     pub gpu_arch: u32,
     /// Hashes of the inputs, by name. Digests are only compared for the same inputs.
     pub inputs: Vec<(String, String)>,
-    /// What every run has in common. Digests are compared only where it is every access.
+    /// Properties that all runs share. Digests are compared only where it is every access.
     pub same: Reproducibility,
     /// Digest over all launches; `None` for a program whose accesses differ from run to run.
     pub digest: Option<String>,
@@ -253,7 +253,7 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &Capture
     failed(NAME, detail)
 }
 
-/// What stands in place of the comparison when only a part of the program is recorded.
+/// Replaces the comparison when only a part of the program is recorded.
 pub fn golden_is_whole() -> Check {
     let detail = "golden results are those of whole programs";
     not_compared(NAME, NotCompared::PartialCapture, detail)

@@ -14,7 +14,7 @@ use super::counts::Order;
 use super::pairing::{Pairing, pairings};
 use super::{failed, passed, warned};
 
-/// What is exact in situ, beside what [`QUANTITIES`] bounds.
+/// Exact quantities in situ; [`QUANTITIES`] have bounds.
 const EXACT: [Quantity; 2] = [
     ("loaded_bytes", |v| v.loaded_bytes),
     ("stored_bytes", |v| v.stored_bytes),
@@ -131,7 +131,7 @@ pub fn in_situ_equal(
     }
 }
 
-/// What is known of a launch's volumes, and least of those in situ.
+/// Volumes of a launch; lower bounds in situ.
 pub(super) fn volumes(of: &Analysis, number: u32) -> Vec<u64> {
     let columns = EXACT.iter().chain(&QUANTITIES).map(|(_, column)| column);
     let number = number as usize;
@@ -145,7 +145,7 @@ pub(super) fn volumes(of: &Analysis, number: u32) -> Vec<u64> {
     }
 }
 
-/// The same where no two runs are alike: whether the volumes of each kernel, over all its launches, lie between those of two traces, or
+/// Compares runs that all differ: whether the volumes of each kernel, over all its launches, are between those of two traces, or
 /// can do so within their bounds. Two traces do not show all that may happen, so one that does not is a warning.
 pub fn in_situ_between(
     added_up: &Analysis,
@@ -334,7 +334,7 @@ type Part = ((u32, u32), Option<(u32, u32)>, (u64, u64));
 
 type Column = fn(&Counts) -> u64;
 
-/// What is counted. Access groups are not compared: which lanes of a warp come to a site together may be settled while the kernel runs,
+/// The counts that are compared. Access groups are not: which lanes of a warp come to a site together may be settled while the kernel runs,
 /// and by how the code around it was compiled.
 pub(super) const COUNTED: [(&str, Column); 6] = [
     ("thread_loads", |c| c.thread_loads),

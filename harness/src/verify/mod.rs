@@ -1,4 +1,4 @@
-//! Is the trace right? Every run is checked in several independent ways; each check is one entry of `run.json`.
+//! Verification: every run is checked in several independent ways; each check is one entry of `run.json`.
 //!
 //! | check | what it compares |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | `expected-counts` | totals with what the manifest knows beforehand |
 //! | `opaque-asm` | nothing: it says how many pieces of inline PTX were let through untraced, if any |
 //! | `shared-memory` | nothing: it says that memory was shared with another process, if any was |
-//! | `inside-selection` | of a capture of a part: every access with the part that was asked for |
+//! | `inside-selection` | of a capture of a part: every access with the selection |
 //! | `sums-consistent`, `in-situ` | of a run in situ: the sums of each launch with each other, in place of every access |
 //! | `in-situ-equal` | with `--verify-in-situ`: these sums with the analysis of a trace |
 //! | `golden` | digest and counts with those accepted earlier |

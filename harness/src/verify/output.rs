@@ -1,4 +1,4 @@
-//! What the programs printed and wrote: each against the manifest, and the traced one against the untraced one.
+//! Outputs of programs: each compared with the manifest, and the traced one with the untraced one.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub struct RunFiles {
     pub any_order: bool,
 }
 
-/// Holds one run against the manifest: exit code and texts on standard output.
+/// Compares one run with the manifest: exit code and texts on standard output.
 pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
     let (name, expected) = (run.name, checks.exit_code);
     let mut results = vec![if run.end == End::Exited(expected) {
@@ -51,7 +51,7 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
     results
 }
 
-/// In what two untraced runs of a program differ: what no traced run of it can be held against.
+/// Differences between untraced runs of a program, which a traced run cannot be compared by.
 #[derive(Debug, Default)]
 pub struct OutputVariation {
     /// Numbers of lines, without the volatile ones.
@@ -77,12 +77,12 @@ impl OutputVariation {
         }
     }
 
-    /// [`outputs_equal`] without what is varying.
+    /// [`outputs_equal`] without what varies.
     pub fn outputs_equal(&self, native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
         compare("output-equal", native, other, checks, self)
     }
 
-    /// Compares the native build with the same program as nvcc builds it, without what is varying.
+    /// Compares the native build with the same program as nvcc builds it, without what varies.
     pub fn reference_equal(&self, nvcc: &RunFiles, native: &RunFiles, checks: &Checks) -> Check {
         compare(REFERENCE, nvcc, native, checks, self)
     }
@@ -91,7 +91,7 @@ impl OutputVariation {
         self.lines.contains(&index) || self.rest.is_some_and(|rest| index >= rest)
     }
 
-    /// What is not compared, if anything.
+    /// Names what is not compared, if anything.
     fn left_out(&self) -> Option<String> {
         let lines = match (self.rest, self.lines.len()) {
             (Some(rest), _) => Some(format!("the lines from {} on", rest + 1)),
@@ -118,7 +118,7 @@ pub fn no_reference(why: &str) -> Check {
 
 const REFERENCE: &str = "nvcc-build";
 
-/// What a run printed, without the lines that may differ.
+/// Standard output of a run without volatile lines.
 fn stable_lines(run: &RunFiles, checks: &Checks) -> Vec<String> {
     let volatile = |line: &&str| checks.volatile_lines.iter().any(|it| it.is_match(line));
     let text = read_text(&run.stdout);

@@ -1,4 +1,4 @@
-//! What the runtimes and the capture say about themselves.
+//! Checks of runtimes' summaries and of the capture's own end marks.
 
 use superstep_analysis::run_summary::Check;
 use superstep_trace::{AllocationKind, Capture, Gap, Outcome, Step};

@@ -1,4 +1,4 @@
-//! What a capture must keep to in itself, as checks.
+//! Invariants of a capture as checks.
 
 use superstep_analysis::run_summary::Check;
 use superstep_analysis::scan::{

@@ -269,7 +269,7 @@ fn golden(capture: &Capture, llvm: &str, same: Reproducibility) -> Golden {
     Golden::new(&scan, &totals, (llvm, 90), &[], same)
 }
 
-/// Holds `now`, made from `capture`, against `golden`.
+/// Compares `now`, made from `capture`, with `golden`.
 fn compared(golden: Option<&Golden>, now: &Golden, capture: &Capture) -> Check {
     compare_with_golden(golden, now, &scan(capture).unwrap())
 }

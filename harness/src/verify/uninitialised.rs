@@ -12,7 +12,7 @@ const UNINITIALISED: &str = "initialised-reads";
 /// Places that the message names; the table has all.
 const NAMED: usize = 3;
 
-/// What a capture's analysis says about reads of what nothing has written.
+/// Check of reads of memory that nothing has written.
 pub fn uninitialised(analysis: &Analysis, sites: &SiteTable) -> Check {
     if let Some(why) = &analysis.initialisation_unknown {
         return passed(UNINITIALISED, format!("not checked: {why}"));

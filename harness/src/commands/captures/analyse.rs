@@ -22,7 +22,7 @@ const PYTHON: &str = "SUPERSTEP_PYTHON";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Captures: folders, or any file in them. A folder with those of several processes stands for all of them.
+    /// Captures: folders, or any file in them. A folder with those of several processes means all of them.
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
     /// Folder for the tables, as CSV and JSON; those of several captures go to a folder each.
@@ -31,7 +31,7 @@ pub struct Args {
     /// Memory limit for the analysis on this machine, for example 2GB [default: a quarter of the machine's memory].
     #[arg(long, value_name = "SIZE", conflicts_with = "spark")]
     analysis_memory: Option<ByteSize>,
-    /// Analyse on a Spark cluster: its master, for example spark://host:7077. Captures and tables lie where all machines see
+    /// Analyse on a Spark cluster: its master, for example spark://host:7077. Captures and tables are where all machines see
     /// them. Python's superstep, pyspark, pandas and pyarrow are needed: python3, or what SUPERSTEP_PYTHON names.
     #[arg(long, value_name = "URL")]
     spark: Option<String>,

@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
 }
 
-/// Prints what was asked for. Damage ends it; it is given back so that what came before is printed.
+/// Prints the selected accesses. Damage ends the list and is returned, so that the accesses before it are printed.
 fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Option<TraceError>> {
     let mut left = args.limit.unwrap_or(u64::MAX);
     let mut buffer = GroupBuffer::default();

@@ -22,7 +22,7 @@ use crate::{capture, terminal};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Capture to check; with --counters, a capture or a bundle [default: the bundle that this executable lies in].
+    /// Capture to check; with --counters, a capture or a bundle [default: the bundle that contains this executable].
     #[arg(value_name = "CAPTURE|BUNDLE")]
     target: Option<PathBuf>,
     /// Compare access groups with the hardware counters that Nsight Compute reads from the program without instrumentation.
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
 }
 
-/// What a capture says about itself.
+/// Checks a capture by itself.
 fn check_capture(path: &Path) -> Result<i32, Failure> {
     let capture = capture::open(path)?;
     let scan = {
@@ -193,7 +193,7 @@ struct Counting<'a> {
 }
 
 impl Counting<'_> {
-    /// What is found of one program; `None` when it does not have the size.
+    /// Counts one program; `None` when it does not have the size.
     fn of(&self, prepared: &Prepared<'_>) -> Result<Option<Program>, Failure> {
         let (benchmark, reporter) = (prepared.benchmark, &self.session.reporter);
         let (name, size_name) = (&benchmark.name, &self.fetched.size);

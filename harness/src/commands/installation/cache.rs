@@ -21,7 +21,7 @@ pub struct Args {
     /// Size limit of the build steps that are kept.
     #[arg(long, value_name = "SIZE", default_value = "20GiB", requires = "prune")]
     max_size: ByteSize,
-    /// Keep what was used within this many hours, whatever its size.
+    /// Keep what was used within this many hours, of any size.
     #[arg(long, value_name = "HOURS", default_value_t = 24, requires = "prune")]
     unused_for: u64,
     /// Format of the messages.

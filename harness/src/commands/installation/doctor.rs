@@ -10,7 +10,7 @@ use superstep_toolchain::{Purpose, Survey, cache_dir, check, gpu};
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// What is said, line by line.
+/// Lines of the output.
 #[derive(Default)]
 struct Findings {
     lines: Vec<String>,

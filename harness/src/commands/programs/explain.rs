@@ -287,7 +287,7 @@ fn mean_share(rows: &[Row]) -> Option<f64> {
     geometric_mean((rows.iter()).filter_map(|row| share(&row.result.as_ref().ok()?.1)))
 }
 
-/// What the table says as a whole, and what is missing in it.
+/// Sums over the table, and its gaps.
 fn write_footnotes(out: &mut dyn Write, rows: &[Row], ptxas_timeout: u64) -> io::Result<()> {
     let measured: Vec<_> = (rows.iter())
         .filter_map(|row| Some((&row.program, row.result.as_ref().ok()?)))

@@ -129,7 +129,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
-/// What the campaign on one program needs.
+/// The campaign on one program.
 struct ProgramCampaign<'a> {
     session: &'a Session,
     fetched: &'a Fetched<'a>,
@@ -199,7 +199,7 @@ fn warn(name: &str, made: &Made, reporter: &Reporter) {
 
 /// Lets the programs that we start have the same addresses in each run: what a flipped bit of a pointer leads to depends on them.
 fn fix_addresses() {
-    /// `personality` answers what is, and changes nothing.
+    /// Makes `personality` return the present setting without a change.
     const ASK: libc::c_ulong = 0xffff_ffff;
     // SAFETY: no pointers; children inherit the setting, this process keeps its addresses.
     unsafe {

@@ -85,7 +85,7 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     })
 }
 
-/// Runs the programs with each probe, and makes what it finds part of the report. Answers whether a program failed.
+/// Runs the programs with each probe, and adds its findings to the report. Returns whether a program failed.
 fn add_probes(
     session: &Session,
     fetched: &Fetched<'_>,

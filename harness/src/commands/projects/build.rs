@@ -11,7 +11,7 @@ use super::Tools;
 /// Starts a command with these variables set.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What builds the project.
+    /// Command that builds the project.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

@@ -12,7 +12,7 @@ use crate::terminal::print;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     file: PathBuf,
-    /// The CPU backend's runtime, which stands in for cuBLAS.
+    /// The CPU backend's runtime, which replaces cuBLAS.
     #[arg(long)]
     blas: Option<PathBuf>,
 }

@@ -31,7 +31,7 @@ pub struct Args {
     message_format: MessageFormat,
 }
 
-/// What is still equal.
+/// Differences that still count as equal.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 struct Thresholds {
     /// Accepted change of bytes and of communicated bytes in programs whose accesses vary, in percent of the first run [default: any].
@@ -250,7 +250,7 @@ fn show_communication(communication: &Option<CommunicationSummary>) -> String {
     )
 }
 
-/// What is equal, or the first thing that is not.
+/// Summary of two equal results, or their first difference.
 fn benchmarks(
     a: &BenchmarkSummary,
     b: &BenchmarkSummary,

@@ -1,4 +1,4 @@
-//! What came of an injection, and of a campaign.
+//! Outcomes of injections and of campaigns.
 
 use std::sync::LazyLock;
 
@@ -52,7 +52,7 @@ impl Outcome {
         }
     }
 
-    /// What came of `run`, beside a `reference` without an injection. `flips` is how many bits the probe says were flipped; unknown where
+    /// Outcome of `run`, compared with a `reference` without an injection. `flips` is how many bits the probe says were flipped; unknown where
     /// the launch did not end.
     pub fn of(run: &Run, reference: &Run, checks: &Checks, flips: Option<u64>) -> Self {
         match run.files.end {
@@ -92,7 +92,7 @@ impl Outcome {
     }
 }
 
-/// What a program says, whatever times and addresses it names.
+/// Output of a program without times and addresses.
 fn without_numbers(text: &str) -> String {
     static NUMBER: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"0x[0-9a-fA-F]+|[0-9]+(\.[0-9]+)?").ok());

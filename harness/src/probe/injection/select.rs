@@ -136,7 +136,7 @@ impl Space {
         places
     }
 
-    /// The execution of each choice, from a second profile with the counts of the threads at its place. Answers what was found, and how
+    /// The execution of each choice, from a second profile with the counts of the threads at its place. Returns the injections, and how
     /// many places were not executed as often as in the first profile: what other threads do decides that, and it may be different
     /// again in the next run.
     pub fn locate(

@@ -16,7 +16,7 @@ fn numbers_for_people() {
     );
     assert_eq!(
         [0, 1023, 1536, 3 << 30].map(human_bytes),
-        ["0 B", "1023 B", "1.5 KiB", "3.0 GiB"]
+        ["0 B", "1023 B", "1.50 KiB", "3.00 GiB"]
     );
 }
 
