@@ -16,7 +16,6 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     }
 }
 
-/// Prints lines, and ends well.
 pub fn print_lines(lines: &[String]) -> Result<i32, Failure> {
     print(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
     Ok(exit_code::OK)

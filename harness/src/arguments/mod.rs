@@ -234,9 +234,6 @@ pub struct AnalyseArgs {
     /// What makes a read communication.
     #[arg(long = "match", value_enum, value_name = "WHAT", default_value_t)]
     pub matching: MatchChoice,
-    /// Keep the captures (the default).
-    #[arg(long, overrides_with = "no_captures")]
-    pub keep_captures: bool,
     /// Remove each capture after it is verified and analysed.
     #[arg(long)]
     pub no_captures: bool,

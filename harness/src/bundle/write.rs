@@ -64,7 +64,6 @@ pub struct BundledProgram<'a> {
 
 pub struct Parts<'a> {
     pub session: &'a Session,
-    /// The suite as it is written into the bundle.
     pub suite: &'a Suite,
     pub programs: Vec<BundledProgram<'a>>,
     pub probes: &'a [Probe],

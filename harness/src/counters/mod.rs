@@ -22,7 +22,6 @@ use serde::Serialize;
 pub enum Class {
     Loads,
     Stores,
-    /// Atomics, with and without a result.
     Atomics,
 }
 

@@ -19,7 +19,6 @@ pub enum CountersError {
     Line { line: usize, error: LineError },
 }
 
-/// An error in a line of the table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     #[error("expected {expected} fields, found {found}; the file is cut off or was edited")]
@@ -63,7 +62,6 @@ const DESCRIPTION: [&str; 12] = [
     "Section Name",
 ];
 
-/// Reads the launches of a profile, in order.
 pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
     let mut lines = text.lines().enumerate();
     let Some((_, header)) = lines.find(|(_, line)| line.starts_with("\"ID\",")) else {

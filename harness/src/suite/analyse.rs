@@ -43,9 +43,8 @@ pub(super) fn benchmark(
         communication.set_bounds(&in_situ.total);
     }
     record.communication = Some(communication);
-    let tables = tables::tables(&analysis, capture.sites(), &options.metrics)
-        .map_err(|error| failure(&error))?;
-    tables::write(folder, &tables).map_err(|error| failure(&error))?;
+    let tables = tables::tables(&analysis, capture.sites(), &options.metrics).map_err(failure)?;
+    tables::write(folder, &tables).map_err(failure)?;
     Ok((analysis, tables))
 }
 
@@ -92,7 +91,7 @@ fn name_arrays(capture: &Capture, folder: &Path, analysis: &mut Analysis) {
 
 /// Draws the figures and the page of a run from its summary and its tables.
 pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {
-    page::redraw(folder.path(), summary).map_err(|error| failure(&error))?;
+    page::redraw(folder.path(), summary).map_err(failure)?;
     Ok(())
 }
 
@@ -102,13 +101,13 @@ pub fn reproduction(
     summary: &RunSummary,
     into: &Path,
 ) -> Result<PathBuf, Failure> {
-    let measured = page::measured(folder.path(), summary).map_err(|error| failure(&error))?;
+    let measured = page::measured(folder.path(), summary).map_err(failure)?;
     published::write(into, summary, &measured).map_err(|error| match error {
         ReportError::Reproduction { .. } => Failure::new(FailureKind::Usage, error.to_string()),
-        error => failure(&error),
+        error => failure(error),
     })
 }
 
-pub(super) fn failure(error: &dyn std::error::Error) -> Failure {
-    Failure::internal("analyse the results", chain(error))
+pub(super) fn failure(error: impl std::error::Error) -> Failure {
+    Failure::internal("analyse the results", chain(&error))
 }

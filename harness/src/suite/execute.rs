@@ -85,7 +85,6 @@ impl Case<'_> {
         self.benchmark.deterministic.same(self.execution.backend)
     }
 
-    /// The checks by which outputs of two runs are compared.
     pub fn output_checks(&self) -> Cow<'_, Checks> {
         let (checks, determinism) = (&self.benchmark.checks, &self.benchmark.deterministic);
         match determinism.results_differ(self.execution.backend) {

@@ -9,15 +9,13 @@ use superstep_analysis::run_summary::{Check, Reproducibility};
 use superstep_trace::{Capture, LaunchCounts};
 
 use super::analyse;
-use super::benchmark::{Attempt, Runs};
+use super::benchmark::{Attempt, MORE_RUNS, Runs};
 use super::execute::{Kind, Run};
 use crate::capture;
 use crate::verify::{self, CaptureScan, CountVariation, Order, OutputVariation};
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
-/// Runs that are made to see whether a program differs from itself, where a traced run differs.
-const MORE_RUNS: u32 = 3;
 /// How to fix a difference that is the program's own, and that further runs did not show.
 const HINT: &str = "; for a program whose threads divide work differently in each run, `deterministic` in its manifest (or --nondeterministic) says what is compared";
 

@@ -18,13 +18,10 @@ use crate::verify;
 #[derive(Debug, Clone)]
 pub struct ProcessRun {
     pub process: Process,
-    /// Its runtime's summary.
     pub summary: Result<Summary, NoSummary>,
-    /// Of a traced run.
     pub capture: Option<PathBuf>,
 }
 
-/// The reason why a runtime's summary is missing.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NoSummary {
     #[error("{0}")]
@@ -33,9 +30,7 @@ pub enum NoSummary {
     Missing(String),
 }
 
-/// Files that a run left.
 pub struct Left {
-    /// Sum of the runtimes' summaries.
     pub summary: Result<Summary, NoSummary>,
     /// In the order of ranks; empty where at most one process launched kernels.
     pub processes: Vec<ProcessRun>,
@@ -56,7 +51,6 @@ pub fn summaries(place: &Path) -> PathBuf {
     place.join("summaries")
 }
 
-/// Files of one process, as they were found.
 #[derive(Default)]
 struct Found {
     summary: Option<PathBuf>,
@@ -204,7 +198,6 @@ fn end(folder: &Path, summary: &Summary) -> Option<bool> {
     Some(may_end && end_capture(folder, &outcome).is_ok())
 }
 
-/// Ends the capture of a process that launched nothing and ended early.
 fn end_idle(folder: &Path) -> Result<(), TraceError> {
     match Capture::open(folder)?.outcome {
         Some(_) => Ok(()),
@@ -212,7 +205,6 @@ fn end_idle(folder: &Path) -> Result<(), TraceError> {
     }
 }
 
-/// The capture of a process that used no CUDA.
 fn empty_capture(folder: &Path, summary: &Summary) -> Result<(), TraceError> {
     let header = Header {
         device: summary.device.clone(),

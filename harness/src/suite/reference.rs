@@ -15,7 +15,6 @@ use crate::results::Reporter;
 use crate::session::Prepared;
 use crate::verify::{self, OutputVariation};
 
-/// Why a program was not compared with nvcc's build of it.
 #[derive(Debug, Clone, thiserror::Error)]
 enum NoReference {
     #[error(

@@ -16,12 +16,10 @@ pub(super) struct First<'a> {
     pub native: &'a Run,
     pub traced: &'a Run,
     pub digest: String,
-    /// Properties that the runs share.
     pub same: Reproducibility,
     pub totals: &'a Totals,
 }
 
-/// Times of one program, run by run.
 #[derive(Default)]
 struct Times {
     wall: Vec<f64>,
@@ -126,7 +124,6 @@ fn disagreement(
         .then(|| format!("digest {digest}, the first run had {}", first.digest))
 }
 
-/// Replaces times by their medians.
 pub(super) fn medians(seconds: &mut Seconds, repeats: &Repeats) {
     let median = |spread: Option<Spread>| spread.map(|spread| spread.median);
     seconds.native = median(repeats.native).or(seconds.native);

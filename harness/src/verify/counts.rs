@@ -26,7 +26,6 @@ pub enum Order {
 }
 
 impl Order {
-    /// The order of launches in the runs with these summaries.
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a Summary>) -> Self {
         match runs.into_iter().map(|run| run.host_threads).max() {
             None | Some(0 | 1) => Order::Fixed,
@@ -35,7 +34,6 @@ impl Order {
     }
 }
 
-/// The reason for another order.
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -174,7 +172,6 @@ impl CountVariation {
     }
 }
 
-/// The first difference between a capture and a counting run.
 #[derive(Debug, thiserror::Error)]
 enum Difference {
     #[error("{0} was counted, and is in no module's table")]
@@ -202,12 +199,10 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Whether all launches are in both runs.
     fn is_whole(&self) -> bool {
         self.same >= Reproducibility::Counts
     }
 
-    /// Whether counts of a kernel are compared.
     fn has_counts(&self, kernel: &str) -> bool {
         self.same != Reproducibility::Launches && !self.varying.kernels.contains(kernel)
     }

@@ -12,7 +12,7 @@ use superstep_trace::LaunchDigest;
 
 use super::totals::{Totals, same_each_launch};
 use super::{failed, not_compared, passed};
-use crate::results::write_json;
+use crate::results::{read_json, write_json};
 use superstep_analysis::scan::{CaptureScan, launch_name};
 use superstep_build::failure::{Failure, FailureKind};
 
@@ -93,27 +93,11 @@ impl Golden {
 
     /// Reads a golden file; `None` when there is none.
     pub fn read(path: &Path) -> Result<Option<Self>, Failure> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Failure::io("read", &path)(error)),
-        };
-        let invalid = |why: String| {
-            let message = format!(
-                "failed to read {}: {why}; accept the present result with --bless",
-                path.display()
-            );
-            Failure::new(FailureKind::Verification, message)
-        };
-        let golden: Self =
-            serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
-        if golden.schema_version != SCHEMA_VERSION {
-            return Err(invalid(format!(
-                "schema version {} where {SCHEMA_VERSION} was expected",
-                golden.schema_version
-            )));
+        if let Ok(false) = path.try_exists() {
+            return Ok(None);
         }
-        Ok(Some(golden))
+        let hint = "accept the present result with --bless";
+        read_json(path, SCHEMA_VERSION, FailureKind::Verification, hint).map(Some)
     }
 
     /// Writes the golden file, and its folder if need be.

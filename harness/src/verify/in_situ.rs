@@ -227,7 +227,6 @@ impl Comparison<'_> {
         })
     }
 
-    /// The launch of the trace that a launch in situ is.
     fn traced_launch(&self, number: u32) -> &LaunchCounts {
         let number = self.pairing.traced[number as usize];
         &self.traced.counts.launches[number as usize]
@@ -345,7 +344,6 @@ pub(super) const COUNTED: [(&str, Column); 6] = [
     ("atomic_bytes", |c| c.atomic_bytes),
 ];
 
-/// The first count that differs.
 fn counts(ours: &Counts, theirs: &Counts) -> Option<String> {
     COUNTED.iter().find_map(|(name, column)| {
         let (ours, theirs) = (column(ours), column(theirs));

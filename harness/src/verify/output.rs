@@ -22,7 +22,6 @@ pub struct RunFiles {
     pub any_order: bool,
 }
 
-/// Compares one run with the manifest: exit code and texts on standard output.
 pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
     let (name, expected) = (run.name, checks.exit_code);
     let mut results = vec![if run.end == End::Exited(expected) {
@@ -91,7 +90,6 @@ impl OutputVariation {
         self.lines.contains(&index) || self.rest.is_some_and(|rest| index >= rest)
     }
 
-    /// Names what is not compared, if anything.
     fn left_out(&self) -> Option<String> {
         let lines = match (self.rest, self.lines.len()) {
             (Some(rest), _) => Some(format!("the lines from {} on", rest + 1)),
@@ -174,7 +172,6 @@ fn compare(
     }
 }
 
-/// The first difference between two files.
 #[derive(Debug, thiserror::Error)]
 enum FileDifference {
     #[error("cannot read {}: {error}", path.display())]

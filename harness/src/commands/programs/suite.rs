@@ -1,7 +1,5 @@
 //! `superstep suite`: a whole suite, from its manifest to its report.
 
-use std::path::PathBuf;
-
 use serde_json::json;
 use superstep_analysis::run_summary::RunSummary;
 use superstep_build::compile::PruneLimits;
@@ -21,16 +19,18 @@ use crate::terminal::{print, print_lines};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Suite to run: a name in `suites/`, or a folder with a suite.yaml.
-    #[arg(value_name = "NAME|DIR", required_unless_present = "bundle")]
-    suite: Option<String>,
-    /// Take the programs from this bundle instead of building them.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["suite", "dry_run", "bless"])]
-    bundle: Option<PathBuf>,
+    #[arg(value_name = "NAME|DIR")]
+    suite: String,
     /// Accept the digests and counts of this run as golden.
     #[arg(long)]
     bless: bool,
     /// Afterwards run the same programs with each of these probes (comma-separated); the results become part of the report.
-    #[arg(long, value_name = "PROBES", value_delimiter = ',', conflicts_with_all = ["bundle", "dry_run"])]
+    #[arg(
+        long,
+        value_name = "PROBES",
+        value_delimiter = ',',
+        conflicts_with = "dry_run"
+    )]
     probe: Vec<String>,
     /// Print the commands instead of running them. Sources are still fetched.
     #[arg(long)]
@@ -46,12 +46,10 @@ pub struct Args {
 }
 
 pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
-    let (bundle, execute) = (args.bundle.as_deref(), &args.run.execute);
-    let session = session(bundle, &args.build, &args.fetch, execute, args.run.in_situ)?;
-    if bundle.is_none() {
-        start_workers(args.build.jobs)?;
-    }
-    let suite = session.suite(args.suite.as_deref().unwrap_or_default())?;
+    let (execute, in_situ) = (&args.run.execute, args.run.in_situ);
+    let session = session(None, &args.build, &args.fetch, execute, in_situ)?;
+    start_workers(args.build.jobs)?;
+    let suite = session.suite(&args.suite)?;
     let options = SuiteOptions {
         golden: Some(golden_folder(&suite)),
         bless: args.bless,

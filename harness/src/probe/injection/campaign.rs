@@ -23,9 +23,7 @@ use superstep_build::run::End;
 
 #[derive(Debug, Clone)]
 pub struct CampaignOptions {
-    /// How many bits are flipped, one a run.
     pub injections: u64,
-    /// Another seed chooses other injections.
     pub seed: u64,
     /// A run counts as a hang after this multiple of the reference's time plus 2 seconds.
     pub patience: f64,
@@ -49,7 +47,6 @@ struct Identity {
     executions: u64,
 }
 
-/// A campaign on one program, in a folder of its own.
 pub struct Campaign<'a> {
     pub case: Case<'a>,
     pub size: &'a str,
@@ -247,7 +244,6 @@ fn flips(results: &Path) -> Option<u64> {
     results.words(launch.tables).ok()?.first().copied()
 }
 
-/// Removes a folder of ours, if it is there.
 pub(super) fn remove(folder: &Path) {
     // The next run there replaces leftovers.
     let _ = fs::remove_dir_all(folder);

@@ -102,7 +102,6 @@ fn without_numbers(text: &str) -> String {
     }
 }
 
-/// A share with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     pub share: f64,

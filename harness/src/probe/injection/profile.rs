@@ -26,7 +26,6 @@ fn without_error<'a>(program: &'a Path, place: &'a Path, places: Option<&'a Path
     }
 }
 
-/// The program without an error.
 pub(super) struct Profile<'a, 'b> {
     campaign: &'a Campaign<'b>,
     /// The run that others are compared with.
