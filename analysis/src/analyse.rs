@@ -11,7 +11,7 @@ use crate::sites::SiteOps;
 use std::collections::BTreeMap;
 use superstep_trace::{
     AccessGroup, AllocationId, AllocationKind, Capture, ChunkRef, CopyDirection, CtaBlocks, Gap,
-    GroupBuffer, HostCopy, LaunchRecord, ModuleTable, Recorded, Step,
+    GroupBuffer, HostCopy, HostEvent, LaunchRecord, ModuleTable, Recorded,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -139,9 +139,9 @@ pub(crate) fn walk<'a>(
         ..Walk::default()
     };
     let mut copies_to_host = 0;
-    for moment in capture.replay() {
-        match moment.step {
-            Step::Launch(record) => {
+    for timed in capture.replay() {
+        match timed.event {
+            HostEvent::Launch(record) => {
                 let counts = accesses.launch(engine, &ops, &record)?;
                 walk.launches.push(LaunchCounts {
                     launch: record.launch.clone(),
@@ -149,7 +149,7 @@ pub(crate) fn walk<'a>(
                 });
                 walk.is_partial |= record.recorded != Recorded::All;
             }
-            Step::Allocate(allocation) => {
+            HostEvent::Allocate(allocation) => {
                 let (address, bytes) = (allocation.address, allocation.bytes);
                 engine.allocated(allocation.id, address, bytes);
                 if host_writes_unseen(&allocation.kind) {
@@ -158,11 +158,11 @@ pub(crate) fn walk<'a>(
                     engine.forget(address, bytes);
                 }
             }
-            Step::Free(allocation) => {
+            HostEvent::Free(allocation) => {
                 engine.forget(allocation.address, allocation.bytes);
                 engine.freed(allocation.address, allocation.bytes);
             }
-            Step::Copy(copy) => {
+            HostEvent::Copy(copy) => {
                 copies_to_host += u32::from(copy.direction == CopyDirection::DeviceToHost);
                 if copy.direction == CopyDirection::DeviceToHost
                     && let Some(id) = engine.allocation_of(copy.source, copy.bytes)
@@ -180,19 +180,19 @@ pub(crate) fn walk<'a>(
                 }
                 engine.host_wrote(copy.destination, copy.bytes);
             }
-            Step::Memset(memset) => engine.host_wrote(memset.address, memset.bytes),
-            Step::OpaqueLaunch(launch) => match &launch.call {
+            HostEvent::Memset(memset) => engine.host_wrote(memset.address, memset.bytes),
+            HostEvent::OpaqueLaunch(launch) => match &launch.call {
                 None => engine.opaque_launch(),
                 Some(call) => {
                     let written = call.writes.iter().flat_map(|block| block.ranges());
                     written.for_each(|(address, bytes)| engine.opaque_wrote(address, bytes));
                 }
             },
-            Step::Gap(gap) => walk.gaps.push(gap),
-            Step::LaunchEnd { .. }
-            | Step::OpaqueEnd { .. }
-            | Step::Transport(_)
-            | Step::Note(_) => {}
+            HostEvent::Gap(gap) => walk.gaps.push(gap),
+            HostEvent::LaunchEnd { .. }
+            | HostEvent::OpaqueEnd { .. }
+            | HostEvent::Transport(_)
+            | HostEvent::Note(_) => {}
         }
     }
     Ok(walk)

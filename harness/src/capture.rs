@@ -58,6 +58,9 @@ fn kind(error: &TraceError) -> FailureKind {
         | TraceError::FormatVersion { .. }
         | TraceError::Table { .. }
         | TraceError::UnknownSite { .. }
+        | TraceError::NotJson { .. }
+        | TraceError::SummaryVersion { .. }
+        | TraceError::Journal { .. }
         | TraceError::Unreadable { .. } => FailureKind::Capture,
         TraceError::Export { .. } | TraceError::SeveralCaptures { .. } => FailureKind::Usage,
         TraceError::Interrupted => FailureKind::Interrupted,

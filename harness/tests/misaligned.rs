@@ -69,6 +69,14 @@ __global__ void matrices(int by, int *out) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(n) : "r"(from) : "memory");
   out[threadIdx.x] = n;
 }
+__global__ void tile(char *p, int *out) {
+  unsigned r[8];
+  asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], 16;" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7]) : "l"(p) : "memory"); // HERE tile
+  out[threadIdx.x] = r[0] + r[7];
+}
+__global__ void sums(char *p, int *out) {
+  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%0], {%1, %1, %1, %1, %1, %1, %1, %1}, 16;" :: "l"(p), "f"(1.f) : "memory"); // HERE sums
+}
 __global__ void shared(int by, int *out) {
   __shared__ char s[300];
   s[threadIdx.x] = 1;
@@ -107,6 +115,10 @@ int main(int argc, char **argv) {
   if (mode == "copied") copied<<<2, 64>>>(p, out);
   if (mode == "matrices") matrices<<<2, 64>>>(8, out);
   if (mode == "rows16") matrices<<<2, 64>>>(16, out);
+  if (mode == "tile") tile<<<2, 64>>>(p + 2, out);
+  if (mode == "tile4") tile<<<2, 64>>>(p + 4, out);
+  if (mode == "sums") sums<<<2, 64>>>(p + 4, out);
+  if (mode == "sums8") sums<<<2, 64>>>(p + 8, out);
   if (mode == "shared") shared<<<2, 64>>>(1, out);
   if (mode == "local") local<<<2, 64>>>(1, out);
   if (mode == "unused") unused<<<2, 64>>>((int *)1, out);
@@ -129,9 +141,9 @@ int main(int argc, char **argv) {
 }
 "#;
 
-const FAULTS: [&str; 13] = [
+const FAULTS: [&str; 15] = [
     "loops", "member", "rows", "bytes", "regions", "fibers", "vector", "atomics", "function",
-    "ptx", "copied", "shared", "local",
+    "ptx", "copied", "tile", "sums", "shared", "local",
 ];
 
 fn line_of(mark: &str) -> usize {
@@ -188,7 +200,7 @@ fn a_misaligned_address_ends_the_launch_and_sticks() {
     assert!(err.contains("lane 0 named a matrix's row"), "{err}");
 
     let fine = "cudaSuccess ".repeat(5) + "cudaSuccess\n";
-    for mode in ["unused", "packed", "rows16"] {
+    for mode in ["unused", "packed", "rows16", "tile4", "sums8"] {
         let (code, out, err) = alone(folder.path(), mode, &[]);
         assert_eq!((code, &out), (0, &fine), "{mode}: {err}");
     }

@@ -222,8 +222,7 @@ fn probe_module(
         sites: Vec::new(),
         kernels: sites::kernels(module),
     };
-    // On the CPU, untraced code is specialised too: what `cpu::wraps` does depends on a function's copy.
-    if arguments.probe == Probe::None && arguments.backend == Backend::Cuda {
+    if arguments.probe == Probe::None {
         return Ok(table);
     }
     let copies = {
@@ -231,9 +230,6 @@ fn probe_module(
         specialise::specialise(module, &space::Analysis::of(module).contexts(module))
     };
     drop_unreachable_functions(module, "specialising device functions", machine)?;
-    if arguments.probe == Probe::None {
-        return Ok(table);
-    }
     if let Some(path) = &arguments.explain {
         let explanation = explain::explain(module, &copies, arguments.allow_opaque_asm)?;
         std::fs::write(path, serde_json::to_vec(&explanation)?)

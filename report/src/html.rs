@@ -1,21 +1,29 @@
-//! Pieces of HTML: everything that comes from outside is escaped here.
+//! Parts of pages; `maud` escapes all text.
 
-use crate::figures::escape;
 use crate::papers::Work;
-use std::fmt::Write as _;
+use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
 const STYLE: &str = include_str!("style.css");
 
-/// A self-contained page. `header` and `main` are HTML.
-pub(crate) fn document(title: &str, header: &str, main: &str) -> String {
-    let title = escape(title);
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Superstep: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <a class=\"skip\" href=\"#main\">Skip to the results</a>\n<header>\n<h1>{title}</h1>\n{header}</header>\n\
-         <main id=\"main\">\n{main}</main>\n</body>\n</html>\n"
-    )
+/// A self-contained page.
+pub(crate) fn document(title: &str, header: &Markup, main: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "Superstep: " (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#main" { "Skip to the results" }
+                header { h1 { (title) } (header) }
+                main id="main" { (main) }
+            }
+        }
+    };
+    page.into_string()
 }
 
 pub(crate) enum Cell {
@@ -39,17 +47,7 @@ pub(crate) enum Meaning {
     Neutral,
 }
 
-impl Meaning {
-    pub(crate) fn class(self) -> &'static str {
-        match self {
-            Self::Good => "good",
-            Self::Bad => "bad",
-            Self::Neutral => "soft",
-        }
-    }
-}
-
-/// What stands for an absent number.
+/// Placeholder of an absent number.
 pub(crate) const DASH: &str = "–";
 
 impl Cell {
@@ -58,127 +56,124 @@ impl Cell {
         Cell::Number(value.into().map_or(DASH.to_owned(), grouped))
     }
 
-    fn write(&self, out: &mut String, row_header: bool) {
-        let (tag, scope) = match row_header {
-            true => ("th", " scope=\"row\""),
-            false => ("td", ""),
-        };
-        let (class, content) = match self {
-            Cell::Text(text) => (String::new(), escape(text)),
-            Cell::Number(text) => (" class=\"number\"".to_owned(), escape(text)),
-            Cell::Word(text, meaning) => {
-                (format!(" class=\"word {}\"", meaning.class()), escape(text))
-            }
-            Cell::Code(text) => (String::new(), format!("<code>{}</code>", escape(text))),
-            Cell::Link { text, id } => (String::new(), link(id, text)),
-        };
-        let _ = write!(out, "<{tag}{scope}{class}>{content}</{tag}>");
+    fn class(&self) -> Option<&'static str> {
+        match self {
+            Cell::Number(_) => Some("number"),
+            Cell::Word(_, Meaning::Good) => Some("word good"),
+            Cell::Word(_, Meaning::Bad) => Some("word bad"),
+            Cell::Word(_, Meaning::Neutral) => Some("word soft"),
+            Cell::Text(_) | Cell::Code(_) | Cell::Link { .. } => None,
+        }
     }
 }
 
-/// A table of rows whose cells stand beside the names of their columns. The first column names the rows.
+impl Render for Cell {
+    fn render(&self) -> Markup {
+        match self {
+            Cell::Text(text) | Cell::Number(text) | Cell::Word(text, _) => text.render(),
+            Cell::Code(text) => html! { code { (text) } },
+            Cell::Link { text, id } => link(id, text),
+        }
+    }
+}
+
+/// A table of rows whose cells are paired with the names of their columns. The first column names the rows.
 pub(crate) fn table<const COLUMNS: usize>(
-    out: &mut String,
     caption: &str,
     rows: impl IntoIterator<Item = [(&'static str, Cell); COLUMNS]>,
-) {
+) -> Markup {
     let mut rows = rows.into_iter().peekable();
     let column = |(name, cell): &(&'static str, Cell)| (*name, matches!(cell, Cell::Number(_)));
     let columns: Vec<_> = rows.peek().into_iter().flatten().map(column).collect();
     let cells = rows.map(|row| row.into_iter().map(|(_, cell)| cell).collect());
-    table_of(out, caption, &columns, cells);
+    table_of(caption, &columns, cells)
 }
 
-/// A table whose first column names the rows. `columns`: name, and whether numbers stand below it.
+/// A table whose first column names the rows. `columns`: name, and whether the column has numbers.
 pub(crate) fn table_of(
-    out: &mut String,
     caption: &str,
     columns: &[(impl AsRef<str>, bool)],
     rows: impl IntoIterator<Item = Vec<Cell>>,
-) {
+) -> Markup {
     let name = id("table", caption);
-    let caption = escape(caption);
-    // The region can be focused, so that a wide table is scrolled from the keyboard; it has the caption's name.
-    let _ = write!(
-        out,
-        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-labelledby=\"{name}\">\n<table>\n<caption id=\"{name}\">{caption}</caption>\n<thead><tr>"
-    );
-    for (name, numbers) in columns {
-        let class = if *numbers { " class=\"number\"" } else { "" };
-        let _ = write!(
-            out,
-            "<th scope=\"col\"{class}>{}</th>",
-            escape(name.as_ref())
-        );
-    }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    for row in rows {
-        out.push_str("<tr>");
-        for (index, cell) in row.iter().enumerate() {
-            cell.write(out, index == 0);
+    html! {
+        // The region can be focused, so that a wide table is scrolled from the keyboard; it has the caption's name.
+        div.scroll role="region" tabindex="0" aria-labelledby=(name) {
+            table {
+                caption id=(name) { (caption) }
+                thead {
+                    tr {
+                        @for (name, numbers) in columns {
+                            th scope="col" class=[numbers.then_some("number")] { (name.as_ref()) }
+                        }
+                    }
+                }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            @for (index, cell) in row.iter().enumerate() {
+                                @if index == 0 {
+                                    th scope="row" class=[cell.class()] { (cell) }
+                                } @else {
+                                    td class=[cell.class()] { (cell) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
         }
-        out.push_str("</tr>\n");
     }
-    out.push_str("</tbody>\n</table>\n</div>\n");
 }
 
-/// Begins a section whose heading, which is HTML, has the id `id`; `</section>` ends it.
-pub(crate) fn section(out: &mut String, id: &str, heading: &str) {
-    let _ = writeln!(
-        out,
-        "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{heading}</h2>"
-    );
+pub(crate) fn section(id: &str, heading: impl Render, content: Markup) -> Markup {
+    html! {
+        section aria-labelledby=(id) { h2 id=(id) { (heading) } (content) }
+    }
 }
 
-/// A drawing, which is HTML, with what it shows.
-pub(crate) fn figure(out: &mut String, drawing: &str, description: &str) {
-    let _ = writeln!(
-        out,
-        "<figure>\n{drawing}<figcaption>{}</figcaption>\n</figure>",
-        escape(description)
-    );
+/// A drawing with its description.
+pub(crate) fn figure(drawing: Markup, description: &str) -> Markup {
+    html! {
+        figure { (drawing) figcaption { (description) } }
+    }
 }
 
 /// Text that leads to the element `id` of the page.
-pub(crate) fn link(id: &str, text: &str) -> String {
-    format!("<a href=\"#{}\">{}</a>", escape(id), escape(text))
+pub(crate) fn link(id: &str, text: &str) -> Markup {
+    html! { a href={ "#" (id) } { (text) } }
 }
 
 /// The page's contents: ids and names of its parts.
-pub(crate) fn contents(out: &mut String, parts: impl IntoIterator<Item = (String, String)>) {
-    out.push_str("<nav aria-label=\"Contents\">\n<ul>\n");
-    for (id, name) in parts {
-        let _ = writeln!(out, "<li>{}</li>", link(&id, &name));
+pub(crate) fn contents(parts: impl IntoIterator<Item = (String, String)>) -> Markup {
+    html! {
+        nav aria-label="Contents" {
+            ul {
+                @for (id, name) in parts { li { (link(&id, &name)) } }
+            }
+        }
     }
-    out.push_str("</ul>\n</nav>\n");
 }
 
-pub(crate) fn description_list(out: &mut String, items: &[(&str, String)]) {
-    out.push_str("<dl>\n");
-    for (term, text) in items {
-        let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(term), escape(text));
+pub(crate) fn description_list<T: Render>(items: &[(&str, T)]) -> Markup {
+    html! {
+        dl {
+            @for (term, text) in items { dt { (term) } dd { (text) } }
+        }
     }
-    out.push_str("</dl>\n");
 }
 
-/// Begins a part that is folded to its summary, or shown; `</details>` ends it.
-pub(crate) fn fold(out: &mut String, summary: &str, open: bool) {
-    let open = if open { " open" } else { "" };
-    let _ = writeln!(
-        out,
-        "<details{open}>\n<summary>{}</summary>",
-        escape(summary)
-    );
+/// Content that is folded to its summary unless `open`.
+pub(crate) fn fold(summary: &str, open: bool, content: Markup) -> Markup {
+    html! {
+        details open[open] { summary { (summary) } (content) }
+    }
 }
 
-pub(crate) fn references<'a>(out: &mut String, works: impl IntoIterator<Item = &'a Work>) {
-    section(out, "references", "References");
-    let works = works.into_iter();
-    let works: Vec<_> = works
-        .map(|work| (work.name, work.citation.to_owned()))
-        .collect();
-    description_list(out, &works);
-    out.push_str("</section>\n");
+pub(crate) fn references<'a>(works: impl IntoIterator<Item = &'a Work>) -> Markup {
+    let works = works.into_iter().map(|work| (work.name, work.citation));
+    let works = description_list(&works.collect::<Vec<_>>());
+    section("references", "References", works)
 }
 
 /// A whole number with its digits in groups of three.
@@ -201,41 +196,4 @@ pub(crate) fn id(prefix: &str, name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_in_groups() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1000), "1,000");
-        assert_eq!(
-            grouped(18_446_744_073_709_551_615),
-            "18,446,744,073,709,551,615"
-        );
-    }
-
-    #[test]
-    fn what_comes_from_outside_is_escaped() {
-        let mut out = String::new();
-        let evil = "<script>alert('\"&')</script>";
-        table(
-            &mut out,
-            evil,
-            [[
-                (evil, Cell::Text(evil.into())),
-                (evil, Cell::Code(evil.into())),
-                (
-                    evil,
-                    Cell::Link {
-                        text: evil.into(),
-                        id: evil.into(),
-                    },
-                ),
-            ]],
-        );
-        description_list(&mut out, &[("a", evil.into())]);
-        assert!(!out.contains("<script"), "{out}");
-        assert!(!out.contains("alert('"), "{out}");
-    }
-}
+mod tests;

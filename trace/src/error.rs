@@ -2,6 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+/// Errors of journals, the notes of a process that left no summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    #[error("it is empty")]
+    Empty,
+    #[error("it has no beginning")]
+    NoBeginning,
+    #[error("no kernel has the number {number}")]
+    UnknownKernel { number: usize },
+}
+
 /// What can go wrong with captures and tables.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
@@ -30,7 +41,7 @@ pub enum TraceError {
     #[error("failed to write {}: an earlier write failed, nothing was added since", path.display())]
     WriterStopped { path: PathBuf },
     #[error(
-        "failed to write {}: another process is writing its capture there; put {{process}} into SUPERSTEP_CAPTURE, so that each has its own",
+        "failed to write {}: another process is writing its capture there; put {{process}} into the path of the capture, so that each has its own",
         path.display()
     )]
     InUse { path: PathBuf },
@@ -52,6 +63,18 @@ pub enum TraceError {
         /// Names of their folders.
         processes: Vec<String>,
     },
+    #[error("failed to read {}: {source}", path.display())]
+    NotJson {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
+    #[error(
+        "failed to read {}: schema version {version} where {} was expected; rebuild the runtime",
+        path.display(), crate::SUMMARY_SCHEMA_VERSION
+    )]
+    SummaryVersion { path: PathBuf, version: u32 },
+    #[error("failed to read {}: {reason}", path.display())]
+    Journal { path: PathBuf, reason: JournalError },
     #[error("failed to encode a part of the capture: {source}")]
     Encode { source: serde_json::Error },
     #[error(
@@ -102,6 +125,13 @@ impl TraceError {
             path: path.to_owned(),
             offset,
             reason: reason.into(),
+        }
+    }
+
+    pub(crate) fn not_json(path: &Path) -> impl Fn(serde_json::Error) -> Self {
+        move |source| TraceError::NotJson {
+            path: path.to_owned(),
+            source,
         }
     }
 

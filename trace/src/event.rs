@@ -348,10 +348,10 @@ impl Event {
     }
 }
 
-/// An event as it is stored: one more member beside the event's own says when it was written.
+/// An event and when it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TimedEvent<E> {
-    /// Nanoseconds since the program's start.
+pub struct TimedEvent<E> {
+    /// Nanoseconds since the program's start; `None` where the writer had no clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_ns: Option<u64>,
     #[serde(flatten)]

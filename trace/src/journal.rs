@@ -3,6 +3,7 @@
 //! A program may end without its exit handlers: by `_exit` or `quick_exit`, by `exec`, by a signal. Then nobody writes the summary, and
 //! the journal has all that it would say. Each line is a note in JSON; a program that is killed leaves at most the last one unfinished.
 
+use crate::error::{JournalError, TraceError};
 use crate::{DeviceInfo, KernelResources, KernelTotals, LaunchCounts, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -156,29 +157,36 @@ impl Summary {
     /// The summary of a process that left only the journal in the file `path`.
     ///
     /// # Errors
-    /// In words: the file cannot be read, or is no journal.
-    pub fn from_journal(path: &Path) -> std::result::Result<Self, String> {
-        let failed = |reason: String| format!("failed to read {}: {reason}", path.display());
-        let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    /// The file cannot be read, or is no journal.
+    pub fn from_journal(path: &Path) -> std::result::Result<Self, TraceError> {
+        let failed = |reason| TraceError::Journal {
+            path: path.to_owned(),
+            reason,
+        };
+        let text = std::fs::read(path).map_err(TraceError::unreadable(path))?;
         // What follows the last line break was being written when the process ended.
         let whole = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
         let notes = serde_json::Deserializer::from_slice(&text[..whole]).into_iter::<Note>();
         let (mut sum, mut names) = (None, Vec::new());
         for note in notes {
-            let note = note.map_err(|error| failed(error.to_string()))?;
+            let note = note.map_err(TraceError::not_json(path))?;
             match (note, &mut sum) {
                 (Note::Begin(begin), _) => sum = Some(begin),
                 (note, Some(sum)) => sum.add(note, &mut names).map_err(failed)?,
-                (_, None) => return Err(failed("it has no beginning".to_owned())),
+                (_, None) => return Err(failed(JournalError::NoBeginning)),
             }
         }
-        sum.ok_or_else(|| failed("it is empty".to_owned()))
+        sum.ok_or_else(|| failed(JournalError::Empty))
     }
 
-    fn add(&mut self, note: Note, names: &mut Vec<String>) -> std::result::Result<(), String> {
+    fn add(
+        &mut self,
+        note: Note,
+        names: &mut Vec<String>,
+    ) -> std::result::Result<(), JournalError> {
         let name = |number: usize| {
             let name = names.get(number).cloned();
-            name.ok_or_else(|| format!("no kernel has the number {number}"))
+            name.ok_or(JournalError::UnknownKernel { number })
         };
         match note {
             Note::Begin(_) => {}
@@ -230,75 +238,4 @@ fn of(kernels: &mut Vec<KernelTotals>, name: String) -> &mut KernelTotals {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Backend;
-
-    #[test]
-    fn a_journal_gives_the_summary_that_nobody_wrote() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("summary.json");
-        let begin = Summary::new(Backend::Cpu);
-        let counts = LaunchCounts {
-            stream: 1,
-            launch: 0,
-            kernel: "b".into(),
-            sites: vec![(3, 64)],
-        };
-        let resources = KernelResources {
-            registers: 7,
-            ..KernelResources::default()
-        };
-        let totals = |name: &str, launches, ns, resources| KernelTotals {
-            name: name.into(),
-            launches,
-            ns,
-            resources,
-        };
-        let expected = Summary {
-            device: DeviceInfo {
-                name: "x".into(),
-                ..DeviceInfo::default()
-            },
-            launches: 3,
-            host_threads: 1,
-            kernel_ns: 10,
-            kernels: vec![totals("a", 2, 8, Some(resources)), totals("b", 1, 2, None)],
-            records_lost: 5,
-            faults: vec!["f".into()],
-            warnings: vec!["w".into()],
-            counts: Some(vec![counts.clone()]),
-            bad_addresses: 9,
-            opaque: vec![totals("b", 1, 4, None)],
-            ..begin.clone()
-        };
-        let mut journal = Journal::create(&path, begin.clone()).unwrap();
-        journal.device(&expected.device).unwrap();
-        journal.host_thread().unwrap();
-        journal.launch("a", 3).unwrap();
-        journal.resources("a", resources).unwrap();
-        journal.counts(&counts).unwrap();
-        journal.launch("b", 2).unwrap();
-        journal.opaque_launch("b").unwrap();
-        journal.opaque_end("b", 4).unwrap();
-        journal.records_lost(5).unwrap();
-        journal.bad_addresses(9).unwrap();
-        journal.fault("f").unwrap();
-        journal.warning("w").unwrap();
-        journal.launch("a", 5).unwrap();
-        let place = Journal::beside(&path);
-        assert_eq!(Summary::from_journal(&place).unwrap(), expected);
-
-        // Cut off anywhere, it says what had happened until then.
-        let whole = std::fs::read(&place).unwrap();
-        let begun = whole.iter().position(|&byte| byte == b'\n').unwrap();
-        for length in 0..=whole.len() {
-            std::fs::write(&place, &whole[..length]).unwrap();
-            let read = Summary::from_journal(&place);
-            assert_eq!(read.is_ok(), length > begun, "{length}");
-            assert!(read.is_ok_and(|read| read.launches <= 3) || length <= begun);
-        }
-        journal.remove().unwrap();
-        assert!(!place.exists());
-    }
-}
+mod tests;

@@ -78,21 +78,23 @@ pub use allocations::{
     Allocation, AllocationKey, AllocationMap, DEVICE_HEAP, DEVICE_PAGE_BYTES, Resolver,
 };
 pub use builder::{ChunkBuilder, TARGET_CHUNK_BYTES};
-pub use capture::{Capture, ChunkRef, GroupBuffer, LaunchRecord, Moment, Replay, Step};
+pub use capture::{Capture, ChunkRef, GroupBuffer, HostEvent, LaunchRecord, Replay};
 pub use codec::Offsets;
 pub use container::{FORMAT_VERSION, MAGIC, SealedChunk};
 pub use cta_blocks::CtaBlocks;
 pub use digest::LaunchDigest;
-pub use error::TraceError;
+pub use error::{JournalError, TraceError};
 pub use event::{
     AllocationKind, Block, CopyDirection, Event, Gap, HostCopy, HostMemset, KnownCall, Launch,
-    LaunchEnd, LaunchOutcome, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, SourcePlace, Transport,
+    LaunchEnd, LaunchOutcome, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, SourcePlace, TimedEvent,
+    Transport,
 };
 pub use failure::{Failure, FailureKind};
 pub use header::{DeviceInfo, Header, Outcome};
 pub use ids::{AllocationId, LaunchId, SiteId, StreamId};
 pub use in_situ::{Bounds, FirstRead, LaunchSums, LoadedBytes, Parts, Received, Tally};
 pub use journal::Journal;
+pub use named::UnknownName;
 pub use names::display_name;
 pub use op::Op;
 pub use parts::SealedParts;

@@ -1,4 +1,13 @@
-//! Enums whose variants have names: the variants and their names stand in one list.
+//! Enums whose variants have names.
+
+/// A text that names no variant of an enum.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no {what} {name:?}; expected {expected}")]
+pub struct UnknownName {
+    pub what: &'static str,
+    pub name: String,
+    pub expected: String,
+}
 
 /// Declares an enum and its names; what it is called in a sentence stands in brackets. Serde writes and reads the names, too.
 macro_rules! named {
@@ -35,13 +44,14 @@ macro_rules! named {
         }
 
         impl std::str::FromStr for $type {
-            type Err = String;
+            type Err = $crate::UnknownName;
 
-            fn from_str(name: &str) -> Result<Self, String> {
+            fn from_str(name: &str) -> Result<Self, Self::Err> {
                 let known = Self::ALL.into_iter().find(|known| known.name() == name);
-                known.ok_or_else(|| {
-                    let all = Self::ALL.map(Self::name).join(" or ");
-                    format!("there is no {} {name:?}; expected {all}", $what)
+                known.ok_or_else(|| $crate::UnknownName {
+                    what: $what,
+                    name: name.to_owned(),
+                    expected: Self::ALL.map(Self::name).join(" or "),
                 })
             }
         }

@@ -65,45 +65,4 @@ pub fn captures_in(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Backend, Capture, CaptureWriter, Header, Outcome};
-
-    #[test]
-    fn captures_of_processes_lie_side_by_side() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |process: Process| {
-            let path = folder.path().join(process.to_string());
-            let header = Header {
-                process: Some(process),
-                ..Header::new(Backend::Cpu)
-            };
-            let capture = CaptureWriter::create(&path, &header).unwrap();
-            capture.finish(&Outcome::Finished).unwrap();
-            path
-        };
-        assert!(captures_in(folder.path()).unwrap().is_empty());
-        let process = |rank, pid| Process {
-            rank,
-            pid,
-            earlier: 0,
-        };
-        let last = write(process(Some(10), 3));
-        let only = Capture::open(folder.path()).unwrap();
-        assert_eq!(only.header.process, Some(process(Some(10), 3)));
-        let first = write(process(Some(9), 40));
-        assert_eq!(captures_in(folder.path()).unwrap(), [first.clone(), last]);
-        assert_eq!(captures_in(&first).unwrap(), [first]);
-        let error = Capture::open(folder.path()).unwrap_err();
-        assert!(
-            matches!(&error, TraceError::SeveralCaptures { processes, .. } if processes.len() == 2)
-        );
-        assert!(error.to_string().contains("rank-9-pid-40, rank-10-pid-3"));
-        assert_eq!(process(None, 7).to_string(), "pid-7");
-        let second = Process {
-            earlier: 1,
-            ..process(None, 7)
-        };
-        assert_eq!(second.to_string(), "pid-7-2");
-    }
-}
+mod tests;

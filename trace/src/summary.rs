@@ -1,5 +1,6 @@
 //! The summary of a run: a small JSON file that a runtime writes when its program ends, and that the harness reads.
 
+use crate::error::{Result, TraceError};
 use crate::{Backend, DeviceInfo, Process};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -117,17 +118,15 @@ impl Summary {
     /// Reads a summary.
     ///
     /// # Errors
-    /// In words: the file is missing (the program never started its runtime, or was killed), or is not a summary.
-    pub fn read(path: &Path) -> Result<Self, String> {
-        let failed = |reason: String| format!("failed to read {}: {reason}", path.display());
-        let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
-        let summary: Self =
-            serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))?;
+    /// The file is missing (the program never started its runtime, or was killed), or is not a summary.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read(path).map_err(TraceError::unreadable(path))?;
+        let summary: Self = serde_json::from_slice(&text).map_err(TraceError::not_json(path))?;
         if summary.schema_version != SUMMARY_SCHEMA_VERSION {
-            return Err(failed(format!(
-                "schema version {} where {SUMMARY_SCHEMA_VERSION} was expected; rebuild the runtime",
-                summary.schema_version
-            )));
+            return Err(TraceError::SummaryVersion {
+                path: path.to_owned(),
+                version: summary.schema_version,
+            });
         }
         Ok(summary)
     }
@@ -154,6 +153,7 @@ mod tests {
         assert!(
             Summary::read(&path)
                 .unwrap_err()
+                .to_string()
                 .contains("schema version 2")
         );
         assert!(Summary::read(&folder.path().join("absent")).is_err());

@@ -155,16 +155,16 @@ fn a_stream_file_cut_off_anywhere_keeps_its_whole_chunks() {
 }
 
 /// A step without what later events and the stream's file say about it.
-fn alone(moment: Moment<'_>) -> Moment<'_> {
-    let step = match moment.step {
-        Step::Launch(record) => Step::Launch(LaunchRecord {
+fn alone(timed: TimedEvent<HostEvent<'_>>) -> TimedEvent<HostEvent<'_>> {
+    let event = match timed.event {
+        HostEvent::Launch(record) => HostEvent::Launch(LaunchRecord {
             end: None,
             chunks: &[],
             ..record
         }),
         other => other,
     };
-    Moment { step, ..moment }
+    TimedEvent { event, ..timed }
 }
 
 #[test]

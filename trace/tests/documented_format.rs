@@ -169,16 +169,17 @@ fn opaque_launches_are_written_as_documented() {
             r#""bytes":8,"rows":2,"row_pitch":8,"planes":3,"plane_pitch":32}]}}}"#
         )
     );
-    let block = |moment: superstep_trace::Moment<'_>| match moment.step {
-        Step::OpaqueLaunch(launch) => Some(launch.call.as_ref()?.writes[0]),
-        _ => None,
-    };
+    let block =
+        |timed: superstep_trace::TimedEvent<superstep_trace::HostEvent<'_>>| match timed.event {
+            HostEvent::OpaqueLaunch(launch) => Some(launch.call.as_ref()?.writes[0]),
+            _ => None,
+        };
     let block = capture.replay().find_map(block).unwrap();
     let ranges: Vec<_> = block.ranges().collect();
     assert_eq!(ranges, [(4096, 16), (4128, 16), (4160, 16)]);
     let opaque: Vec<_> = (capture.replay())
-        .filter_map(|moment| match moment.step {
-            Step::OpaqueEnd { launch, end } => Some((launch.name(), end.elapsed_ns)),
+        .filter_map(|timed| match timed.event {
+            HostEvent::OpaqueEnd { launch, end } => Some((launch.name(), end.elapsed_ns)),
             _ => None,
         })
         .collect();

@@ -175,8 +175,8 @@ fn the_replay_is_in_host_order() {
     let folder = tempfile::tempdir().unwrap();
     let capture = whole(folder.path());
     assert!(capture.complete, "{:?}", capture.problems);
-    let word = |step: Step| match step {
-        Step::Launch(record) => {
+    let word = |event: HostEvent| match event {
+        HostEvent::Launch(record) => {
             let alive: Vec<_> = record.allocations.iter().map(|a| a.id.0).collect();
             format!(
                 "launch {}: {} of stream {}, {} accesses, alive {alive:?}",
@@ -186,22 +186,25 @@ fn the_replay_is_in_host_order() {
                 record.thread_accesses(),
             )
         }
-        Step::LaunchEnd { launch, end } => {
+        HostEvent::LaunchEnd { launch, end } => {
             format!(
                 "end of {} of stream {}: {:?}",
                 launch.launch, launch.stream, end.outcome
             )
         }
-        Step::Allocate(allocation) => format!("allocate {}", allocation.key),
-        Step::Free(allocation) => format!("free {}", allocation.key),
-        Step::Copy(copy) => format!("copy {}", copy.bytes),
-        Step::Memset(memset) => format!("memset {}", memset.bytes),
-        Step::Note(text) => text.to_owned(),
-        Step::OpaqueLaunch(_) | Step::OpaqueEnd { .. } | Step::Gap(_) | Step::Transport(_) => {
+        HostEvent::Allocate(allocation) => format!("allocate {}", allocation.key),
+        HostEvent::Free(allocation) => format!("free {}", allocation.key),
+        HostEvent::Copy(copy) => format!("copy {}", copy.bytes),
+        HostEvent::Memset(memset) => format!("memset {}", memset.bytes),
+        HostEvent::Note(text) => text.to_owned(),
+        HostEvent::OpaqueLaunch(_)
+        | HostEvent::OpaqueEnd { .. }
+        | HostEvent::Gap(_)
+        | HostEvent::Transport(_) => {
             unreachable!("there are none")
         }
     };
-    let words: Vec<_> = capture.replay().map(|moment| word(moment.step)).collect();
+    let words: Vec<_> = capture.replay().map(|timed| word(timed.event)).collect();
     let expected = [
         "allocate table",
         "allocate #0",

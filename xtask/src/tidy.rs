@@ -8,12 +8,13 @@ use crate::context::Context;
 
 /// Every crate with those of the workspace that it may depend on, as the code map of ARCHITECTURE.md says; tests may use
 /// `superstep-toolchain` besides, to compile small programs.
-const LAYERS: [(&str, &str); 16] = [
+const LAYERS: [(&str, &str); 17] = [
     ("superstep-trace", ""),
-    ("superstep-instrument", "trace"),
-    ("superstep-runtime-core", "trace"),
-    ("superstep-cudart-cpu", "trace runtime-core"),
-    ("superstep-cuda", "trace runtime-core"),
+    ("superstep-abi", "trace"),
+    ("superstep-instrument", "trace abi"),
+    ("superstep-runtime-core", "trace abi"),
+    ("superstep-cudart-cpu", "trace abi runtime-core"),
+    ("superstep-cuda", "trace abi runtime-core"),
     ("superstep-table", ""),
     ("superstep-parquet", "table"),
     ("superstep-analysis", "trace table runtime-core"),
@@ -21,12 +22,12 @@ const LAYERS: [(&str, &str); 16] = [
     ("superstep-report", "trace table analysis"),
     ("superstep-python", "trace table analysis export report"),
     ("superstep-toolchain", ""),
-    ("superstep-build", "trace toolchain"),
+    ("superstep-build", "trace abi toolchain"),
     (
         "superstep-harness",
-        "trace table analysis export report toolchain build",
+        "trace abi table analysis export report toolchain build",
     ),
-    ("superstep-bench", "trace analysis report build harness"),
+    ("superstep-bench", "trace abi analysis report build harness"),
     ("xtask", "toolchain"),
 ];
 

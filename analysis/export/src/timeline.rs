@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use superstep_table::{FileError, Staged};
 use superstep_trace::{
-    Allocation, Capture, HostCopy, HostMemset, LaunchOutcome, LaunchRecord, OpaqueGeometry,
-    OpaqueLaunch, Recorded, Step, display_name,
+    Allocation, Capture, HostCopy, HostEvent, HostMemset, LaunchOutcome, LaunchRecord,
+    OpaqueGeometry, OpaqueLaunch, Recorded, display_name,
 };
 
 use crate::error::{ExportError, Result};
@@ -68,16 +68,16 @@ fn name(kind: &str, process: u32, thread: u32, name: &str) -> Value {
 
 fn entries(capture: &Capture) -> Vec<Value> {
     (capture.replay())
-        .filter_map(|moment| Some(entries_of(capture, moment.step, moment.at_ns?)))
+        .filter_map(|timed| Some(entries_of(capture, timed.event, timed.at_ns?)))
         .flatten()
         .collect()
 }
 
-fn entries_of(capture: &Capture, step: Step, at_ns: u64) -> Vec<Value> {
+fn entries_of(capture: &Capture, step: HostEvent, at_ns: u64) -> Vec<Value> {
     let call = |name: &str, arguments: Value| json!({"ph": "i", "s": "t", "name": name, "cat": "host", "ts": microseconds(at_ns), "pid": HOST, "tid": 0, "args": arguments});
     let note = |text: String| call("note", json!({"text": text}));
     vec![match step {
-        Step::Launch(LaunchRecord {
+        HostEvent::Launch(LaunchRecord {
             launch, recorded, ..
         }) => {
             let launched = call(
@@ -90,7 +90,7 @@ fn entries_of(capture: &Capture, step: Step, at_ns: u64) -> Vec<Value> {
             }
             launched
         }
-        Step::LaunchEnd { launch, end } => {
+        HostEvent::LaunchEnd { launch, end } => {
             let outcome = match &end.outcome {
                 LaunchOutcome::Completed => "completed",
                 LaunchOutcome::Failed(reason) => reason,
@@ -112,24 +112,24 @@ fn entries_of(capture: &Capture, step: Step, at_ns: u64) -> Vec<Value> {
                 },
             })
         }
-        Step::Allocate(Allocation {
+        HostEvent::Allocate(Allocation {
             id, bytes, kind, ..
         }) => call(
             "allocate",
             json!({"allocation": id, "bytes": bytes, "kind": kind}),
         ),
-        Step::Free(Allocation { id, .. }) => call("free", json!({"allocation": id})),
-        Step::Copy(HostCopy {
+        HostEvent::Free(Allocation { id, .. }) => call("free", json!({"allocation": id})),
+        HostEvent::Copy(HostCopy {
             direction, bytes, ..
         }) => call("copy", json!({"direction": direction, "bytes": bytes})),
-        Step::Memset(HostMemset { bytes, value, .. }) => {
+        HostEvent::Memset(HostMemset { bytes, value, .. }) => {
             call("memset", json!({"bytes": bytes, "value": value}))
         }
-        Step::OpaqueLaunch(launch) => call(
+        HostEvent::OpaqueLaunch(launch) => call(
             &format!("opaque launch {}", display_name(launch.name())),
             opaque_arguments(launch),
         ),
-        Step::OpaqueEnd { launch, end } => json!({
+        HostEvent::OpaqueEnd { launch, end } => json!({
             "ph": "X",
             "name": display_name(launch.name()),
             "cat": "opaque",
@@ -139,9 +139,9 @@ fn entries_of(capture: &Capture, step: Step, at_ns: u64) -> Vec<Value> {
             "tid": launch.stream,
             "args": opaque_arguments(launch),
         }),
-        Step::Gap(gap) => note(gap.to_string()),
-        Step::Transport(transport) => note(transport.to_string()),
-        Step::Note(text) => note(text.to_owned()),
+        HostEvent::Gap(gap) => note(gap.to_string()),
+        HostEvent::Transport(transport) => note(transport.to_string()),
+        HostEvent::Note(text) => note(text.to_owned()),
     }]
 }
 

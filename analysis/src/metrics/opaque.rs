@@ -3,7 +3,7 @@
 use crate::columns;
 use serde::Deserialize;
 use superstep_table::table;
-use superstep_trace::{Capture, Step};
+use superstep_trace::{Capture, HostEvent};
 
 table! {
     /// The opaque launches of one kernel, in the order of first launch.
@@ -30,14 +30,14 @@ pub(crate) fn rows(capture: &Capture) -> Vec<OpaqueRow> {
             rows.len() - 1
         })
     };
-    for moment in capture.replay() {
-        match moment.step {
-            Step::OpaqueLaunch(launch) => {
+    for timed in capture.replay() {
+        match timed.event {
+            HostEvent::OpaqueLaunch(launch) => {
                 let index = row(&mut rows, launch.name());
                 rows[index].launches += 1;
                 rows[index].known_launches += u64::from(launch.call.is_some());
             }
-            Step::OpaqueEnd { launch, end } => {
+            HostEvent::OpaqueEnd { launch, end } => {
                 let index = row(&mut rows, launch.name());
                 rows[index].timed_launches += 1;
                 rows[index].elapsed_ns += end.elapsed_ns;

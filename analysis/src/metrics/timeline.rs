@@ -3,7 +3,7 @@
 use crate::columns;
 use serde::Deserialize;
 use superstep_table::table;
-use superstep_trace::{Capture, Step};
+use superstep_trace::{Capture, HostEvent};
 
 table! {
     /// One launch's time, traced.
@@ -20,15 +20,15 @@ table! {
 /// The launches that ended, in the order of their ends; none where the capture has no times.
 pub(crate) fn rows(capture: &Capture) -> Vec<TimelineRow> {
     (capture.replay())
-        .filter_map(|moment| {
-            let Step::LaunchEnd { launch, end } = moment.step else {
+        .filter_map(|timed| {
+            let HostEvent::LaunchEnd { launch, end } = timed.event else {
                 return None;
             };
             Some(TimelineRow {
                 stream: launch.stream.0,
                 superstep: launch.launch.0,
                 kernel: capture.sites().display_name(&launch.kernel).to_owned(),
-                begin_ns: moment.at_ns?.saturating_sub(end.elapsed_ns),
+                begin_ns: timed.at_ns?.saturating_sub(end.elapsed_ns),
                 elapsed_ns: end.elapsed_ns,
                 thread_accesses: end.thread_accesses,
             })

@@ -9,6 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use superstep_abi::variable::{MODULES, RUNTIME};
 use superstep_trace::Backend;
 
 use super::Program;
@@ -181,7 +182,7 @@ impl Builder {
 
     /// What a program finds its modules by, as words before its name: the runtime's libraries, their first one, the list.
     fn variables(&self, runtime: &str, first: &str, list: &str) -> String {
-        let variables = format!("SUPERSTEP_RUNTIME={runtime} SUPERSTEP_MODULES={list} ");
+        let variables = format!("{RUNTIME}={runtime} {MODULES}={list} ");
         match self.options.backend {
             Backend::Cpu => variables,
             // Closed libraries find the driver by `dlsym`, which is the interposer's only where it comes before the C library.

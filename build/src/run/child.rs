@@ -8,6 +8,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use superstep_abi::variable;
+
 use super::{End, RunError, RunOutcome, RunSpec, output};
 use crate::interrupt;
 
@@ -31,9 +33,9 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
         .current_dir(&spec.folder);
     // What the caller set for itself must not reach the program: it would write someone else's capture.
     command
-        .env_remove("SUPERSTEP_CAPTURE")
-        .env_remove("SUPERSTEP_SOURCES")
-        .env_remove("SUPERSTEP_SUMMARY")
+        .env_remove(variable::CAPTURE)
+        .env_remove(variable::SOURCES)
+        .env_remove(variable::SUMMARY)
         .envs(spec.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -228,7 +230,7 @@ mod tests {
             name: "toy".into(),
             args: vec!["-c".into(), script.into()],
             folder: folder.to_owned(),
-            environment: vec![("SUPERSTEP_SUMMARY".into(), "here".into())],
+            environment: vec![(variable::SUMMARY, "here".into())],
             stdout: folder.join("stdout"),
             stderr: folder.join("stderr"),
             timeout: Duration::from_secs(20),

@@ -23,7 +23,7 @@ pub struct RunSpec {
     /// Its working folder, which must exist.
     pub folder: PathBuf,
     /// Environment variables set besides those of this process.
-    pub environment: Vec<(String, OsString)>,
+    pub environment: Vec<(&'static str, OsString)>,
     pub stdout: PathBuf,
     pub stderr: PathBuf,
     /// Wall time after which it is ended.

@@ -7,11 +7,13 @@ pub mod reported_run;
 pub mod source;
 pub mod value;
 
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use superstep_abi::Config;
 use superstep_analysis::communication::Matching;
 use superstep_build::bail;
 use superstep_build::compile::{BuildOptions, Position};
@@ -26,7 +28,7 @@ use crate::bundle::Bundle;
 use crate::results::MessageFormat;
 use crate::session::Session;
 use crate::suite::{
-    AnalysisOptions, Execution, PROTOCOL, ProgramChoice, Selection, Target, analysis_memory_bytes,
+    AnalysisOptions, Execution, ProgramChoice, Selection, Target, analysis_memory_bytes,
 };
 
 /// Where kernels run.
@@ -164,16 +166,16 @@ pub struct ExecuteArgs {
     pub program_memory: Option<ByteSize>,
     /// Number of threads of the CPU backend [default: one per core].
     #[arg(long, value_name = "N")]
-    pub cpu_threads: Option<u32>,
+    pub cpu_threads: Option<NonZeroUsize>,
     /// How records get from the GPU to the host.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = protocol())]
     pub protocol: Protocol,
     /// Number of bins of the protocol `thesis`; a power of two.
     #[arg(long, value_name = "N")]
-    pub bins: Option<u32>,
+    pub bins: Option<NonZeroU32>,
     /// Number of records in a bin; a power of two.
     #[arg(long, value_name = "N")]
-    pub bin_records: Option<u64>,
+    pub bin_records: Option<NonZeroU32>,
     /// Format of the messages.
     #[arg(long, value_enum, default_value_t)]
     pub message_format: MessageFormat,
@@ -324,8 +326,7 @@ pub fn start_workers(jobs: Option<usize>) -> Result<(), Failure> {
 impl ExecuteArgs {
     /// How the programs of `session` run.
     pub fn execution(&self, session: &Session) -> Result<Execution, Failure> {
-        let bins = self.bins.map(u64::from);
-        for (what, number) in [("bins", bins), ("bin-records", self.bin_records)] {
+        for (what, number) in [("bins", self.bins), ("bin-records", self.bin_records)] {
             if let Some(number) = number.filter(|number| !number.is_power_of_two()) {
                 bail!(
                     Usage,
@@ -333,24 +334,20 @@ impl ExecuteArgs {
                 );
             }
         }
-        let mut execution = Execution {
+        let config = Config {
+            protocol: Some(session.build.protocol),
+            cpu_threads: self.cpu_threads,
+            bins: self.bins.map(NonZeroU32::get),
+            bin_records: self.bin_records,
+            selection: self.record.selection()?,
+            ..Config::default()
+        };
+        Ok(Execution {
+            config,
             timeout: self.timeout,
             memory_limit_bytes: self.program_memory.map(|size| size.bytes),
             ..Execution::new(session.backend(), session.fetch.clone())
-        };
-        execution.set(PROTOCOL, session.build.protocol.to_string());
-        let optional = [
-            ("SUPERSTEP_CPU_THREADS", self.cpu_threads.map(u64::from)),
-            ("SUPERSTEP_BINS", bins),
-            ("SUPERSTEP_BIN_RECORDS", self.bin_records),
-        ];
-        for (name, number) in optional {
-            if let Some(number) = number {
-                execution.set(name, number.to_string());
-            }
-        }
-        execution.environment.extend(self.record.environment()?);
-        Ok(execution)
+        })
     }
 }
 

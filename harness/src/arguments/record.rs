@@ -1,8 +1,8 @@
 //! Options that limit what is recorded.
 
 use superstep_build::bail;
-use superstep_build::failure::Failure;
-use superstep_trace::{CtaRange, Pattern, Sample, SampleUnit};
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_trace::{CtaRange, Pattern, Sample, SampleUnit, Selection, SelectionError};
 
 /// Which launches and CTAs are recorded; without any of these, all are.
 #[derive(Debug, Default, clap::Args)]
@@ -44,42 +44,30 @@ impl RecordArgs {
         )
     }
 
-    /// The variables for a traced program's environment.
-    pub fn environment(&self) -> Result<Vec<(String, String)>, Failure> {
+    pub fn selection(&self) -> Result<Selection, Failure> {
         let seed = self.sample_seed.unwrap_or(1);
         let sample = |unit, rate: &Option<String>| {
             let sample = rate.as_ref().map(|rate| Sample::parse(unit, rate, seed));
-            sample.map_or(Ok(()), |sample| sample.map(drop))
+            sample.transpose()
         };
-        let ctas = self.ctas.as_ref().map(|text| CtaRange::parse_list(text));
-        for (option, parsed) in [
-            (
-                "sample-launches",
-                sample(SampleUnit::Launches, &self.sample_launches),
-            ),
-            ("sample-ctas", sample(SampleUnit::Ctas, &self.sample_ctas)),
-            ("ctas", ctas.map_or(Ok(()), |ctas| ctas.map(drop))),
-        ] {
-            if let Err(error) = parsed {
-                bail!(Usage, "--{option}: {error}");
+        let usage = |option: &'static str| {
+            move |error: SelectionError| {
+                Failure::new(FailureKind::Usage, format!("--{option}: {error}"))
             }
-        }
-        let number = |number: Option<u64>| number.map(|number| number.to_string());
-        let variables = [
-            (
-                "SUPERSTEP_KERNEL",
-                self.kernel.as_ref().map(Pattern::to_string),
-            ),
-            ("SUPERSTEP_LAUNCH_SKIP", number(self.launch_skip)),
-            ("SUPERSTEP_LAUNCH_COUNT", number(self.launch_count)),
-            ("SUPERSTEP_CTAS", self.ctas.clone()),
-            ("SUPERSTEP_SAMPLE_LAUNCHES", self.sample_launches.clone()),
-            ("SUPERSTEP_SAMPLE_CTAS", self.sample_ctas.clone()),
-            ("SUPERSTEP_SAMPLE_SEED", number(self.sample_seed)),
-        ];
-        let set = variables
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        Ok(set.collect())
+        };
+        let launches = sample(SampleUnit::Launches, &self.sample_launches);
+        let launches = launches.map_err(usage("sample-launches"))?;
+        let ctas = sample(SampleUnit::Ctas, &self.sample_ctas).map_err(usage("sample-ctas"))?;
+        let ranges = self.ctas.as_ref().map(|text| CtaRange::parse_list(text));
+        Ok(Selection {
+            kernel: self.kernel.clone(),
+            launch_skip: self.launch_skip.unwrap_or(0),
+            launch_count: self.launch_count,
+            ctas: ranges
+                .transpose()
+                .map_err(usage("ctas"))?
+                .unwrap_or_default(),
+            sample: launches.or(ctas),
+        })
     }
 }

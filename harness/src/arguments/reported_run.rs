@@ -54,12 +54,8 @@ impl ReportedRunArgs {
             );
         }
         let mut execution = self.execute.execution(session)?;
-        if let Some(blocks) = self.cta_blocks {
-            execution.set("SUPERSTEP_CTA_BLOCKS", blocks.ctas().to_string());
-        }
-        if let Some(size) = self.shadow_memory {
-            execution.set("SUPERSTEP_SHADOW_MEMORY", size.bytes.to_string());
-        }
+        execution.config.cta_blocks = self.cta_blocks.unwrap_or_default();
+        execution.config.shadow_memory = self.shadow_memory.map(|size| size.bytes);
         Ok(SuiteOptions {
             verify_in_situ: session.verify_in_situ,
             execution,

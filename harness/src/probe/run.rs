@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use superstep_abi::KeepThreads;
 use superstep_export::tables::Format;
 use superstep_trace::{ProbeResults, ProbeWriter};
 
@@ -168,11 +169,12 @@ fn run_benchmark(
     (record.native_s, record.native_kernel_ms) = (best.wall_s, best.kernel_ms);
     let mut execution = case.execution.clone();
     let results = folder.join("results");
-    execution.set("SUPERSTEP_PROBE_RESULTS", results.display().to_string());
-    let keep_threads = u8::from(run.keep_threads).to_string();
-    execution.set("SUPERSTEP_PROBE_THREADS", keep_threads);
-    let parameters: Vec<String> = run.parameters.iter().map(u64::to_string).collect();
-    execution.set("SUPERSTEP_PROBE_PARAMETERS", parameters.join(","));
+    let config = &mut execution.config;
+    config.probe_results = Some(results.clone());
+    if run.keep_threads {
+        config.probe_threads = KeepThreads::All;
+    }
+    config.probe_parameters.clone_from(&run.parameters);
     let case = &Case {
         execution: &execution,
         ..*case

@@ -1,12 +1,12 @@
 //! One run of one of a benchmark's variants.
 
 use std::borrow::Cow;
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use superstep_abi::{Config, variable};
 use superstep_analysis::run_summary::Reproducibility;
 
 use super::Execution;
@@ -20,9 +20,6 @@ use superstep_build::inputs::{self, InputUsed};
 use superstep_build::manifest::{Benchmark, Checks, Language, Size, Suite};
 use superstep_build::run::{self, End, Kill, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, Summary};
 use superstep_trace::{Process, Protocol};
-
-/// The variable that tells a program its protocol.
-pub const PROTOCOL: &str = "SUPERSTEP_PROTOCOL";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -128,26 +125,21 @@ impl Case<'_> {
         let inputs = inputs::materialise(self.suite, self.size, &self.execution.fetch, &work)?;
         let summaries = processes::summaries(&place);
         fs::create_dir_all(&summaries).map_err(Failure::io("create", &summaries))?;
-        let variables = self.execution.environment.iter();
-        let mut environment: Vec<(String, OsString)> = variables
-            .map(|(name, value)| (name.clone(), value.into()))
-            .collect();
+        let mut config = Config {
+            summary: Some(summaries.join(format!("{}.json", Process::PLACE))),
+            ..self.execution.config.clone()
+        };
         if kind == Kind::Recorded {
-            let recording = Protocol::default().name();
-            environment.retain(|(name, _)| name != PROTOCOL);
-            environment.push((PROTOCOL.to_owned(), recording.into()));
+            config.protocol = Some(Protocol::default());
         }
+        if let Some(capture) = capture {
+            config.capture = Some(capture.join(Process::PLACE));
+            config.sources = self.sources.clone();
+        }
+        let mut environment = config.to_env();
         let mut units = self.benchmark.translation_units.iter();
         if units.all(|unit| unit.language != Language::Built) {
-            environment.push(("SUPERSTEP_NAME".into(), (&self.benchmark.name).into()));
-        }
-        let summary = summaries.join(format!("{}.json", Process::PLACE));
-        environment.push(("SUPERSTEP_SUMMARY".into(), summary.into()));
-        if let Some(capture) = capture {
-            let of_process = capture.join(Process::PLACE);
-            environment.push(("SUPERSTEP_CAPTURE".into(), of_process.into()));
-            let sources = json!(self.sources).to_string();
-            environment.push(("SUPERSTEP_SOURCES".into(), sources.into()));
+            environment.push((variable::NAME, (&self.benchmark.name).into()));
         }
         let spec = RunSpec {
             program: program.to_owned(),

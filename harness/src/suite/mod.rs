@@ -23,7 +23,7 @@ use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 
 pub use again::{with_density, with_link};
 pub use analyse::{redraw, reproduction};
-pub use execute::{Case, Kind, PROTOCOL, Run};
+pub use execute::{Case, Kind, Run};
 pub use options::{
     AnalysisOptions, Execution, ProgramChoice, Resume, Running, Selection, SuiteOptions, Target,
     analysis_memory_bytes, arch_here,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use superstep_abi::Config;
 use superstep_analysis::communication::Matching;
 use superstep_analysis::metrics::Settings as MetricSettings;
 use superstep_toolchain::gpu;
@@ -86,8 +87,8 @@ pub struct Execution {
     pub timeout: Option<Duration>,
     /// Resident memory of one run of a program; `None` for the manifest's own, or most of the machine's.
     pub memory_limit_bytes: Option<u64>,
-    /// Environment of the programs (protocol, threads and the like).
-    pub environment: Vec<(String, String)>,
+    /// How traced programs record.
+    pub config: Config,
     /// A run that writes a capture is killed so long after that began.
     pub kill_after: Option<Duration>,
 }
@@ -100,15 +101,9 @@ impl Execution {
             fetch,
             timeout: None,
             memory_limit_bytes: None,
-            environment: Vec::new(),
+            config: Config::default(),
             kill_after: None,
         }
-    }
-
-    /// Sets a variable of the programs' environment, in place of an earlier value.
-    pub fn set(&mut self, name: &str, value: String) {
-        self.environment.retain(|(other, _)| other != name);
-        self.environment.push((name.to_owned(), value));
     }
 }
 

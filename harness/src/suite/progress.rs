@@ -237,7 +237,7 @@ pub(super) fn what_runs(
         benchmark.expected,
         benchmark.deterministic,
         benchmark.start_in,
-        case.execution.environment,
+        case.execution.config.to_env(),
         running.repeats,
     ));
     if *verify_in_situ {

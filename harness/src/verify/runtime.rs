@@ -1,7 +1,7 @@
 //! Checks of runtimes' summaries and of the capture's own end marks.
 
 use superstep_analysis::run_summary::Check;
-use superstep_trace::{AllocationKind, Capture, Gap, Outcome, Step};
+use superstep_trace::{AllocationKind, Capture, Gap, HostEvent, Outcome};
 
 use super::{failed, passed, warned};
 use crate::suite::NoSummary;
@@ -72,8 +72,8 @@ pub fn capture_complete(capture: &Capture) -> Check {
 
 /// That memory was shared with another process; `None` when none was.
 pub fn shared_memory(capture: &Capture) -> Option<Check> {
-    let mut steps = capture.replay().map(|moment| moment.step);
-    let is_shared = steps.any(|step| step == Step::Gap(&Gap::SharedMemory));
+    let mut steps = capture.replay().map(|timed| timed.event);
+    let is_shared = steps.any(|step| step == HostEvent::Gap(&Gap::SharedMemory));
     let imported = (capture.allocations().iter())
         .filter(|allocation| allocation.kind == AllocationKind::Imported)
         .count();

@@ -1,9 +1,11 @@
 //! NVPTX intrinsics on the CPU: special registers become fields of the thread block, the rest calls of the support library.
 
-use super::{matrices, offset, ptx, thread_field};
+use super::{COORDINATES, matrices, ptx, thread_field};
 use crate::ir::{Builder, Call, Function, Module, Type, Value, traits::*};
 use anyhow::Result;
 use std::collections::HashMap;
+use std::mem::offset_of;
+use superstep_abi::cpu::SuperstepThread;
 
 /// The support library defines `llvm.nvvm.a.b` as this prefix and `a_b`.
 pub const PREFIX: &str = "__superstep_nvvm_";
@@ -75,8 +77,8 @@ impl Register {
         let i32t = Type::int(32);
         let offset_bytes = match self {
             Self::WarpSize => return i32t.constant(32),
-            Self::Lane => offset::LANE,
-            Self::Coordinate(group, dimension) => offset::COORDINATES[group] + 4 * dimension as u64,
+            Self::Lane => offset_of!(SuperstepThread, lane),
+            Self::Coordinate(group, dimension) => COORDINATES[group] + 4 * dimension,
         };
         thread_field(module, &Builder::at_entry(function), i32t, offset_bytes)
     }

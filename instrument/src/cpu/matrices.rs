@@ -1,8 +1,9 @@
 //! Operations on matrices: all lanes of a warp call the runtime, each with its registers in memory.
 
+use super::alignment;
 use crate::ir::{Builder, Call, Module, Type, Value, traits::*};
 use crate::matrix::registers;
-use superstep_trace::matrix::{MatrixOperation, Part, Product, REGISTERS};
+use superstep_trace::matrix::{Element, MatrixOperation, Part, Product, REGISTERS, Tile};
 
 /// A lane's registers in memory.
 pub struct Registers<'m> {
@@ -56,6 +57,12 @@ impl<'m> Registers<'m> {
         let signature = Type::void().function(&[long, pointer, pointer, long]);
         let function = self.module.declare("__superstep_matrix", signature);
         let address = address.map_or(pointer.null(), |address| builder.to_generic(address));
+        if let MatrixOperation::Load(tile) | MatrixOperation::Store(tile) = operation {
+            let (bytes, location) = (alignment_bytes(tile), self.call.location());
+            if bytes > 1 {
+                alignment::add(self.module, builder, &location, address, bytes);
+            }
+        }
         let stride = match (stride, operation) {
             (Some(stride), _) if stride.ty() == long => stride,
             (Some(stride), _) => builder.cast(crate::ir::Opcode::ZExt, stride, long),
@@ -67,6 +74,21 @@ impl<'m> Registers<'m> {
         let code = long.constant(operation.code());
         let done = builder.call(function, &[code, self.memory, address, stride]);
         done.add_sites(&self.call.sites());
+    }
+}
+
+/// Alignment of a matrix's address below which an H200 answers `cudaErrorMisalignedAddress`. PTX asks for more, and for strides that are
+/// multiples of 16 bytes, which the hardware does not check.
+fn alignment_bytes(tile: Tile) -> u64 {
+    let is_square = tile.shape.m == tile.shape.n;
+    match (tile.element, tile.part, tile.by_columns) {
+        (Element::F64, Part::C, false) => 16,
+        (Element::F64, ..) => 8,
+        (Element::F32 | Element::S32, Part::C, false) if is_square => 8,
+        // Lines across the sums, of which a lane loads single bytes.
+        (Element::S8 | Element::U8, Part::A, true)
+        | (Element::S8 | Element::U8, Part::B, false) => 1,
+        _ => 4,
     }
 }
 

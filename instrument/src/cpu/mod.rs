@@ -20,29 +20,21 @@ use crate::ir::{
     Builder, FloatPredicate::OEQ, Linkage, Machine, Module, Opcode::*, Type, Value, traits::*,
 };
 use anyhow::{Result, bail};
+use std::mem::offset_of;
 use std::path::Path;
+use superstep_abi::cpu::SuperstepThread;
 use superstep_trace::{ModuleTable, Probe};
 
 /// The thread block that the runtime fills for each CUDA thread (`runtime/cpu/device/thread.h`).
 const THREAD: &str = "__superstep_thread";
 
-/// Offsets into the thread block, in bytes (checked against `thread.h` by a test of the CPU runtime).
-mod offset {
-    pub const TID: u64 = 0;
-    pub const NTID: u64 = 12;
-    pub const CTAID: u64 = 24;
-    pub const NCTAID: u64 = 36;
-    /// Those of [`Register::Coordinate`](super::intrinsics::Register::Coordinate), by its first number.
-    pub const COORDINATES: [u64; 4] = [TID, NTID, CTAID, NCTAID];
-    pub const LANE: u64 = 48;
-    pub const WARP: u64 = 52;
-    pub const THREAD: u64 = 60;
-    pub const LOG_CURSOR: u64 = 64;
-    pub const DYNAMIC_SHARED: u64 = 88;
-    pub const LOG_STARTS: u64 = 104;
-    /// Of the whole block.
-    pub const END: u64 = 112;
-}
+/// Offsets of the coordinates, by the first number of [`Register::Coordinate`](intrinsics::Register::Coordinate).
+const COORDINATES: [usize; 4] = [
+    offset_of!(SuperstepThread, tid),
+    offset_of!(SuperstepThread, ntid),
+    offset_of!(SuperstepThread, ctaid),
+    offset_of!(SuperstepThread, nctaid),
+];
 
 /// Turns a (traced or untraced) device module into one for the CPU runtime. `libraries` are bitcode files to link in:
 /// the intrinsics' implementations and the probe's handler.
@@ -208,17 +200,20 @@ fn thread_field<'m>(
     module: &'m Module,
     builder: &Builder<'m>,
     ty: Type,
-    offset_bytes: u64,
+    offset_bytes: usize,
 ) -> Value<'m> {
     builder.load(ty, thread_address(module, builder, offset_bytes))
 }
 
 /// Address of a field of the thread block.
-fn thread_address<'m>(module: &'m Module, builder: &Builder<'m>, offset_bytes: u64) -> Value<'m> {
+fn thread_address<'m>(module: &'m Module, builder: &Builder<'m>, offset_bytes: usize) -> Value<'m> {
     let thread = module.variable(THREAD).unwrap_or_else(|| {
-        let declared = module.add_variable(THREAD, Type::int(8).array(offset::END));
+        let declared = module.add_variable(
+            THREAD,
+            Type::int(8).array(size_of::<SuperstepThread>() as u64),
+        );
         declared.set_thread_local(true);
         declared
     });
-    builder.offset(thread.value(), offset_bytes)
+    builder.offset(thread.value(), offset_bytes as u64)
 }

@@ -5,10 +5,11 @@ use super::loops::Loops;
 use crate::defined::GROUP;
 use crate::globals::device_variables;
 use crate::ir::{Builder, Linkage, Module, Type, Value, traits::*};
+use superstep_abi::cpu::{
+    ABI_VERSION, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS, KERNEL_NEEDS_FIBERS,
+    KERNEL_WAITS_FOR_GRID, SPACE_CONSTANT, SPACE_GLOBAL,
+};
 use superstep_trace::ModuleTable;
-
-/// Version of the structures that pass between a device object and the CPU runtime (`struct CpuModule`).
-const ABI_VERSION: u64 = 6;
 
 /// Adds `struct CpuModule` and a constructor that hands it to `__superstep_register_cpu_module`.
 pub fn add<'m>(
@@ -38,15 +39,17 @@ pub fn add<'m>(
         .zip(loops)
         .map(|((kernel, thunk), loops)| {
             let loops = loops.as_ref();
+            let forgets_threads = loops.is_some_and(|loops| loops.forgets_threads);
+            let flag = |flag, is_set| if is_set { u64::from(flag) } else { 0 };
             module.constant_struct(&[
                 string(&kernel.name),
                 *thunk,
                 i32t.constant(kernel.parameters.len() as u64),
                 i32t.constant(
-                    u64::from(kernel.needs_fibers)
-                        | u64::from(loops.is_some_and(|loops| loops.forgets_threads)) << 1
-                        | u64::from(kernel.waits_for_grid) << 2
-                        | u64::from(kernel.in_clusters) << 3,
+                    flag(KERNEL_NEEDS_FIBERS, kernel.needs_fibers)
+                        | flag(KERNEL_FORGETS_THREADS, forgets_threads)
+                        | flag(KERNEL_WAITS_FOR_GRID, kernel.waits_for_grid)
+                        | flag(KERNEL_IN_CLUSTERS, kernel.in_clusters),
                 ),
                 i64t.constant(kernel.static_shared_bytes),
                 loops.map_or(pointer.null(), |loops| loops.step(module).value()),
@@ -67,7 +70,11 @@ pub fn add<'m>(
                 string(&global.name()),
                 global.as_generic_constant(),
                 i64t.constant(module.allocated_size_bytes(global.value_type())),
-                i32t.constant(if is_constant { 4 } else { 1 }),
+                i32t.constant(u64::from(if is_constant {
+                    SPACE_CONSTANT
+                } else {
+                    SPACE_GLOBAL
+                })),
                 i32t.constant(0),
             ])
         })
@@ -80,7 +87,7 @@ pub fn add<'m>(
     };
     let json = table.to_json();
     let members = [
-        i32t.constant(ABI_VERSION),
+        i32t.constant(u64::from(ABI_VERSION)),
         i32t.constant(u64::from(table.module)),
         string(&table.name),
         thread_block.value(),

@@ -1,9 +1,11 @@
 //! Shared memory on the CPU: a CTA runs on one worker thread, so its variables are that thread's.
 
-use super::{offset, thread_field, wraps};
+use super::{thread_field, wraps};
 use crate::ir::{Builder, Function, Module, Opcode::*, Type, Value, Variable, traits::*};
 use anyhow::{Result, bail};
 use std::collections::HashMap;
+use std::mem::offset_of;
+use superstep_abi::cpu::SuperstepThread;
 
 const SHARED: u32 = 3;
 
@@ -97,7 +99,12 @@ fn materialise<'m>(
                 let address = module.intrinsic("llvm.threadlocal.address", &[Type::pointer(0)]);
                 entry.call(address, &[variable.value()]).value()
             }
-            None => thread_field(module, entry, Type::pointer(0), offset::DYNAMIC_SHARED),
+            None => thread_field(
+                module,
+                entry,
+                Type::pointer(0),
+                offset_of!(SuperstepThread, dynamic_shared),
+            ),
         };
         entry.cast(AddrSpaceCast, address, value.ty())
     } else {

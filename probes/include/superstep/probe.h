@@ -145,7 +145,7 @@ template <Combine C> __device__ __attribute__((noinline)) void keep_shared(u64 a
 
 #else
 
-// What the host says about the lanes that were at a place together; mirrored by runtime/cpu/src/probed.rs. What the place's handler is not
+// What the host says about the lanes that were at a place together; mirrored by runtime/cpu/src/record/probed.rs. What the place's handler is not
 // passed is left out.
 struct Group {
   void *context;

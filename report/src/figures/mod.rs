@@ -17,6 +17,7 @@ pub use program::Program;
 
 use crate::error::{ReportError, Result};
 use canvas::Canvas;
+use maud::{PreEscaped, html};
 use multiples::Multiples;
 use plotters::backend::{BitMapBackend, SVGBackend};
 use plotters::drawing::IntoDrawingArea;
@@ -29,27 +30,25 @@ const PNG_SCALE: f64 = 2.0;
 /// The bitmap backend centres a text's line, not its letters.
 const PNG_DROP: f64 = 0.2;
 
-/// The figure as an SVG document with a title and a description, fit to stand in an HTML page; its parts' ids begin with `id`.
+/// The figure as an SVG document with a title and a description, fit for an HTML page; ids in it begin with `id`.
 pub fn svg(figure: &Multiples, id: &str) -> Result<String> {
     let (width, height) = figure.size();
-    let mut text = String::new();
+    let mut drawing = String::new();
     {
-        let area = SVGBackend::with_string(&mut text, (width, height)).into_drawing_area();
+        let area = SVGBackend::with_string(&mut drawing, (width, height)).into_drawing_area();
         figure.draw(&Canvas::new(&area, figure.name, 1.0, 0.0)?)?;
         area.present().map_err(|error| failed(figure, &error))?;
     }
-    let name = escape(id);
-    let opening = format!(
-        "<svg role=\"img\" aria-labelledby=\"{name}-title {name}-description\" style=\"max-width:100%;height:auto\" "
-    );
-    let names = format!(
-        ">\n<title id=\"{name}-title\">{}</title>\n<desc id=\"{name}-description\">{}</desc>\n",
-        escape(&figure.title),
-        escape(figure.description)
-    );
-    Ok(text
-        .replacen("<svg ", &opening, 1)
-        .replacen(">\n", &names, 1))
+    let (title, description) = (format!("{id}-title"), format!("{id}-description"));
+    let document = html! {
+        svg xmlns="http://www.w3.org/2000/svg" width=(width) height=(height) viewBox={ "0 0 " (width) " " (height) }
+            role="img" aria-labelledby={ (title) " " (description) } style="max-width:100%;height:auto" {
+            title id=(title) { (figure.title) }
+            desc id=(description) { (figure.description) }
+            (PreEscaped(drawing))
+        }
+    };
+    Ok(document.into_string())
 }
 
 /// Writes `<name>.svg`, `<name>.png` and `<name>.csv` into `folder`, which is created. Returns the files.
@@ -94,22 +93,4 @@ fn failed(figure: &Multiples, error: &dyn std::fmt::Display) -> ReportError {
         figure: figure.name,
         reason: error.to_string(),
     }
-}
-
-/// Text for HTML and XML, inside elements and inside quoted attributes.
-pub(crate) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            // Not allowed in XML, and of no meaning in a page.
-            c if c.is_control() && c != '\n' && c != '\t' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

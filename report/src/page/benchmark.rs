@@ -3,9 +3,9 @@
 use super::communication::of_benchmark;
 use super::seconds;
 use crate::error::Result;
-use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{self, Cell, Meaning, description_list, fold, grouped, id, table};
+use maud::{Markup, html};
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, OpaqueSummary, Reproducibility, SelectionSummary,
@@ -13,35 +13,23 @@ use superstep_analysis::run_summary::{
 use superstep_trace::CtaBlocks;
 
 pub(super) fn section(
-    out: &mut String,
     benchmark: &BenchmarkSummary,
     measured: &[(String, Metrics)],
-) -> Result<()> {
-    let heading = format!(
-        "{} <span class=\"soft\">{}</span>",
-        escape(&benchmark.title),
-        escape(&benchmark.name)
-    );
-    html::section(out, &id("benchmark", &benchmark.name), &heading);
-    facts(out, benchmark);
-    if !benchmark.kernels.is_empty() {
-        kernels(out, benchmark);
-    }
-    if let Some(opaque) = &benchmark.opaque {
-        opaque_kernels(out, &benchmark.name, opaque);
-    }
-    of_benchmark(out, &benchmark.name, measured)?;
-    if !benchmark.verification.is_empty() {
-        checks(out, benchmark);
-    }
-    if benchmark.seconds != Default::default() {
-        durations(out, benchmark);
-    }
-    out.push_str("</section>\n");
-    Ok(())
+) -> Result<Markup> {
+    let name = &benchmark.name;
+    let heading = html! { (benchmark.title) " " span.soft { (name) } };
+    let content = html! {
+        (facts(benchmark))
+        @if !benchmark.kernels.is_empty() { (kernels(benchmark)) }
+        @if let Some(opaque) = &benchmark.opaque { (opaque_kernels(name, opaque)) }
+        (of_benchmark(name, measured)?)
+        @if !benchmark.verification.is_empty() { (checks(benchmark)) }
+        @if benchmark.seconds != Default::default() { (durations(benchmark)) }
+    };
+    Ok(html::section(&id("benchmark", name), heading, content))
 }
 
-fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
+fn facts(benchmark: &BenchmarkSummary) -> Markup {
     let mut facts = vec![("Status", benchmark.status.as_str().to_owned())];
     if let Some(selection) = &benchmark.selection {
         let words = selection.in_words();
@@ -91,7 +79,7 @@ fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
     if let Some(size) = benchmark.capture_bytes {
         facts.push(("Capture", bytes(size as f64)));
     }
-    description_list(out, &facts);
+    description_list(&facts)
 }
 
 fn transfers_between(blocks: CtaBlocks) -> String {
@@ -124,7 +112,7 @@ fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
     words.collect()
 }
 
-fn kernels(out: &mut String, benchmark: &BenchmarkSummary) {
+fn kernels(benchmark: &BenchmarkSummary) -> Markup {
     let rows = benchmark.kernels.iter().map(|kernel| {
         [
             ("Kernel", Cell::Code(kernel.name.clone())),
@@ -138,9 +126,8 @@ fn kernels(out: &mut String, benchmark: &BenchmarkSummary) {
             ("Bytes of atomics", Cell::count(kernel.bytes.atomic)),
         ]
     });
-    out.push_str("<h3>Kernels</h3>\n");
     let caption = format!("Kernels of {}, over all launches", benchmark.name);
-    table(out, &caption, rows);
+    html! { h3 { "Kernels" } (table(&caption, rows)) }
 }
 
 fn opaque_in_words(opaque: &OpaqueSummary) -> String {
@@ -154,7 +141,7 @@ fn opaque_in_words(opaque: &OpaqueSummary) -> String {
     )
 }
 
-fn opaque_kernels(out: &mut String, name: &str, opaque: &OpaqueSummary) {
+fn opaque_kernels(name: &str, opaque: &OpaqueSummary) -> Markup {
     let rows = opaque.kernels.iter().map(|kernel| {
         [
             ("Kernel", Cell::Code(kernel.name.clone())),
@@ -162,13 +149,12 @@ fn opaque_kernels(out: &mut String, name: &str, opaque: &OpaqueSummary) {
             ("Time in ns", Cell::count(kernel.ns)),
         ]
     });
-    out.push_str("<h3>Opaque launches</h3>\n");
     let caption = format!("Kernels that Superstep did not build, of {name}, untraced");
-    table(out, &caption, rows);
+    html! { h3 { "Opaque launches" } (table(&caption, rows)) }
 }
 
 /// The checks, folded to one line where all hold.
-fn checks(out: &mut String, benchmark: &BenchmarkSummary) {
+fn checks(benchmark: &BenchmarkSummary) -> Markup {
     let checks = &benchmark.verification;
     let count = |which: fn(&Check) -> bool| checks.iter().filter(|check| which(check)).count();
     let held = count(|check| check.ok && !check.warning);
@@ -189,7 +175,6 @@ fn checks(out: &mut String, benchmark: &BenchmarkSummary) {
             others.join(", ")
         )
     };
-    fold(out, &summary, !all_hold);
     let rows = checks.iter().map(|check| {
         let (word, meaning) = match (check.ok, check.warning, check.not_compared) {
             (true, false, _) => ("holds".to_owned(), Meaning::Good),
@@ -203,11 +188,11 @@ fn checks(out: &mut String, benchmark: &BenchmarkSummary) {
             ("Detail", Cell::Text(check.detail.clone())),
         ]
     });
-    table(out, &format!("Checks of {}", benchmark.name), rows);
-    out.push_str("</details>\n");
+    let table = table(&format!("Checks of {}", benchmark.name), rows);
+    fold(&summary, !all_hold, table)
 }
 
-fn durations(out: &mut String, benchmark: &BenchmarkSummary) {
+fn durations(benchmark: &BenchmarkSummary) -> Markup {
     let times = benchmark.seconds;
     let row = |name: &str, program, kernels| {
         [
@@ -221,7 +206,6 @@ fn durations(out: &mut String, benchmark: &BenchmarkSummary) {
         row("traced", times.traced, times.traced_kernel),
         row("counted", times.counted, None),
     ];
-    out.push_str("<h3>Durations</h3>\n");
     let caption = format!("Wall-clock times of {}", benchmark.name);
-    table(out, &caption, rows);
+    html! { h3 { "Durations" } (table(&caption, rows)) }
 }

@@ -3,14 +3,15 @@
 use super::{places, published};
 use crate::claims::{self, Claim, Program, Verdict};
 use crate::error::Result;
+use crate::figures;
 use crate::figures::communication::all;
 use crate::figures::multiples::{Layout, Multiples};
-use crate::figures::{self, escape};
 use crate::html::{self, Cell, Meaning, fold, id, table};
+use crate::papers::RIEBER;
 use crate::published::{Beside, fits};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use std::fmt::Write as _;
+use maud::{Markup, PreEscaped, html};
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
@@ -64,96 +65,85 @@ pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Cl
 }
 
 pub(super) fn section(
-    out: &mut String,
     run: &RunSummary,
     measured: &[(String, Metrics)],
     rows: &[Beside],
-) -> Result<()> {
+) -> Result<Markup> {
     if measured.is_empty() {
-        return Ok(());
+        return Ok(html! {});
     }
-    html::section(out, "communication", "Communication");
-    out.push_str(
-        "<p>A read is communication if another CTA or another kernel wrote the data in an earlier launch. \
-         The tables behind the figures are in <code>tables/</code>; <code>figures/</code> holds each figure as SVG, PNG and CSV. \
-         Figure numbers refer to the thesis (<a href=\"#references\">Rieber 2017</a>).</p>\n",
-    );
     let without = measured.iter().filter(|(_, it)| it.strides.is_empty());
-    let without: Vec<String> = without.map(|(name, _)| escape(name)).collect();
-    if !without.is_empty() {
-        let _ = writeln!(
-            out,
-            "<p>Strides (figure 6.5) need a trace, which there is not of {}.</p>",
-            without.join(", ")
-        );
-    }
-    published::introduction(out, run, rows);
-    for figure in side_by_side(measured, rows) {
-        embed(out, &figure, figure.name)?;
-        published::beneath(out, figure.name, rows);
-    }
-    out.push_str("</section>\n");
-    Ok(())
+    let without: Vec<&str> = without.map(|(name, _)| name.as_str()).collect();
+    let content = html! {
+        p {
+            "A read is communication if another CTA or another kernel wrote the data in an earlier launch. \
+             The tables behind the figures are in " code { "tables/" } "; " code { "figures/" } " holds each figure as SVG, PNG and CSV. \
+             Figure numbers refer to the thesis (" (thesis()) ")."
+        }
+        @if !without.is_empty() {
+            p { "Strides (figure 6.5) need a trace, which there is not of " (without.join(", ")) "." }
+        }
+        (published::introduction(run, rows))
+        @for figure in side_by_side(measured, rows) {
+            (embed(&figure, figure.name)?)
+            (published::beneath(figure.name, rows))
+        }
+    };
+    Ok(html::section("communication", "Communication", content))
+}
+
+/// The thesis, among the references.
+pub(super) fn thesis() -> Markup {
+    html::link("references", RIEBER.name)
 }
 
 /// The figures of one benchmark, folded away.
-pub(super) fn of_benchmark(
-    out: &mut String,
-    name: &str,
-    measured: &[(String, Metrics)],
-) -> Result<()> {
+pub(super) fn of_benchmark(name: &str, measured: &[(String, Metrics)]) -> Result<Markup> {
     let Some((name, metrics)) = measured.iter().find(|(measured, _)| measured == name) else {
-        return Ok(());
+        return Ok(html! {});
     };
-    places::bounds(out, name, metrics);
-    places::carriers(out, name, metrics);
+    let figures = html! {
+        @for figure in all(&[(name, metrics)]) { (embed(&figure, &id(figure.name, name))?) }
+    };
     let summary = format!("Communication of {name}, figure by figure");
-    fold(out, &summary, false);
-    for figure in all(&[(name, metrics)]) {
-        embed(out, &figure, &id(figure.name, name))?;
-    }
-    out.push_str("</details>\n");
-    places::details(out, name, metrics);
-    Ok(())
+    Ok(html! {
+        (places::bounds(name, metrics))
+        (places::carriers(name, metrics))
+        (fold(&summary, false, figures))
+        (places::details(name, metrics))
+    })
 }
 
-pub(super) fn embed(out: &mut String, figure: &Multiples, id: &str) -> Result<()> {
-    let description = escape(figure.description);
+pub(super) fn embed(figure: &Multiples, id: &str) -> Result<Markup> {
     let drawing = if figure.layout == Layout::Maps {
         // Tens of thousands of cells are too much for a page's SVG.
         let picture = BASE64_STANDARD.encode(figures::png(figure)?);
         let (width, height) = figure.size();
-        format!(
-            "<img id=\"{id}\" width=\"{width}\" height=\"{height}\" alt=\"{}: {description}\" src=\"data:image/png;base64,{picture}\"/>\n",
-            escape(&figure.title)
-        )
+        html! {
+            img id=(id) width=(width) height=(height) alt={ (figure.title) ": " (figure.description) }
+                src={ "data:image/png;base64," (picture) };
+        }
     } else {
-        figures::svg(figure, id)?
+        PreEscaped(figures::svg(figure, id)?)
     };
-    html::figure(out, &drawing, figure.description);
-    Ok(())
+    Ok(html::figure(drawing, figure.description))
 }
 
-pub(super) fn claims_section(out: &mut String, run: &RunSummary, measured: &[(String, Metrics)]) {
+pub(super) fn claims_section(run: &RunSummary, measured: &[(String, Metrics)]) -> Markup {
     let claims = claims(run, measured);
     if claims.is_empty() {
-        return;
+        return html! {};
     }
     let those = |verdict| claims.iter().filter(move |claim| claim.verdict == verdict);
     let count = |verdict| those(verdict).count();
-    let heading = "What the thesis states, and what was measured";
-    html::section(out, "claims", heading);
-    let _ = writeln!(
-        out,
-        "<p>Of {} statements that the thesis makes about its figures (<a href=\"#references\">Rieber 2017</a>), \
-         {} hold, {} differ and {} cannot be judged. A rule over the tables decides each of them. \
-         The statements describe the size <code>thesis</code>; this run has the size <code>{}</code>.</p>",
-        claims.len(),
-        count(Verdict::Holds),
-        count(Verdict::Differs),
-        count(Verdict::NotMeasurable),
-        escape(&run.size)
-    );
+    let introduction = html! {
+        p {
+            "Of " (claims.len()) " statements that the thesis makes about its figures (" (thesis()) "), "
+            (count(Verdict::Holds)) " hold, " (count(Verdict::Differs)) " differ and "
+            (count(Verdict::NotMeasurable)) " cannot be judged. A rule over the tables decides each of them. \
+            The statements describe the size " code { "thesis" } "; this run has the size " code { (run.size) } "."
+        }
+    };
     let rows = claims.into_iter().map(|claim| {
         let meaning = match claim.verdict {
             Verdict::Holds => Meaning::Good,
@@ -170,6 +160,7 @@ pub(super) fn claims_section(out: &mut String, run: &RunSummary, measured: &[(St
             ("Published numbers", Cell::Text(claim.published)),
         ]
     });
-    table(out, "Statements of the thesis", rows);
-    out.push_str("</section>\n");
+    let heading = "What the thesis states, and what was measured";
+    let table = table("Statements of the thesis", rows);
+    html::section("claims", heading, html! { (introduction) (table) })
 }

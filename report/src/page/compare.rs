@@ -4,12 +4,11 @@ use super::communication::embed;
 use super::measured;
 use crate::error::Result;
 use crate::figures::communication::all;
-use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{Cell, DASH, contents, document, fold, id, references, section, table};
 use crate::papers::RIEBER;
+use maud::{Markup, html};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::arrays::ArrayRow;
@@ -121,46 +120,42 @@ pub fn page(first: &Side, second: &Side) -> Result<String> {
         "Two runs of {}: {} and {}",
         first.run.suite, first.run.backend, second.run.backend
     );
-    let mut header = String::new();
-    for (word, side) in [("First", first), ("Second", second)] {
-        let _ = writeln!(
-            header,
-            "<p>{word}: size {}, {} ({}), finished {}.</p>",
-            escape(&side.run.size),
-            escape(&side.run.device),
-            side.run.backend,
-            escape(&side.run.finished)
-        );
-    }
     let both = (first.measured.iter()).filter_map(|(name, metrics)| {
         let (_, other) = second.benchmark(name)?;
         Some((name.as_str(), metrics, other))
     });
     let both: Vec<_> = both.collect();
     let part = |name: &str| (id("benchmark", name), name.to_owned());
-    contents(&mut header, both.iter().map(|(name, ..)| part(name)));
-    let mut out = String::new();
-    if both.is_empty() {
-        out.push_str("<p>No benchmark was analysed in both runs.</p>\n");
-    }
-    for (name, a, b) in both {
-        section(&mut out, &id("benchmark", name), &escape(name));
-        let rows = quantities(name, first, second).into_iter().map(|row| {
-            [
-                ("Quantity", Cell::Text(row.quantity.to_owned())),
-                ("First", Cell::Number(row.first)),
-                ("Second", Cell::Number(row.second)),
-            ]
-        });
-        let caption = format!("Communication of {name} in both runs");
-        table(&mut out, &caption, rows);
-        let summary = format!("Figures of {name}, first and second run");
-        fold(&mut out, &summary, false);
-        for figure in all(&[("first", a), ("second", b)]) {
-            embed(&mut out, &figure, &id(figure.name, name))?;
+    let header = html! {
+        @for (word, Side { run, .. }) in [("First", first), ("Second", second)] {
+            p { (word) ": size " (run.size) ", " (run.device) " (" (run.backend) "), finished " (run.finished) "." }
         }
-        out.push_str("</details>\n</section>\n");
-    }
-    references(&mut out, [&RIEBER]);
-    Ok(document(&title, &header, &out))
+        (contents(both.iter().map(|(name, ..)| part(name))))
+    };
+    let main = html! {
+        @if both.is_empty() { p { "No benchmark was analysed in both runs." } }
+        @for (name, a, b) in both {
+            @let figures = html! {
+                @for figure in all(&[("first", a), ("second", b)]) { (embed(&figure, &id(figure.name, name))?) }
+            };
+            @let content = html! {
+                (quantities_table(name, first, second))
+                (fold(&format!("Figures of {name}, first and second run"), false, figures))
+            };
+            (section(&id("benchmark", name), name, content))
+        }
+        (references([&RIEBER]))
+    };
+    Ok(document(&title, &header, &main))
+}
+
+fn quantities_table(name: &str, first: &Side, second: &Side) -> Markup {
+    let rows = quantities(name, first, second).into_iter().map(|row| {
+        [
+            ("Quantity", Cell::Text(row.quantity.to_owned())),
+            ("First", Cell::Number(row.first)),
+            ("Second", Cell::Number(row.second)),
+        ]
+    });
+    table(&format!("Communication of {name} in both runs"), rows)
 }

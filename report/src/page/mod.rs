@@ -10,14 +10,14 @@ pub mod trends;
 pub use communication::{Measured, measured};
 
 use crate::error::Result;
-use crate::figures::{self, data_volume, escape};
+use crate::figures::{self, data_volume};
 use crate::html::{
-    self, Cell, DASH, Meaning, description_list, document, id, link, references, table,
+    self, Cell, DASH, Meaning, description_list, document, id, link, references, section, table,
 };
 use crate::papers::{RIEBER, STUDIES};
 use crate::probes;
 use crate::published::{Beside, of_run};
-use std::fmt::Write as _;
+use maud::{Markup, PreEscaped, html};
 use std::fs;
 use std::path::{Path, PathBuf};
 use superstep_analysis::communication::Matching;
@@ -67,27 +67,26 @@ pub fn index(
     measured: &[(String, Metrics)],
     probes: &[probes::Section],
 ) -> Result<String> {
-    let mut header = format!("<p>{}</p>\n", escape(&outcome(run)));
     let rows = of_run(run, measured);
-    contents(&mut header, run, measured, &rows, probes);
-    let mut out = String::new();
-    results(&mut out, run);
-    failures(&mut out, run);
-    volume(&mut out, run, &rows)?;
-    communication::section(&mut out, run, measured, &rows)?;
-    published::section(&mut out, &rows);
-    communication::claims_section(&mut out, run, measured);
-    for section in probes {
-        out.push_str(&section.html);
-    }
-    for benchmark in &run.benchmarks {
-        benchmark::section(&mut out, benchmark, measured)?;
-    }
-    provenance(&mut out, run);
+    let header = html! {
+        p { (outcome(run)) }
+        (contents(run, measured, &rows, probes))
+    };
     let studies = if probes.is_empty() { &[] } else { &STUDIES[..] };
-    references(&mut out, [&RIEBER].into_iter().chain(studies));
+    let main = html! {
+        (results(run))
+        (failures(run))
+        (volume(run, &rows)?)
+        (communication::section(run, measured, &rows)?)
+        (published::section(&rows))
+        (communication::claims_section(run, measured))
+        @for section in probes { (PreEscaped(&section.html)) }
+        @for benchmark in &run.benchmarks { (benchmark::section(benchmark, measured)?) }
+        (provenance(run))
+        (references([&RIEBER].into_iter().chain(studies)))
+    };
     let title = format!("{} suite, size {}, on {}", run.suite, run.size, run.backend);
-    Ok(document(&title, &header, &out))
+    Ok(document(&title, &header, &main))
 }
 
 fn outcome(run: &RunSummary) -> String {
@@ -114,12 +113,11 @@ fn outcome(run: &RunSummary) -> String {
 }
 
 fn contents(
-    out: &mut String,
     run: &RunSummary,
     measured: &[(String, Metrics)],
     rows: &[Beside],
     probes: &[probes::Section],
-) {
+) -> Markup {
     let has_claims = !communication::claims(run, measured).is_empty();
     let parts = [
         (true, "results", "Results"),
@@ -139,18 +137,16 @@ fn contents(
     let of_benchmark = |name: &str| (id("benchmark", name), name.to_owned());
     let last = [("provenance", "Provenance"), ("references", "References")];
     html::contents(
-        out,
         (parts.chain(probes.iter().map(|section| of_probe(&section.probe))))
             .chain(run.benchmarks.iter().map(|one| of_benchmark(&one.name)))
             .chain(last.map(|(id, name)| (id.to_owned(), name.to_owned()))),
-    );
+    )
 }
 
-fn results(out: &mut String, run: &RunSummary) {
-    html::section(out, "results", "Results");
+fn results(run: &RunSummary) -> Markup {
     let caption = "Accesses count once per thread. An atomic is neither a load nor a store, but its bytes count as both loaded and stored.";
-    table(out, caption, run.benchmarks.iter().map(result_row));
-    out.push_str("</section>\n");
+    let rows = run.benchmarks.iter().map(result_row);
+    section("results", "Results", table(caption, rows))
 }
 
 fn result_row(benchmark: &BenchmarkSummary) -> [(&'static str, Cell); 13] {
@@ -207,38 +203,29 @@ fn has_failures(run: &RunSummary) -> bool {
     run.benchmarks.iter().any(|b| b.failure.is_some())
 }
 
-fn failures(out: &mut String, run: &RunSummary) {
-    if !has_failures(run) {
-        return;
-    }
-    html::section(out, "failures", "Failures");
-    for benchmark in &run.benchmarks {
-        if let Some(failure) = &benchmark.failure {
-            let _ = writeln!(
-                out,
-                "<h3>{}: {}</h3>\n<pre>{}</pre>",
-                link(&id("benchmark", &benchmark.name), &benchmark.name),
-                failure.kind,
-                escape(&failure.message)
-            );
+fn failures(run: &RunSummary) -> Markup {
+    let failed = run.benchmarks.iter();
+    let failed = failed.filter_map(|it| Some((&it.name, it.failure.as_ref()?)));
+    let failures = html! {
+        @for (name, failure) in failed {
+            h3 { (link(&id("benchmark", name), name)) ": " (failure.kind) }
+            pre { (failure.message) }
         }
-    }
-    out.push_str("</section>\n");
+    };
+    html! { @if has_failures(run) { (section("failures", "Failures", failures)) } }
 }
 
-fn volume(out: &mut String, run: &RunSummary, rows: &[Beside]) -> Result<()> {
+fn volume(run: &RunSummary, rows: &[Beside]) -> Result<Markup> {
     let mut figure = data_volume(run);
     published::mark(&mut figure, rows);
-    html::section(out, "volume", "Data volume");
-    let drawing = figures::svg(&figure, figure.name)?;
-    html::figure(out, &drawing, figure.description);
-    published::beneath(out, figure.name, rows);
-    out.push_str("</section>\n");
-    Ok(())
+    let content = html! {
+        (communication::embed(&figure, figure.name)?)
+        (published::beneath(figure.name, rows))
+    };
+    Ok(section("volume", "Data volume", content))
 }
 
-fn provenance(out: &mut String, run: &RunSummary) {
-    html::section(out, "provenance", "Provenance");
+fn provenance(run: &RunSummary) -> Markup {
     let matched_by = match run.matching {
         Matching::Bytes => "byte",
         Matching::ExactAddress => "address of the access, as in the thesis",
@@ -254,7 +241,6 @@ fn provenance(out: &mut String, run: &RunSummary) {
         ("Finished", run.finished.clone()),
         ("Result file", format!("run.json, schema {schema}")),
     ];
-    description_list(out, &facts);
     let of_each = run.benchmarks.iter();
     let inputs = of_each.flat_map(|benchmark| {
         benchmark.inputs.iter().map(|input| {
@@ -267,12 +253,15 @@ fn provenance(out: &mut String, run: &RunSummary) {
         })
     });
     let mut inputs = inputs.peekable();
-    if inputs.peek().is_none() {
-        out.push_str("<p>No benchmark read an input file.</p>\n");
-    } else {
-        table(out, "Input files", inputs);
-    }
-    out.push_str("</section>\n");
+    let content = html! {
+        (description_list(&facts))
+        @if inputs.peek().is_none() {
+            p { "No benchmark read an input file." }
+        } @else {
+            (table("Input files", inputs))
+        }
+    };
+    section("provenance", "Provenance", content)
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The tables of one benchmark: which arrays and lines communicate, in which pattern, over several GPUs, and what launches touch.
 
-use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{Cell, DASH, Meaning, fold, table};
-use std::fmt::Write as _;
+use maud::{Markup, html};
 use superstep_analysis::metrics::Metrics;
+use superstep_analysis::metrics::arrays::ArrayRow;
+use superstep_analysis::metrics::lines::LineRow;
 use superstep_analysis::metrics::scaling::ScalingRow;
 use superstep_trace::display_name;
 
@@ -12,57 +13,63 @@ use superstep_trace::display_name;
 const ROWS: usize = 16;
 
 /// Arrays and lines; before them what is to be looked at.
-pub(super) fn carriers(out: &mut String, name: &str, metrics: &Metrics) {
-    uninitialised(out, name, metrics);
+pub(super) fn carriers(name: &str, metrics: &Metrics) -> Markup {
     let arrays = metrics.arrays.iter();
     let arrays: Vec<_> = arrays.filter(|array| array.received_bytes > 0).collect();
-    if !arrays.is_empty() {
-        heading(out, "Arrays that carry the communication");
-        let caption = format!("Arrays of {name}, by bytes that CTAs received from others");
-        listed(out, &caption, &arrays, [name, "arrays"], |array| {
-            let communicated = match array.stored_bytes {
-                0 => DASH.to_owned(),
-                stored => percent(array.communicated_stored_bytes as f64 / stored as f64),
-            };
-            [
-                ("Array", Cell::Code(display_name(&array.array))),
-                ("Allocated at", Cell::Text(array.place.clone())),
-                ("Size", size(array.bytes)),
-                ("Received", size(array.received_bytes)),
-                ("Share", share(array.share)),
-                ("Stored", size(array.stored_bytes)),
-                ("Communicated", Cell::Number(communicated)),
-                ("Read by", Cell::Code(array.kernels.clone())),
-            ]
-        });
-    }
-    if !metrics.lines.is_empty() {
-        heading(out, "Source lines that communicate most");
-        let caption = format!("Loads of {name}, by bytes that another CTA or kernel had written");
-        listed(out, &caption, &metrics.lines, [name, "lines"], |line| {
-            let communicated = Cell::count(line.communicated_loaded_bytes);
-            [
-                ("Line", Cell::Code(place(&line.file, line.line))),
-                ("Function", Cell::Code(display_name(&line.function))),
-                ("Communicated bytes loaded", communicated),
-                ("Share", share(line.share)),
-            ]
-        });
+    html! {
+        (uninitialised(name, metrics))
+        @if !arrays.is_empty() {
+            h3 { "Arrays that carry the communication" }
+            (array_table(name, &arrays))
+        }
+        @if !metrics.lines.is_empty() {
+            h3 { "Source lines that communicate most" }
+            (line_table(name, &metrics.lines))
+        }
     }
 }
 
+fn array_table(name: &str, arrays: &[&ArrayRow]) -> Markup {
+    let caption = format!("Arrays of {name}, by bytes that CTAs received from others");
+    listed(&caption, arrays, [name, "arrays"], |array| {
+        let communicated = match array.stored_bytes {
+            0 => DASH.to_owned(),
+            stored => percent(array.communicated_stored_bytes as f64 / stored as f64),
+        };
+        [
+            ("Array", Cell::Code(display_name(&array.array))),
+            ("Allocated at", Cell::Text(array.place.clone())),
+            ("Size", size(array.bytes)),
+            ("Received", size(array.received_bytes)),
+            ("Share", share(array.share)),
+            ("Stored", size(array.stored_bytes)),
+            ("Communicated", Cell::Number(communicated)),
+            ("Read by", Cell::Code(array.kernels.clone())),
+        ]
+    })
+}
+
+fn line_table(name: &str, lines: &[LineRow]) -> Markup {
+    let caption = format!("Loads of {name}, by bytes that another CTA or kernel had written");
+    listed(&caption, lines, [name, "lines"], |line| {
+        let communicated = Cell::count(line.communicated_loaded_bytes);
+        [
+            ("Line", Cell::Code(place(&line.file, line.line))),
+            ("Function", Cell::Code(display_name(&line.function))),
+            ("Communicated bytes loaded", communicated),
+            ("Share", share(line.share)),
+        ]
+    })
+}
+
 /// What is not exact in a run in situ; nothing where all is.
-pub(super) fn bounds(out: &mut String, name: &str, metrics: &Metrics) {
+pub(super) fn bounds(name: &str, metrics: &Metrics) -> Markup {
     let rows = &metrics.bounds;
     if rows.is_empty() {
-        return;
+        return html! {};
     }
-    heading(out, "What lies between bounds");
-    out.push_str(
-        "<p>All other numbers are exact. Figures and other tables have what was counted, which lies between the bounds.</p>\n",
-    );
     let caption = format!("Quantities of launches of {name} that are not exact");
-    listed(out, &caption, rows, [name, "bounds"], |row| {
+    let table = listed(&caption, rows, [name, "bounds"], |row| {
         let superstep = in_stream(row.superstep.to_string(), row.stream);
         [
             ("Superstep", Cell::Number(superstep)),
@@ -72,19 +79,23 @@ pub(super) fn bounds(out: &mut String, name: &str, metrics: &Metrics) {
             ("At most", Cell::count(row.at_most)),
         ]
     });
+    html! {
+        h3 { "What lies between bounds" }
+        p { "All other numbers are exact. Figures and other tables have what was counted, which lies between the bounds." }
+        (table)
+    }
 }
 
 /// Reads of what nothing has written; nothing where there are none.
-fn uninitialised(out: &mut String, name: &str, metrics: &Metrics) {
+fn uninitialised(name: &str, metrics: &Metrics) -> Markup {
     let rows = &metrics.uninitialised;
     if rows.is_empty() {
-        return;
+        return html! {};
     }
-    heading(out, "Warning: reads of memory that nothing has written");
     let caption = format!(
         "Loads of {name} from device memory that no kernel, copy or fill had written since its allocation"
     );
-    listed(out, &caption, rows, [name, "uninitialised"], |row| {
+    let table = listed(&caption, rows, [name, "uninitialised"], |row| {
         let kernel = match row.is_copy() {
             true => Cell::Text("copies to the host".to_owned()),
             false => Cell::Code(row.kernel.clone()),
@@ -101,6 +112,7 @@ fn uninitialised(out: &mut String, name: &str, metrics: &Metrics) {
             ("First superstep", Cell::Number(first)),
         ]
     });
+    html! { h3 { "Warning: reads of memory that nothing has written" } (table) }
 }
 
 /// File and line, without the folder.
@@ -121,40 +133,22 @@ fn in_stream(superstep: String, stream: u32) -> String {
 }
 
 /// Patterns, several GPUs and footprints, all folded away.
-pub(super) fn details(out: &mut String, name: &str, metrics: &Metrics) {
-    if !metrics.patterns.is_empty() {
-        let summary = format!("Communication patterns of {name}, by superstep");
-        fold(out, &summary, false);
-        out.push_str(
-            "<p>The first rule that matches names the pattern. Complete: pairs of CTAs that communicate, of all pairs of a source \
-             and a receiver. Neighbours: share of the bytes that pass between CTAs at most 1 apart in each dimension. \
-             Replication: mean number of receivers of a byte.</p>\n",
-        );
-        patterns(out, name, metrics);
-        out.push_str("</details>\n");
-    }
+pub(super) fn details(name: &str, metrics: &Metrics) -> Markup {
     let crosses = |row: &&ScalingRow| row.crossing_bytes > 0;
-    if let Some(row) = metrics.scaling.iter().find(crosses) {
-        fold(out, &format!("{name} on several GPUs"), false);
-        let _ = writeln!(
-            out,
-            "<p>This is a model: the CTAs are divided among the GPUs along a coordinate or by number, data stays on the GPU that \
-             wrote it, and each launch waits for the busiest link, at {} GB/s in each direction. The best cut is the even one \
-             that takes the least time.</p>",
-            row.link_gb_per_s
-        );
-        scaling(out, name, metrics);
-        out.push_str("</details>\n");
-    }
-    if !metrics.footprints.is_empty() {
-        let summary = format!("Footprint and reuse of each launch of {name}");
-        fold(out, &summary, false);
-        footprints(out, name, metrics);
-        out.push_str("</details>\n");
+    html! {
+        @if !metrics.patterns.is_empty() {
+            (fold(&format!("Communication patterns of {name}, by superstep"), false, patterns(name, metrics)))
+        }
+        @if let Some(row) = metrics.scaling.iter().find(crosses) {
+            (fold(&format!("{name} on several GPUs"), false, scaling(name, metrics, row.link_gb_per_s)))
+        }
+        @if !metrics.footprints.is_empty() {
+            (fold(&format!("Footprint and reuse of each launch of {name}"), false, footprints(name, metrics)))
+        }
     }
 }
 
-fn patterns(out: &mut String, name: &str, metrics: &Metrics) {
+fn patterns(name: &str, metrics: &Metrics) -> Markup {
     let kernel = |stream: u32, superstep: u32| {
         let found = (metrics.supersteps.iter())
             .find(|row| (row.stream, row.superstep) == (stream, superstep));
@@ -163,7 +157,7 @@ fn patterns(out: &mut String, name: &str, metrics: &Metrics) {
     };
     let caption =
         format!("Pairs of launches of {name} in which the second received data from the first");
-    listed(out, &caption, &metrics.patterns, [name, "pattern"], |row| {
+    let table = listed(&caption, &metrics.patterns, [name, "pattern"], |row| {
         let to = kernel(row.receiver_stream, row.receiver_superstep);
         let pattern = Cell::Word(row.pattern.clone(), Meaning::Neutral);
         [
@@ -181,9 +175,17 @@ fn patterns(out: &mut String, name: &str, metrics: &Metrics) {
             ("Bytes", size(row.bytes)),
         ]
     });
+    html! {
+        p {
+            "The first rule that matches names the pattern. Complete: pairs of CTAs that communicate, of all pairs of a source \
+             and a receiver. Neighbours: share of the bytes that pass between CTAs at most 1 apart in each dimension. \
+             Replication: mean number of receivers of a byte."
+        }
+        (table)
+    }
 }
 
-fn scaling(out: &mut String, name: &str, metrics: &Metrics) {
+fn scaling(name: &str, metrics: &Metrics, link_gb_per_s: f64) -> Markup {
     let rows = metrics.scaling.iter().map(|row| {
         let (word, meaning) = match row.best {
             true => ("best", Meaning::Good),
@@ -200,14 +202,20 @@ fn scaling(out: &mut String, name: &str, metrics: &Metrics) {
             ("Time on links", Cell::Number(time)),
         ]
     });
-    let caption = format!("Bytes of {name} that would cross between GPUs");
-    table(out, &caption, rows);
+    html! {
+        p {
+            "This is a model: the CTAs are divided among the GPUs along a coordinate or by number, data stays on the GPU that \
+             wrote it, and each launch waits for the busiest link, at " (link_gb_per_s) " GB/s in each direction. The best cut is \
+             the even one that takes the least time."
+        }
+        (table(&format!("Bytes of {name} that would cross between GPUs"), rows))
+    }
 }
 
-fn footprints(out: &mut String, name: &str, metrics: &Metrics) {
+fn footprints(name: &str, metrics: &Metrics) -> Markup {
     let caption = format!("Distinct bytes that the launches of {name} touch");
     let rows = &metrics.footprints;
-    listed(out, &caption, rows, [name, "footprint"], |row| {
+    listed(&caption, rows, [name, "footprint"], |row| {
         let number = in_stream(row.superstep.to_string(), row.stream);
         [
             ("Superstep", Cell::Text(number)),
@@ -219,7 +227,7 @@ fn footprints(out: &mut String, name: &str, metrics: &Metrics) {
             ("Touched by the previous launch", share(row.reused_share)),
             ("Touched by any earlier launch", share(row.known_share)),
         ]
-    });
+    })
 }
 
 fn size(value: u64) -> Cell {
@@ -234,25 +242,19 @@ fn ratio(value: f64) -> Cell {
     Cell::Number(format!("{value:.2}"))
 }
 
-fn heading(out: &mut String, text: &str) {
-    let _ = writeln!(out, "<h3>{}</h3>", escape(text));
-}
-
-/// A table of the first of `rows`; below it where the others are: in which file of which benchmark.
+/// A table of the first of `rows`, and in which file of which benchmark the others are.
 fn listed<R, const COLUMNS: usize>(
-    out: &mut String,
     caption: &str,
     rows: &[R],
     [name, file]: [&str; 2],
     cells: impl Fn(&R) -> [(&'static str, Cell); COLUMNS],
-) {
-    table(out, caption, rows.iter().take(ROWS).map(cells));
-    if rows.len() > ROWS {
-        let _ = writeln!(
-            out,
-            "<p class=\"soft\">The first {ROWS} of {} rows; <code>tables/{}/{file}.csv</code> has all of them.</p>",
-            rows.len(),
-            escape(name)
-        );
+) -> Markup {
+    html! {
+        (table(caption, rows.iter().take(ROWS).map(cells)))
+        @if rows.len() > ROWS {
+            p.soft {
+                "The first " (ROWS) " of " (rows.len()) " rows; " code { "tables/" (name) "/" (file) ".csv" } " has all of them."
+            }
+        }
     }
 }

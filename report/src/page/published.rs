@@ -1,30 +1,29 @@
 //! Published values in the page: marks in the figures, a table below each, and one of what differs and why.
 
+use super::communication::thesis;
 use crate::figures::multiples::{Mark, Multiples, Plot};
 use crate::figures::palette;
 use crate::html::{self, Cell, Meaning, fold, table};
 use crate::published::{
     self, Agreement, Beside, FIGURES, Quantity, SIZE, Unit, has_programs, lines, summary,
 };
-use std::fmt::Write as _;
+use maud::{Markup, html};
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
 use superstep_analysis::run_summary::RunSummary;
 
-/// What stands before the figures.
-pub(super) fn introduction(out: &mut String, run: &RunSummary, rows: &[Beside]) {
-    if !has_programs(run) {
-        return;
-    }
-    let text = match rows.is_empty() {
-        false => {
-            "Lines in vermilion are what the thesis published; below each figure stand published and measured values."
-                .to_owned()
+/// The paragraph before the figures.
+pub(super) fn introduction(run: &RunSummary, rows: &[Beside]) -> Markup {
+    html! {
+        @if !has_programs(run) {
+        } @else if rows.is_empty() {
+            p {
+                "The values that the thesis published are of the size " code { (SIZE) }
+                ", and stand beside the measured ones in runs of that size that trace whole programs."
+            }
+        } @else {
+            p { "Lines in vermilion are what the thesis published; below each figure stand published and measured values." }
         }
-        true => format!(
-            "The values that the thesis published are of the size <code>{SIZE}</code>, and stand beside the measured ones in runs of that size that trace whole programs."
-        ),
-    };
-    let _ = writeln!(out, "<p>{text}</p>");
+    }
 }
 
 /// Adds the published values to a figure of all programs.
@@ -108,27 +107,18 @@ fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
     true
 }
 
-/// What stands below a figure.
-pub(super) fn beneath(out: &mut String, name: &str, rows: &[Beside]) {
+/// The published values of a figure, for below it.
+pub(super) fn beneath(name: &str, rows: &[Beside]) -> Markup {
     let Some(number) = number(name).filter(|_| !rows.is_empty()) else {
-        return;
+        return html! {};
     };
     let Some(source) = published::source(number) else {
-        let _ = writeln!(
-            out,
-            "<p>The thesis published no numbers of figure {number}.</p>"
-        );
-        return;
+        return html! { p { "The thesis published no numbers of figure " (number) "." } };
     };
     let lines = lines(rows, number);
     if lines.is_empty() {
-        return;
+        return html! {};
     }
-    fold(
-        out,
-        &format!("Figure {number}: published and measured"),
-        false,
-    );
     let lines = lines.into_iter().map(|line| {
         [
             ("Benchmark", Cell::Text(line.application)),
@@ -142,8 +132,8 @@ pub(super) fn beneath(out: &mut String, name: &str, rows: &[Beside]) {
         ]
     });
     let caption = format!("Figure {number}, published values from {source}");
-    table(out, &caption, lines);
-    out.push_str("</details>\n");
+    let summary = format!("Figure {number}: published and measured");
+    fold(&summary, false, table(&caption, lines))
 }
 
 fn meaning(agreement: Agreement) -> Meaning {
@@ -153,18 +143,11 @@ fn meaning(agreement: Agreement) -> Meaning {
     }
 }
 
-/// What differs, and why.
-pub(super) fn section(out: &mut String, rows: &[Beside]) {
+/// The section of what differs, and why.
+pub(super) fn section(rows: &[Beside]) -> Markup {
     if rows.is_empty() {
-        return;
+        return html! {};
     }
-    let heading = "Published and measured values";
-    html::section(out, "published", heading);
-    out.push_str(
-        "<p>How many of the values that the thesis published (<a href=\"#references\">Rieber 2017</a>) this run found. \
-         Those of figures 6.7 and 6.9 are read off plots, and <em>close</em> within 1 %. \
-         All values: <code>tables/published.csv</code>.</p>\n",
-    );
     let rows = summary(rows).into_iter().map(|one| {
         let agreement = match one.differ {
             0 => Agreement::Equal,
@@ -180,74 +163,16 @@ pub(super) fn section(out: &mut String, rows: &[Beside]) {
             ("Reason", Cell::Text(one.reasons)),
         ]
     });
-    table(out, "Values of the thesis, by figure and program", rows);
-    out.push_str("</section>\n");
+    let content = html! {
+        p {
+            "How many of the values that the thesis published (" (thesis()) ") this run found. \
+             Those of figures 6.7 and 6.9 are read off plots, and " em { "close" } " within 1 %. \
+             All values: " code { "tables/published.csv" } "."
+        }
+        (table("Values of the thesis, by figure and program", rows))
+    };
+    html::section("published", "Published and measured values", content)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::page::index;
-    use crate::page::tests::{check_nesting, metrics, run};
-    use superstep_analysis::run_summary::{ByteCounts, CommunicationSummary};
-
-    /// A run of two programs at the thesis's size; `hs2d` has the published volumes.
-    fn published_run() -> RunSummary {
-        let mut run = run();
-        run.size = SIZE.to_owned();
-        let hs2d = &mut run.benchmarks[0];
-        hs2d.bytes = Some(ByteCounts {
-            loaded: 18_496_000,
-            stored: 5_242_880,
-            atomic: 0,
-        });
-        hs2d.communication = Some(CommunicationSummary::new(5_242_880, 2_300_928));
-        run
-    }
-
-    #[test]
-    fn published_values_stand_in_the_figures_and_below_them() {
-        let measured = vec![("hs2d".to_owned(), metrics())];
-        let page = index(&published_run(), &measured, &[]).unwrap();
-        check_nesting(&page);
-        for text in [
-            "Lines in vermilion",
-            "href=\"#published\"",
-            "Figure 6.1, published values from the thesis&#39;s notebook write-com-ration",
-            "18,496,000",
-            "The thesis published no numbers of figure 6.2.",
-            "The thesis published no numbers of figure 6.6.",
-            "Figure 6.9: published and measured",
-            "not explained",
-        ] {
-            assert!(page.contains(text), "the page lacks {text}");
-        }
-        // Figures 6.1, 6.3, 6.4, 6.7 and 6.9: these metrics have no strides, and distances are published of bfs alone.
-        assert_eq!(page.matches("\npublished\n</text>").count(), 5);
-        assert_eq!(page.matches("published and measured</summary>").count(), 5);
-    }
-
-    #[test]
-    fn other_sizes_say_where_published_values_are_and_other_suites_nothing() {
-        let measured = vec![("hs2d".to_owned(), metrics())];
-        let page = index(&run(), &measured, &[]).unwrap();
-        assert!(page.contains("are of the size <code>thesis</code>"));
-        assert!(!page.contains("id=\"published\"") && !page.contains("Lines in vermilion"));
-        let mut other = published_run();
-        other.suite = "rodinia".to_owned();
-        let page = index(&other, &measured, &[]).unwrap();
-        assert!(!page.contains("vermilion") && !page.contains("that the thesis published"));
-    }
-
-    #[test]
-    fn a_part_of_a_program_has_nothing_beside_it() {
-        let measured = vec![("hs2d".to_owned(), metrics())];
-        let mut run = published_run();
-        run.benchmarks[0].in_situ = true;
-        assert!(published::of_run(&run, &measured).is_empty());
-        run.benchmarks[0].in_situ = false;
-        let rows = published::of_run(&run, &measured);
-        let stored = rows.iter().find(|row| row.quantity == Quantity::Stored);
-        assert_eq!(stored.unwrap().agreement, Agreement::Equal);
-    }
-}
+mod tests;

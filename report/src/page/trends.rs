@@ -4,8 +4,9 @@ use super::communication::embed;
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::numbers::count;
-use crate::figures::{self, escape, palette};
+use crate::figures::{self, palette};
 use crate::html::{Cell, DASH, contents, document, id, section, table};
+use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -176,7 +177,6 @@ fn groups(runs: &[RunSummary]) -> Groups<'_> {
 /// Writes `index.html` into `folder`, which is created, and the figures with their tables. Returns the path of the page.
 pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
     let groups = groups(runs);
-    let (mut header, mut out) = (String::new(), String::new());
     let headings = groups.keys().map(|(suite, size, device, in_situ)| {
         let how = if *in_situ { ", in situ" } else { "" };
         format!("{suite}, size {size}, {device}{how}")
@@ -185,24 +185,29 @@ pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
     let parts = (0..)
         .zip(&headings)
         .map(|(number, heading)| (part(number), heading.clone()));
-    contents(&mut header, parts);
+    let header = contents(parts);
+    let mut sections = Vec::new();
     for (number, (group, heading)) in (0..).zip(groups.values().zip(&headings)) {
-        section(&mut out, &part(number), &escape(heading));
-        nights(&mut out, heading, group);
+        let mut drawings = Vec::new();
         for quantity in &QUANTITIES {
             let figure = quantity.figure(group);
             if !figure.plots.is_empty() {
                 // Names come from files, and are no names of folders.
                 figures::write(&figure, &folder.join("figures").join(number.to_string()))?;
-                embed(&mut out, &figure, &id(figure.name, &number.to_string()))?;
+                drawings.push(embed(&figure, &id(figure.name, &number.to_string()))?);
             }
         }
-        out.push_str("</section>\n");
+        let content = html! { (nights(heading, group)) @for drawing in drawings { (drawing) } };
+        sections.push(section(&part(number), heading, content));
     }
     fs::create_dir_all(folder).map_err(FileError::at("create", folder))?;
     let path = folder.join("index.html");
     let title = format!("Trends of {} runs", runs.len());
-    let page = document(&title, &header, &out);
+    let page = document(
+        &title,
+        &header,
+        &html! { @for section in sections { (section) } },
+    );
     fs::write(&path, page).map_err(FileError::at("write", &path))?;
     Ok(path)
 }
@@ -212,7 +217,7 @@ fn part(number: u64) -> String {
 }
 
 /// The runs of a group with their means.
-fn nights(out: &mut String, heading: &str, runs: &[&RunSummary]) {
+fn nights(heading: &str, runs: &[&RunSummary]) -> Markup {
     let rows = (0..).zip(runs).map(|(number, run): (u64, _)| {
         let passed = run
             .benchmarks
@@ -237,7 +242,7 @@ fn nights(out: &mut String, heading: &str, runs: &[&RunSummary]) {
         ]
     });
     let caption = format!("Runs of {heading}: geometric means over the programs that passed");
-    table(out, &caption, rows);
+    table(&caption, rows)
 }
 
 fn three_digits(value: f64) -> String {
@@ -248,115 +253,4 @@ fn three_digits(value: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use superstep_analysis::run_summary::{Seconds, ThreadCounts};
-
-    const EVIL: &str = "../../<script>alert('&')</script>";
-
-    fn program(name: &str, traced: f64) -> BenchmarkSummary {
-        BenchmarkSummary {
-            name: name.to_owned(),
-            status: Status::Passed,
-            capture_bytes: Some(300),
-            threads: Some(ThreadCounts {
-                loads: 100,
-                stores: 40,
-                atomics: 10,
-            }),
-            seconds: Seconds {
-                native_kernel: Some(1.0),
-                traced_kernel: Some(traced),
-                analysis: Some(0.5),
-                ..Seconds::default()
-            },
-            ..BenchmarkSummary::default()
-        }
-    }
-
-    fn night(day: u32, suite: &str, benchmarks: Vec<BenchmarkSummary>) -> RunSummary {
-        RunSummary {
-            suite: suite.to_owned(),
-            size: "small".to_owned(),
-            device: "a GPU".to_owned(),
-            started: format!("2026-11-{day:02}T02:17:00Z"),
-            benchmarks,
-            ..RunSummary::default()
-        }
-    }
-
-    #[test]
-    fn runs_of_a_suite_are_a_line_in_the_order_of_their_starts() {
-        let failed = BenchmarkSummary {
-            status: Status::Failed,
-            ..program("b", 9.0)
-        };
-        let runs = [
-            night(3, "thesis", vec![program("a", 3.0), failed]),
-            night(1, "thesis", vec![program("a", 2.0), program("b", 8.0)]),
-            night(2, "thesis", vec![]),
-            night(1, "rodinia", vec![program("a", 7.0)]),
-        ];
-        let groups = groups(&runs);
-        assert_eq!(groups.len(), 2, "suites are not mixed");
-        let thesis = &groups[&("thesis", "small", "a GPU", false)];
-        let [slowdown, capture, analysis] = QUANTITIES.each_ref().map(|it| it.figure(thesis));
-        let lines = |figure: &Multiples| -> Vec<(String, Vec<(f64, f64)>)> {
-            let points = |plot: &Plot| {
-                let points = plot.marks.iter().filter_map(|mark| match mark {
-                    Mark::Point(point, _) => Some(*point),
-                    _ => None,
-                });
-                (plot.title.clone(), points.collect())
-            };
-            figure.plots.iter().map(points).collect()
-        };
-        let found = lines(&slowdown);
-        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["all programs", "a", "b"]);
-        assert_eq!(found[1].1, [(0.5, 2.0), (2.5, 3.0)]);
-        assert_eq!(found[2].1, [(0.5, 8.0)], "what failed has no value");
-        let (mean, last) = (found[0].1[0].1, found[0].1[1]);
-        assert!((mean - 4.0).abs() < 1e-9, "{mean}");
-        assert!(last.0 == 2.5 && (last.1 - 3.0).abs() < 1e-9);
-        assert_eq!(lines(&capture)[1].1[0].1, 2.0);
-        assert_eq!(lines(&analysis)[1].1[0].1, 300.0);
-    }
-
-    #[test]
-    fn a_page_is_written_and_names_from_files_are_text() {
-        let folder = tempfile::tempdir().unwrap();
-        let evil = night(1, EVIL, vec![program(EVIL, f64::NAN)]);
-        let runs = [
-            night(1, "thesis", vec![program("a", 2.0)]),
-            night(2, "thesis", vec![program("a", 3.0)]),
-            RunSummary {
-                device: EVIL.to_owned(),
-                started: EVIL.to_owned(),
-                tool: EVIL.to_owned(),
-                ..evil
-            },
-        ];
-        let out = folder.path().join("trends");
-        let page = fs::read_to_string(write(&out, &runs).unwrap()).unwrap();
-        assert!(!page.contains("<script"), "{page}");
-        assert!(page.contains("Trends of 3 runs"));
-        assert_eq!(
-            page.matches("<svg").count(),
-            3 + 2,
-            "a slowdown that is no number has no figure"
-        );
-        let csv = fs::read_to_string(out.join("figures/1/trend-slowdown.csv")).unwrap();
-        assert!(csv.contains("2026-11-02T02:17:00Z,a,3"), "{csv}");
-        let names: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
-        assert_eq!(names.len(), 1);
-    }
-
-    #[test]
-    fn runs_without_programs_are_a_table() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = write(folder.path(), &[night(1, "thesis", vec![])]).unwrap();
-        let page = fs::read_to_string(path).unwrap();
-        assert!(page.contains("0 of 0") && !page.contains("<svg"), "{page}");
-    }
-}
+mod tests;

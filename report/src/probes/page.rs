@@ -2,10 +2,10 @@
 
 use super::Study;
 use crate::error::Result;
-use crate::figures::{self, escape};
+use crate::figures;
 use crate::html::{self, Cell, DASH, document, fold, id, references, table_of};
 use crate::papers::STUDIES;
-use std::fmt::Write as _;
+use maud::{Markup, PreEscaped, html};
 use std::fs;
 use std::path::Path;
 use superstep_table::{FileError, Table};
@@ -31,32 +31,23 @@ pub fn heading(probe: &str) -> String {
 
 /// The section. `title` is what the probe measures, `lines` are sentences about the run.
 pub fn section(probe: &str, title: &str, lines: &[String], study: &Study) -> Result<String> {
-    let mut out = String::new();
     let heading = heading(probe);
-    let name = format!("Probe {}: {}", escape(probe), escape(title));
-    html::section(&mut out, &heading, &name);
-    for line in lines {
-        let _ = writeln!(out, "<p>{}</p>", escape(line));
-    }
-    for table in &study.tables {
-        rows(&mut out, probe, table);
-    }
-    for figure in &study.figures {
-        let drawing = figures::svg(figure, &format!("{heading}-{}", figure.name))?;
-        let _ = writeln!(out, "<h3>{}</h3>", escape(&figure.title));
-        html::figure(&mut out, &drawing, figure.description);
-    }
-    out.push_str("</section>\n");
-    Ok(out)
+    let content = html! {
+        @for line in lines { p { (line) } }
+        @for table in &study.tables { (rows(probe, table)) }
+        @for figure in &study.figures {
+            h3 { (figure.title) }
+            @let drawing = figures::svg(figure, &format!("{heading}-{}", figure.name))?;
+            (html::figure(PreEscaped(drawing), figure.description))
+        }
+    };
+    let title = format!("Probe {probe}: {title}");
+    Ok(html::section(&heading, title, content).into_string())
 }
 
 /// A table; one that is long stays folded.
-fn rows(out: &mut String, probe: &str, own: &Table) {
-    let is_long = own.rows() > MOST_ROWS / 2;
+fn rows(probe: &str, own: &Table) -> Markup {
     let name = own.name().replace('-', " ");
-    if is_long {
-        fold(out, &format!("{name}: {} rows", own.rows()), false);
-    }
     let columns: Vec<(String, bool)> = (own.columns())
         .map(|column| {
             let name = column.name.replace('_', " ");
@@ -75,25 +66,26 @@ fn rows(out: &mut String, probe: &str, own: &Table) {
         });
         cells.collect()
     });
-    table_of(out, &format!("{name} ({probe})"), &columns, shown);
-    if own.rows() > MOST_ROWS {
-        let _ = writeln!(
-            out,
-            "<p>The first {MOST_ROWS} of {} rows; <code>tables/{}.csv</code> has all of them.</p>",
-            own.rows(),
-            own.name()
-        );
-    }
-    if is_long {
-        out.push_str("</details>\n");
+    let table = html! {
+        (table_of(&format!("{name} ({probe})"), &columns, shown))
+        @if own.rows() > MOST_ROWS {
+            p {
+                "The first " (MOST_ROWS) " of " (own.rows()) " rows; "
+                code { "tables/" (own.name()) ".csv" } " has all of them."
+            }
+        }
+    };
+    if own.rows() > MOST_ROWS / 2 {
+        fold(&format!("{name}: {} rows", own.rows()), false, table)
+    } else {
+        table
     }
 }
 
 /// A page with that section and the papers that studies cite.
 pub fn page(title: &str, section: &str) -> String {
-    let mut main = section.to_owned();
-    references(&mut main, &STUDIES);
-    document(title, "", &main)
+    let main = html! { (PreEscaped(section)) (references(&STUDIES)) };
+    document(title, &html! {}, &main)
 }
 
 /// The sections of the probes of a run, by name; none where there are none.
@@ -116,56 +108,4 @@ pub fn sections(run: &Path) -> Result<Vec<Section>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    superstep_table::table! {
-        /// A program.
-        struct FewRow = "few" {
-            program: String = "p";
-            accesses: u64 ["access groups"] = "a";
-        }
-    }
-
-    superstep_table::table! {
-        /// A program.
-        struct ManyRow = "many" {
-            program: String = "p";
-        }
-    }
-
-    #[test]
-    fn a_section_has_its_tables_and_nothing_from_outside_is_code() {
-        let program = "<script>".to_owned();
-        let few = FewRow {
-            program: program.clone(),
-            accesses: 3,
-        };
-        let study = Study {
-            tables: vec![
-                Table::of(&vec![few; 2]),
-                Table::of(&vec![ManyRow { program }; 100]),
-            ],
-            figures: vec![],
-        };
-        let text = section("p", "<b>", &["a & b".into()], &study).unwrap();
-        assert!(
-            !text.contains("<script>") && !text.contains("<b>"),
-            "{text}"
-        );
-        assert!(text.contains("a &amp; b") && text.contains("accesses, access groups"));
-        assert!(text.contains("<summary>many: 100 rows</summary>"), "{text}");
-        assert_eq!(text.matches("&lt;script&gt;").count(), 2 + MOST_ROWS);
-
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(sections(folder.path()).unwrap(), []);
-        for probe in ["b", "a"] {
-            let place = folder.path().join(FOLDER).join(probe);
-            fs::create_dir_all(&place).unwrap();
-            fs::write(place.join(SECTION), probe).unwrap();
-        }
-        let found = sections(folder.path()).unwrap();
-        assert_eq!(found[0].html, "a");
-        assert_eq!(heading(&found[1].probe), "probe-b");
-    }
-}
+mod tests;

@@ -6,13 +6,8 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
     /// An environment variable has an unusable value.
-    #[error("failed to read {name}={value:?}: expected {expected}")]
-    Variable {
-        name: &'static str,
-        /// The value, or the part of it that is wrong.
-        value: String,
-        expected: String,
-    },
+    #[error(transparent)]
+    Variable(#[from] superstep_abi::VariableError),
     /// Two modules of the program have the same index.
     #[error(
         "failed to register module {index} ({name}): {other} has the same index; give each translation unit its own"

@@ -1,27 +1,26 @@
-//! What the CPU and the CUDA runtime share: configuration from the environment, the tables of the modules that
-//! registered, and the session that numbers launches, writes the capture and the summary.
+//! Common part of the CPU and the CUDA runtime: the tables of the modules that registered, and the session that numbers launches, writes the capture and the summary.
 //!
 //! Everything here is called from `extern "C"` functions by several host threads, and by fault handlers: nothing panics,
 //! no lock is ever poisoned, and what a fault handler needs does not wait for ever for a lock that the faulting thread holds.
 
 pub mod calls;
 pub mod children;
-mod config;
 pub mod cuda;
 mod error;
 mod forks;
 pub mod in_situ;
 pub mod limits;
 mod loaded;
+mod node_graph;
 pub mod probe;
 mod process;
 mod registry;
 mod session;
 
-pub use config::Config;
 pub use error::RuntimeError;
 pub use forks::is_used_fork;
 pub use loaded::{LoadedModule, loaded_module};
-pub use process::{Identity, Place};
+pub use node_graph::{BadEdge, NodeGraph};
+pub use process::Identity;
 pub use registry::{Registry, registry};
 pub use session::{ActiveLaunch, AllocatedBy, Geometry, Session, thread_number};

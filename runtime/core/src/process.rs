@@ -1,53 +1,20 @@
 //! Which process of a program this is, and what /proc says about it.
 
 use parking_lot::Mutex;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use superstep_trace::{Backend, DeviceInfo, Header, Process};
 
-/// Where processes leave something.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// One process, there.
-    One(PathBuf),
-    /// Each process under its own name, which stands for [`Process::PLACE`].
-    Each(String),
+/// The value of a variable of the process's environment.
+pub(crate) fn environment(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-impl Place {
-    pub(crate) fn new(text: String) -> Self {
-        match text.contains(Process::PLACE) {
-            true => Place::Each(text),
-            false => Place::One(text.into()),
-        }
-    }
-
-    /// Where `identity` leaves it. A forked process must not write where its parent does.
-    pub(crate) fn of(&self, identity: &Identity) -> PathBuf {
-        let process = identity.process();
-        match self {
-            Place::Each(text) => Self::of_each(text, &process),
-            Place::One(path) if identity.is_fork() => {
-                let mut path = path.clone().into_os_string();
-                path.push(format!(".{process}"));
-                path.into()
-            }
-            Place::One(path) => path.clone(),
-        }
-    }
-
-    /// Where a process of that name leaves it, where each has its own.
-    pub(crate) fn of_process(&self, process: &Process) -> Option<PathBuf> {
-        match self {
-            Place::Each(text) => Some(Self::of_each(text, process)),
-            Place::One(_) => None,
-        }
-    }
-
-    fn of_each(text: &str, process: &Process) -> PathBuf {
-        text.replace(Process::PLACE, &process.to_string()).into()
-    }
+/// `path` with the name of `process` in place of [`Process::PLACE`]; `None` where that does not occur.
+pub(crate) fn path_of(path: &Path, process: &Process) -> Option<PathBuf> {
+    let text = path.to_str().filter(|text| text.contains(Process::PLACE))?;
+    Some(text.replace(Process::PLACE, &process.to_string()).into())
 }
 
 /// Who this process is. A fork changes that. Clones stay equal.
@@ -90,6 +57,18 @@ impl Identity {
             pid,
             earlier: if settled.0 == pid { settled.1 } else { 0 },
         }
+    }
+
+    /// The configured `path` for this process. A forked process must not write to its parent's.
+    pub(crate) fn path(&self, path: &Path) -> PathBuf {
+        let process = self.process();
+        path_of(path, &process).unwrap_or_else(|| {
+            let mut own = path.as_os_str().to_owned();
+            if self.is_fork() {
+                own.push(format!(".{process}"));
+            }
+            own.into()
+        })
     }
 
     /// Before this process writes anything: gives it a name under which no other program has left anything `there`. One that replaced
@@ -146,54 +125,4 @@ pub(crate) fn unix_ns() -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_may_be_empty_and_many() {
-        assert_eq!(arguments(b"program\0a\0\0b c\0"), ["a", "", "b c"]);
-        assert!(arguments(b"program\0").is_empty());
-        assert!(arguments(b"").is_empty());
-    }
-
-    #[test]
-    fn a_process_has_a_place_of_its_own() {
-        let id = std::process::id();
-        let mpi = Identity::new(|name| match name {
-            "PMI_RANK" => Some("3".into()),
-            "SLURM_PROCID" => Some("7".into()),
-            "OMPI_COMM_WORLD_RANK" => Some("none".into()),
-            _ => None,
-        });
-        let at = |text: &str, identity| Place::new(text.into()).of(identity);
-        let own = at("a/{process}.json", &mpi);
-        assert_eq!(own, PathBuf::from(format!("a/rank-3-pid-{id}.json")));
-        assert_eq!(at("a/b", &mpi), PathBuf::from("a/b"));
-        let fork = Identity {
-            rank: None,
-            loaded_by: id + 1,
-            settled: Arc::default(),
-        };
-        assert_eq!(at("a/b", &fork), PathBuf::from(format!("a/b.pid-{id}")));
-        assert_eq!(at("{process}", &fork), PathBuf::from(format!("pid-{id}")));
-        let collector = fork.clone();
-        fork.settle(|name| name.earlier < 2);
-        fork.settle(|_| unreachable!("it has its name"));
-        let third = PathBuf::from(format!("pid-{id}-3"));
-        assert_eq!(at("{process}", &collector), third);
-    }
-
-    #[test]
-    fn the_header_names_this_program() {
-        let header = header(Backend::Cpu, DeviceInfo::default(), unix_ns());
-        assert_eq!(
-            header.program,
-            std::env::current_exe().unwrap().to_string_lossy()
-        );
-        assert_eq!(
-            header.arguments,
-            std::env::args().skip(1).collect::<Vec<_>>()
-        );
-        assert!(header.start_unix_ns > 1_600_000_000_000_000_000);
-    }
-}
+mod tests;

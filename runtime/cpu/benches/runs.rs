@@ -4,8 +4,8 @@
 
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
-use superstep_cudart_cpu::merge::{LANES, LogEntry};
-use superstep_cudart_cpu::runs::{Bits, merge_warp};
+use superstep_cudart_cpu::record::merge::{LANES, LogEntry};
+use superstep_cudart_cpu::record::runs::{Bits, merge_warp};
 
 /// Places of a run, and runs that each lane comes to.
 const PLACES: usize = 9;

@@ -1,6 +1,6 @@
 /* The thread block: what a device function needs to know about the CUDA thread that is running on this worker.
  *
- * `struct SuperstepThread` is mirrored by `runtime/cpu/src/abi.rs`; a test there compares every offset.
+ * `struct SuperstepThread` is mirrored by `superstep_abi::cpu`; a test there compares every offset.
  * The runtime fills the block in before it runs a thread, and again whenever it switches between the fibers of a CTA.
  * The files of this folder are compiled to bitcode (`clang -O2 -fPIE -c -emit-llvm`) and linked into each device module. */
 #ifndef SUPERSTEP_THREAD_H
@@ -21,7 +21,7 @@ struct SuperstepThread {
 
 extern __attribute__((weak)) _Thread_local struct SuperstepThread __superstep_thread;
 
-/* Exported by the CPU runtime (runtime/cpu/src/device_calls.rs). */
+/* Exported by the CPU runtime (runtime/cpu/src/device_calls/). */
 void __superstep_log_full(void);
 void __superstep_barrier(uint32_t id, uint32_t thread_count /* 0: all */);
 void __superstep_barrier_arrive(uint32_t id, uint32_t thread_count);

@@ -1,70 +1,32 @@
 //! A stand-in for libcudart: instrumented CUDA kernels, compiled to x86, run on the host's cores.
 //!
-//! Device objects register their kernels (`registry`), `cudaLaunchKernel` makes a `job` of a launch, and the workers of the `pool` run its
-//! CTAs: `scheduler` runs the threads of a CTA in loops that the instrumenter made, one after the other, or as `fiber`s, `device_calls` are what kernels call, `cta` knows who
-//! waits for what. The accesses that the probe handler wrote into `logs` become access groups (`merge`) and go into the capture, or are added up in its place (`sink`, `in_situ`).
-//! `fault` turns signals in kernels into CUDA errors. `blas` stands in for cuBLAS. The other modules are the CUDA functions by topic; what is missing is in
-//! `unsupported`.
+//! | module | contents |
+//! |---|---|
+//! | `registry` | kernels and variables that device objects register |
+//! | `device`, `memory`, `streams` | CUDA functions and their state: devices; heap, copies, arrays, pools; streams, events, graphs |
+//! | `blas` | stand-in for cuBLAS |
+//! | `exec` | a launch becomes a job, whose CTAs the pool's workers run; the scheduler runs threads in loops, one after the other, or as fibers |
+//! | `device_calls` | functions that kernels call |
+//! | `record` | log entries of the probe handler become access groups in the capture, or are aggregated in its place |
+//! | `unsupported` | functions that this backend lacks |
 //!
 //! Execution is in order: a launch, a copy or a memset is done when its call returns.
-//!
-//! | environment | meaning |
-//! |---|---|
-//! | `SUPERSTEP_CPU_THREADS` | worker threads; as many as cores when absent |
-//! | `SUPERSTEP_CPU_DEVICES` | devices that the program sees; 1 when absent |
-//! | `SUPERSTEP_CPU_FIBERS` | 1: no thread runs in a loop; threads that wait are fibers, the others calls. For comparisons |
-//! | `SUPERSTEP_CPU_STACK_KIB` | stack of a CUDA thread, 64 to 1048576; 256 when absent |
-//! | `SUPERSTEP_CAPTURE`, `SUPERSTEP_SUMMARY` | see `superstep-runtime-core` |
 //!
 //! A program that calls a CUDA function which this backend does not support ends with exit code 70.
 
 #![allow(non_snake_case, reason = "exported functions have CUDA's names")]
 
-mod abi;
-mod arguments;
-mod arrays;
 mod blas;
-mod children;
-mod copies;
-mod copies_3d;
-mod cta;
 mod device;
 mod device_calls;
-mod device_heap;
-mod devices;
 mod error_table;
 mod errors;
-mod events;
-mod fault;
-mod fiber;
-mod functions;
-mod graphs;
-mod grid;
+mod exec;
 mod handles;
-mod heap;
-mod in_situ;
-mod job;
-mod launch;
-mod logs;
 mod mapping;
-mod matrix;
 mod memory;
-mod memset;
-pub mod merge;
-mod pool;
-mod pools;
-mod printf;
-mod probed;
-mod properties;
-mod ranges;
+pub mod record;
 mod registry;
-pub mod runs;
 mod runtime;
-mod scheduler;
-mod sink;
 mod streams;
-mod symbols;
-mod thread_locals;
-mod threads;
 mod unsupported;
-mod worker;

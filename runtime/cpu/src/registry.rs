@@ -1,19 +1,19 @@
 //! Modules, kernels and variables of the program: what host objects registered, and the device code that was loaded for them, bound by
 //! module index and name. Nothing is bound before it is used.
 
-use crate::abi::{
-    ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS,
-    KERNEL_NEEDS_FIBERS, KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
-};
 use crate::errors::CudaError;
+use crate::exec::worker::Mode;
 use crate::runtime::session;
-use crate::worker::Mode;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
+use superstep_abi::cpu::{
+    ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS,
+    KERNEL_NEEDS_FIBERS, KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
+};
 use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
 use superstep_runtime_core::limits::MOST_THREADS;
 use superstep_runtime_core::{AllocatedBy, loaded_module};
@@ -36,7 +36,7 @@ pub struct Kernel {
     pub thread_block: unsafe extern "C" fn() -> *mut SuperstepThread,
     /// Whether its threads wait for each other.
     pub needs_fibers: bool,
-    /// Runs it for many threads in a loop; `None` when that is impossible, or not wanted (`SUPERSTEP_CPU_FIBERS`).
+    /// Runs it for many threads in a loop; `None` when that is impossible, or not wanted ([`cpu_fibers`](superstep_abi::Config::cpu_fibers)).
     pub step: Option<Step>,
     /// Bytes that a CTA keeps between steps for each thread.
     pub frame_bytes: u64,
@@ -188,7 +188,7 @@ unsafe fn bind_kernel(
         thunk: kernel.thunk?,
         thread_block,
         needs_fibers: kernel.flags & KERNEL_NEEDS_FIBERS != 0,
-        step: kernel.step.filter(|_| !only_fibers()),
+        step: kernel.step.filter(|_| !session().config().cpu_fibers),
         frame_bytes: kernel.frame_bytes,
         waits_for_grid: kernel.flags & KERNEL_WAITS_FOR_GRID != 0,
         in_clusters: kernel.flags & KERNEL_IN_CLUSTERS != 0,
@@ -218,14 +218,6 @@ impl Kernel {
             None => Mode::Plain,
         }
     }
-}
-
-/// Whether `SUPERSTEP_CPU_FIBERS` is 1: no thread then runs in a loop, for comparisons.
-fn only_fibers() -> bool {
-    static ONLY_FIBERS: LazyLock<bool> = LazyLock::new(|| {
-        std::env::var_os("SUPERSTEP_CPU_FIBERS").is_some_and(|value| value == "1")
-    });
-    *ONLY_FIBERS
 }
 
 unsafe fn bind_symbol(global: &CpuGlobal) -> Symbol {

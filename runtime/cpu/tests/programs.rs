@@ -5,7 +5,7 @@ mod common;
 use common::{Run, programs};
 use std::collections::BTreeMap;
 use superstep_trace::{
-    AllocationKind, Capture, LaunchDigest, LaunchOutcome, LaunchRecord, Step, digest,
+    AllocationKind, Capture, HostEvent, LaunchDigest, LaunchOutcome, LaunchRecord, digest,
 };
 
 /// Accesses by (launch, CTA, thread), each thread's in file order: (site within the module, allocation, offset).
@@ -89,16 +89,16 @@ fn the_capture_tells_what_the_host_did() {
     let capture = programs.run("trace", &["add"], 1).capture();
     let mut copies = 0;
     let (mut heap, mut symbols, mut memsets, mut frees) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    for moment in capture.replay() {
-        match moment.step {
-            Step::Allocate(allocation) => match &allocation.kind {
+    for timed in capture.replay() {
+        match timed.event {
+            HostEvent::Allocate(allocation) => match &allocation.kind {
                 AllocationKind::Device => heap.push(allocation.bytes),
                 AllocationKind::Symbol { name } => symbols.push(name.as_str()),
                 _ => {}
             },
-            Step::Memset(memset) => memsets.push((memset.bytes, memset.value)),
-            Step::Copy(copy) => copies += usize::from(copy.bytes == 4000),
-            Step::Free(_) => frees += 1,
+            HostEvent::Memset(memset) => memsets.push((memset.bytes, memset.value)),
+            HostEvent::Copy(copy) => copies += usize::from(copy.bytes == 4000),
+            HostEvent::Free(_) => frees += 1,
             _ => {}
         }
     }

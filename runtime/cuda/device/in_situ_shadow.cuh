@@ -15,7 +15,7 @@ namespace {
 typedef InSituEntry Entry;
 typedef unsigned long long ulong64;
 
-// A test runs the rules below on the host (src/in_situ/on_host.cpp), where these are its own.
+// A test runs the rules below on the host (src/recorder/in_situ/tests/on_host.cpp), where these are its own.
 #ifndef SUPERSTEP_ON_HOST
 __device__ inline unsigned lane_number() {
   unsigned lane;

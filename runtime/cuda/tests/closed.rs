@@ -1,13 +1,13 @@
-//! What a closed library launches, which reaches the driver by `dlsym` alone.
+//! What a proprietary library launches, which reaches the driver by `dlsym` alone.
 
 mod common;
 
 use common::Program;
-use superstep_trace::{Block, KnownCall, Step, StreamId};
+use superstep_trace::{Block, HostEvent, KnownCall, StreamId};
 
 /// Its library reaches the driver by `dlsym` alone, and the stand-in for libcudart launches through the driver, too.
 #[test]
-fn what_a_closed_library_launches_is_opaque() {
+fn launches_of_a_proprietary_library_are_opaque() {
     let run = Program::build("trace").run("closed");
     assert!(run.status.success(), "{}", run.stderr);
     assert!(run.capture.complete, "{:?}", run.capture.problems);
@@ -23,18 +23,18 @@ fn what_a_closed_library_launches_is_opaque() {
 
     let mut order = Vec::new();
     let mut ends = 0;
-    for moment in run.capture.replay() {
-        match moment.step {
-            Step::Launch(_) => order.push("launch".to_owned()),
-            Step::Copy(copy) if copy.bytes == 64 && copy.stream == StreamId(0) => {
+    for timed in run.capture.replay() {
+        match timed.event {
+            HostEvent::Launch(_) => order.push("launch".to_owned()),
+            HostEvent::Copy(copy) if copy.bytes == 64 && copy.stream == StreamId(0) => {
                 order.push("copy".to_owned());
             }
-            Step::Memset(fill) if fill.bytes == 32 => order.push("fill".to_owned()),
-            Step::OpaqueLaunch(launch) => {
+            HostEvent::Memset(fill) if fill.bytes == 32 => order.push("fill".to_owned()),
+            HostEvent::OpaqueLaunch(launch) => {
                 let block = launch.geometry.map_or(0, |geometry| geometry.block[0]);
                 order.push(format!("{} {block} {}", launch.name(), launch.stream));
             }
-            Step::OpaqueEnd { .. } => ends += 1,
+            HostEvent::OpaqueEnd { .. } => ends += 1,
             _ => {}
         }
     }
@@ -69,17 +69,17 @@ fn what_a_closed_library_launches_is_opaque() {
 
 /// Called as a symbol and by `dlsym`, the function is known; what else the library launches is not.
 #[test]
-fn a_call_in_the_table_says_what_it_touches() {
+fn a_known_call_records_its_reads_and_writes() {
     let run = Program::build("trace").run("known");
     assert!(run.status.success(), "{}", run.stderr);
     let mut memory = None;
     let mut calls = Vec::new();
-    for moment in run.capture.replay() {
-        match moment.step {
-            Step::Allocate(allocation) if allocation.bytes == 1024 => {
+    for timed in run.capture.replay() {
+        match timed.event {
+            HostEvent::Allocate(allocation) if allocation.bytes == 1024 => {
                 memory = Some(allocation.address);
             }
-            Step::OpaqueLaunch(launch) => calls.push((launch.name(), launch.call.clone())),
+            HostEvent::OpaqueLaunch(launch) => calls.push((launch.name(), launch.call.clone())),
             _ => {}
         }
     }

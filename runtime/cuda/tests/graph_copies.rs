@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Program, Run};
-use superstep_trace::{Gap, Step};
+use superstep_trace::{Gap, HostEvent};
 
 fn run(mode: &str) -> Run {
     let run = Program::build_with("none", "graph_copies.c", "thesis").run(mode);
@@ -15,14 +15,17 @@ fn run(mode: &str) -> Run {
 /// Kernels, and bytes of copies and fills.
 fn told(run: &Run) -> Vec<String> {
     let one = |step| match step {
-        Step::Launch(record) => Some(record.launch.kernel.to_string()),
-        Step::OpaqueLaunch(launch) => Some(launch.kernel.clone().unwrap_or_default()),
-        Step::Copy(copy) => Some(format!("copy {}", copy.bytes)),
-        Step::Memset(fill) => Some(format!("fill {} with {}", fill.bytes, fill.value)),
-        Step::Gap(gap) => Some(gap.to_string()),
+        HostEvent::Launch(record) => Some(record.launch.kernel.to_string()),
+        HostEvent::OpaqueLaunch(launch) => Some(launch.kernel.clone().unwrap_or_default()),
+        HostEvent::Copy(copy) => Some(format!("copy {}", copy.bytes)),
+        HostEvent::Memset(fill) => Some(format!("fill {} with {}", fill.bytes, fill.value)),
+        HostEvent::Gap(gap) => Some(gap.to_string()),
         _ => None,
     };
-    run.capture.replay().filter_map(|it| one(it.step)).collect()
+    run.capture
+        .replay()
+        .filter_map(|it| one(it.event))
+        .collect()
 }
 
 #[test]
@@ -56,14 +59,13 @@ fn nodes_that_the_program_adds_are_noted_as_the_instance_has_them() {
     assert_eq!(told(&run), expected);
     // It says where the variable lies that a copy is for.
     let variable: u64 = run.stdout.parse().expect("an address");
-    let is_there =
-        |step: &Step| matches!(step, Step::Copy(copy) if copy.destination == variable + 8);
-    let steps = run.capture.replay().map(|moment| moment.step);
+    let is_there = |step: &HostEvent| matches!(step, HostEvent::Copy(copy) if copy.destination == variable + 8);
+    let steps = run.capture.replay().map(|timed| timed.event);
     assert_eq!(steps.filter(is_there).count(), 4);
 }
 
 #[test]
-fn what_is_not_followed_is_a_gap() {
+fn untracked_changes_of_nodes_are_a_gap() {
     let gaps = told(&run("refused"));
     let expected = Gap::GraphMemoryNode.to_string();
     assert_eq!(gaps.iter().filter(|it| **it == expected).count(), 1);

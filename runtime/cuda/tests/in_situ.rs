@@ -56,7 +56,7 @@ fn a_node_that_cannot_be_followed_is_named() {
 }
 
 #[test]
-fn what_a_device_does_to_the_memory_of_another_is_known_or_unknown() {
+fn stores_to_memory_of_another_device_make_loads_unknown() {
     // What is not put in order comes too late.
     let environment = [("FAKE_MOST_BYTES", "16777216"), ("FAKE_SLOW_FILLS", "")];
     let run = run("devices", &environment);
@@ -68,7 +68,7 @@ fn what_a_device_does_to_the_memory_of_another_is_known_or_unknown() {
         7 has no shadow, ";
     assert_eq!(run.stdout, expected, "{}", run.stderr);
     let warnings = &run.summary().warnings;
-    let is_told = |warning: &&String| warning.contains("may have stored in memory of device");
+    let is_told = |warning: &&String| warning.contains("are not tracked in situ");
     assert_eq!(warnings.iter().filter(is_told).count(), 1, "{warnings:?}");
     assert_eq!(run.summary().faults, <[String; 0]>::default());
 }
@@ -94,7 +94,7 @@ const ALL: (&str, &str) = ("FAKE_ALL_BYTES", "136314880");
 const INTERFACES: [&[(&str, &str)]; 2] = [&[ALL], &[ALL, ("BY_DRIVER", "")]];
 
 #[test]
-fn what_lies_beside_freed_memory_makes_room() {
+fn shadow_of_freed_memory_makes_room() {
     for environment in INTERFACES {
         let run = run("idle", environment);
         assert!(run.status.success(), "{}", run.stderr);
@@ -142,7 +142,7 @@ fn shadow_memory_keeps_to_its_limit() {
 
 /// As with a trace, whose kernels in graphs know nothing of the launches before them.
 #[test]
-fn all_launches_of_a_kernel_in_a_graph_are_added_up_or_none() {
+fn launches_of_a_graphs_kernel_are_all_summed_or_none() {
     for (variable, value, expected) in [
         ("SUPERSTEP_LAUNCH_SKIP", "1000", Recorded::All),
         ("SUPERSTEP_SAMPLE_LAUNCHES", "0.000001", Recorded::All),

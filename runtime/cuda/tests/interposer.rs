@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Program, compile, library, sources};
-use superstep_trace::{Allocation, AllocationKind, Gap, Journal, Step, Summary};
+use superstep_trace::{Allocation, AllocationKind, Gap, HostEvent, Journal, Summary};
 
 /// Accesses of a launch with so many rounds: 8 CTAs, 2 sites, 32 lanes.
 const fn accesses_of(rounds: u64) -> u64 {
@@ -53,12 +53,12 @@ fn every_access_arrives_in_its_launch() {
 #[test]
 fn host_actions_are_recorded() {
     let run = Program::build("trace").run("ok");
-    let count = |is_one: fn(&Step) -> bool| {
-        let steps = run.capture.replay().map(|moment| moment.step);
+    let count = |is_one: fn(&HostEvent) -> bool| {
+        let steps = run.capture.replay().map(|timed| timed.event);
         steps.filter(is_one).count()
     };
     assert_eq!(
-        count(|step| matches!(step, Step::Copy(_))),
+        count(|step| matches!(step, HostEvent::Copy(_))),
         1 + 4 + 1,
         "one copy, four rows, one symbol"
     );
@@ -69,10 +69,9 @@ fn host_actions_are_recorded() {
         name: "variable".to_owned(),
     };
     assert_eq!(kinds, [(1024, AllocationKind::Device), (256, symbol)]);
-    let is_fill =
-        |step: &Step| matches!(step, Step::Memset(fill) if (fill.bytes, fill.value) == (512, 3));
+    let is_fill = |step: &HostEvent| matches!(step, HostEvent::Memset(fill) if (fill.bytes, fill.value) == (512, 3));
     assert!(count(is_fill) > 0);
-    assert_eq!(count(|step| matches!(step, Step::Free(_))), 1);
+    assert_eq!(count(|step| matches!(step, HostEvent::Free(_))), 1);
     let launch = (run.capture.launches().next())
         .expect("there are launches")
         .launch;
@@ -84,7 +83,7 @@ fn host_actions_are_recorded() {
 
 /// Memory of another process is an allocation of its own kind from its opening to its last closing, and no two of them overlap.
 #[test]
-fn memory_of_another_process_is_told_from_the_programs_own() {
+fn memory_of_another_process_is_an_imported_allocation() {
     use AllocationKind::{Device, Imported};
     let run = Program::build("trace").run("processes");
     assert!(run.status.success(), "{}", run.stderr);
@@ -107,12 +106,13 @@ fn memory_of_another_process_is_told_from_the_programs_own() {
         .map(|record| record.allocations.iter().count())
         .collect();
     assert_eq!(opened, [3, 4, 4]);
-    let gaps = (run.capture.replay()).filter(|moment| moment.step == Step::Gap(&Gap::SharedMemory));
+    let gaps =
+        (run.capture.replay()).filter(|timed| timed.event == HostEvent::Gap(&Gap::SharedMemory));
     assert_eq!(gaps.count(), 1);
 }
 
 #[test]
-fn the_counting_probe_counts_what_the_trace_holds() {
+fn counts_equal_the_accesses_of_the_trace() {
     let run = Program::build("count").run("ok");
     assert!(run.status.success(), "{}", run.stderr);
     let counts = run.summary().counts.as_ref().expect("counts");
@@ -194,7 +194,7 @@ fn a_fault_ends_the_run_and_keeps_what_came_before() {
 }
 
 #[test]
-fn whatever_way_the_program_ends_its_accesses_are_there() {
+fn capture_is_complete_however_the_program_ends() {
     let program = Program::build("trace");
     let all: u64 = (0..10).map(|i| accesses_of(50 * i)).sum();
     let run = program.run("exit");
@@ -292,7 +292,7 @@ fn ends_without_exit_handlers_wait_for_the_device() {
 }
 
 #[test]
-fn a_process_that_only_tries_to_replace_itself_and_one_that_others_end_in_go_on() {
+fn processes_go_on_after_a_failed_exec() {
     for (mode, launches) in [("no-exec", 11), ("others", 10)] {
         let run = Program::build("trace").run(mode);
         assert!(run.status.success(), "{mode}: {}", run.stderr);
@@ -323,7 +323,7 @@ fn streams_come_and_go() {
 }
 
 #[test]
-fn what_cannot_be_traced_is_refused_by_name() {
+fn untraceable_calls_are_refused_by_name() {
     let program = Program::build("trace");
     let run = program.run("graph");
     assert!(run.status.success(), "{}", run.stderr);
@@ -343,7 +343,7 @@ fn what_cannot_be_traced_is_refused_by_name() {
 }
 
 #[test]
-fn a_cooperative_launch_that_no_kernel_of_its_size_fits_is_the_programs_own_mistake() {
+fn an_oversized_cooperative_launch_is_the_programs_error() {
     let program = Program::build("trace");
     let run = program.run("cooperative-129");
     assert_eq!(run.stdout, "720\n");
@@ -407,7 +407,7 @@ fn a_program_built_for_another_protocol_is_refused() {
 }
 
 #[test]
-fn a_kernel_that_does_not_end_is_named() {
+fn the_watchdog_names_a_kernel_that_does_not_end() {
     let program = Program::build("trace");
     let run = program.run_with("slow", &[("SUPERSTEP_WATCHDOG_S", "1")]);
     assert!(run.status.success(), "{}", run.stderr);

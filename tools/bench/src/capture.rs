@@ -5,10 +5,11 @@ use std::process::Command;
 
 use serde::Serialize;
 use serde_json::Value;
+use superstep_abi::Config;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_harness::{Bundle, capture_failure};
-use superstep_trace::{Capture, Protocol, Step};
+use superstep_trace::{Capture, HostEvent, Protocol};
 
 use crate::output::{Head, JsonArgs, say, scratch};
 
@@ -133,7 +134,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     };
 
     let seconds = args.short_seconds.to_string();
-    let dma = bench.program(native, &["dma", "1", "1", &seconds], &[])?;
+    let dma = bench.program(native, &["dma", "1", "1", &seconds], &Config::default())?;
     let mut results = Results {
         head: Head::now(),
         device: Value::Null,
@@ -146,7 +147,14 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         results.dma_bytes_per_second / 1e9
     ));
     for pattern in &args.patterns {
-        let line = bench.pattern(native, pattern, args.rounds, 4, args.short_seconds, &[])?;
+        let line = bench.pattern(
+            native,
+            pattern,
+            args.rounds,
+            4,
+            args.short_seconds,
+            &Config::default(),
+        )?;
         let rate = line.number("accesses") / line.number("seconds");
         let untraced = &mut results.native_accesses_per_second;
         untraced.push((pattern.clone(), rate));
@@ -269,12 +277,12 @@ impl Bench<'_> {
         &self,
         program: &Path,
         arguments: &[&str],
-        environment: &[(&str, String)],
+        config: &Config,
     ) -> Result<Line, Failure> {
         let shown = || format!("{} {}", program.display(), arguments.join(" "));
         let output = Command::new(program)
             .args(arguments)
-            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .envs(config.to_env())
             .output()
             .map_err(|error| Failure::internal(format_args!("start {}", shown()), error))?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -299,11 +307,11 @@ impl Bench<'_> {
         rounds: u32,
         launches: u32,
         seconds: f64,
-        environment: &[(&str, String)],
+        config: &Config,
     ) -> Result<Line, Failure> {
         let (rounds, launches) = (rounds.to_string(), launches.to_string());
         let arguments = [pattern, &rounds, &launches, &seconds.to_string()];
-        self.program(program, &arguments, environment)
+        self.program(program, &arguments, config)
     }
 
     fn summary(&self) -> PathBuf {
@@ -324,24 +332,29 @@ impl Bench<'_> {
             bins,
         } = how;
         let folder = self.scratch.join("capture");
-        let mut environment = vec![
-            ("SUPERSTEP_PROTOCOL", protocol.to_string()),
-            ("SUPERSTEP_SINK", sink.to_string()),
-            ("SUPERSTEP_CAPTURE", folder.display().to_string()),
-            ("SUPERSTEP_SUMMARY", self.summary().display().to_string()),
-        ];
-        environment.extend(bins.map(|bins| ("SUPERSTEP_BINS", bins.to_string())));
+        let config = Config {
+            protocol: Some(protocol),
+            sink: match sink {
+                Sink::Count => superstep_abi::RecordSink::Count,
+                Sink::Memory => superstep_abi::RecordSink::Memory,
+                Sink::Disk => superstep_abi::RecordSink::Disk,
+            },
+            capture: Some(folder.clone()),
+            summary: Some(self.summary()),
+            bins,
+            ..Config::default()
+        };
         let (rounds, launches, seconds) = match bins {
             Some(_) => (8, 1, self.args.short_seconds),
             None => (self.args.rounds, 4, self.args.seconds),
         };
-        let line = self.pattern(program, pattern, rounds, launches, seconds, &environment)?;
+        let line = self.pattern(program, pattern, rounds, launches, seconds, &config)?;
         let capture = Capture::open(&folder).map_err(capture_failure)?;
         let (mut captured, mut bus_bytes) = (0, 0);
-        for moment in capture.replay() {
-            match moment.step {
-                Step::LaunchEnd { end, .. } => captured += end.thread_accesses,
-                Step::Transport(transport) => bus_bytes += transport.bytes,
+        for timed in capture.replay() {
+            match timed.event {
+                HostEvent::LaunchEnd { end, .. } => captured += end.thread_accesses,
+                HostEvent::Transport(transport) => bus_bytes += transport.bytes,
                 _ => {}
             }
         }

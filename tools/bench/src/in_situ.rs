@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::Value;
+use superstep_abi::Config;
 use superstep_analysis::communication::{Options, Transfer, Volume};
 use superstep_analysis::{Analysis, analyse};
 use superstep_build::exit_code;
@@ -133,16 +134,14 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         scratch.path().join("capture"),
         scratch.path().join("summary.json"),
     );
-    let native_seconds = start(&executables.native, size, &[])?;
-    let seconds = start(
-        &executables.traced,
-        size,
-        &[
-            ("SUPERSTEP_PROTOCOL", Protocol::InSitu.to_string()),
-            ("SUPERSTEP_CAPTURE", folder.display().to_string()),
-            ("SUPERSTEP_SUMMARY", summary.display().to_string()),
-        ],
-    )?;
+    let native_seconds = start(&executables.native, size, &Config::default())?;
+    let config = Config {
+        protocol: Some(Protocol::InSitu),
+        capture: Some(folder.clone()),
+        summary: Some(summary.clone()),
+        ..Config::default()
+    };
+    let seconds = start(&executables.traced, size, &config)?;
     let begin = Instant::now();
     let capture = Capture::open(&folder).map_err(capture_failure)?;
     let analysis = analyse(&capture, Options::everything())
@@ -208,12 +207,12 @@ fn print(results: &Results) {
 }
 
 /// Runs the program, which must say that its results are right; answers the seconds that it took.
-fn start(program: &Path, size: Size, environment: &[(&str, String)]) -> Result<f64, Failure> {
+fn start(program: &Path, size: Size, config: &Config) -> Result<f64, Failure> {
     let begin = Instant::now();
     let output = Command::new(program)
         .args([size.words, size.tile].map(|number| number.to_string()))
         .args([size.rounds, size.launches].map(|number| number.to_string()))
-        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .envs(config.to_env())
         .output()
         .map_err(Failure::io("run", &program))?;
     let seconds = begin.elapsed().as_secs_f64();

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use serde::Serialize;
 use serde_json::Value;
+use superstep_abi::Config;
 use superstep_analysis::analyse;
 use superstep_analysis::communication::Options;
 use superstep_analysis::metrics::{Metrics, Settings};
@@ -17,7 +18,7 @@ use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_harness::{Bundle, capture_failure};
 use superstep_trace::{
-    AccessGroup, Allocation, AllocationKind, Backend, Capture, LaunchRecord, Process, Step,
+    AccessGroup, Allocation, AllocationKind, Backend, Capture, HostEvent, LaunchRecord, Process,
     Summary, captures_in,
 };
 
@@ -158,7 +159,7 @@ struct Traces {
 impl Links {
     fn row(&mut self, way: &str, parts: u32) -> Result<(Row, Traces), Failure> {
         let before = self.count()?;
-        let program_bytes = self.start(&self.program.native, way, parts, &[])?;
+        let program_bytes = self.start(&self.program.native, way, parts, Config::default())?;
         let after = self.count()?;
         let nvlink = before.zip(after).map(|(before, after)| {
             let pairs = before.iter().zip(&after);
@@ -183,11 +184,12 @@ impl Links {
         let at = |name: &str| folder.path().join(name);
         let (captured, summaries) = (at("captures"), at("summaries"));
         std::fs::create_dir(&summaries).map_err(Failure::io("make", &summaries))?;
-        let environment = [
-            ("SUPERSTEP_CAPTURE", captured.join(Process::PLACE)),
-            ("SUPERSTEP_SUMMARY", summaries.join(Process::PLACE)),
-        ];
-        self.start(&self.program.traced, way, parts, &environment)?;
+        let config = Config {
+            capture: Some(captured.join(Process::PLACE)),
+            summary: Some(summaries.join(Process::PLACE)),
+            ..Config::default()
+        };
+        self.start(&self.program.traced, way, parts, config)?;
         let mut problems = Vec::new();
         let entries = std::fs::read_dir(&summaries).map_err(Failure::io("read", &summaries))?;
         for entry in entries {
@@ -227,7 +229,7 @@ impl Links {
         program: &Path,
         way: &str,
         parts: u32,
-        environment: &[(&str, PathBuf)],
+        mut config: Config,
     ) -> Result<u64, Failure> {
         let Size {
             rows,
@@ -237,11 +239,11 @@ impl Links {
         } = self.size;
         let mut command = Command::new(program);
         if self.backend == Backend::Cpu {
-            command.env("SUPERSTEP_CPU_DEVICES", "2");
+            config.cpu_devices = Some(2);
         }
         let output = (command.arg(way))
             .args([parts, rows, columns, launches, pyramid].map(|number| number.to_string()))
-            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .envs(config.to_env())
             .output()
             .map_err(Failure::io("run", &program))?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -281,8 +283,8 @@ fn traced(capture: &Capture) -> Result<Traced, Failure> {
         )
         .map_err(capture_failure)?;
     let mut copied_bytes = 0;
-    for moment in capture.replay() {
-        if let Step::Copy(copy) = moment.step {
+    for timed in capture.replay() {
+        if let HostEvent::Copy(copy) = timed.event {
             let device = |address: u64| {
                 let holds = |it: &&Allocation| {
                     let lives = it.sequence < copy.sequence

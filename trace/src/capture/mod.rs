@@ -11,7 +11,7 @@ use crate::{AccessGroup, Header, LaunchId, ModuleTable, Outcome, SiteTable, Stre
 pub(crate) use open::stream_files;
 use rayon::prelude::*;
 use replay::Timeline;
-pub use replay::{LaunchRecord, Moment, Replay, Step};
+pub use replay::{HostEvent, LaunchRecord, Replay};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

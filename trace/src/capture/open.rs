@@ -12,6 +12,20 @@ use crate::{
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// What is wrong with the content of a chunk.
+#[derive(Debug, thiserror::Error)]
+enum ChunkError {
+    #[error(transparent)]
+    Module(#[from] TraceError),
+    #[error("the {what} is malformed: {source}")]
+    Malformed {
+        what: &'static str,
+        source: serde_json::Error,
+    },
+    #[error("the parts are malformed")]
+    Parts,
+}
+
 impl Capture {
     /// Opens the stream files; returns whether all of them were ended properly.
     pub(super) fn open_streams(&mut self) -> Result<bool> {
@@ -68,24 +82,22 @@ impl Capture {
 
     fn take_chunk(
         &mut self,
-        events: &mut Vec<(Option<u64>, Event)>,
+        events: &mut Vec<TimedEvent<Event>>,
         parts: &mut Vec<Parts>,
         kind: Kind,
         payload: &[u8],
-    ) -> Result<(), String> {
-        let malformed = |what| move |error| format!("the {what} is malformed: {error}");
+    ) -> Result<(), ChunkError> {
+        let malformed = |what| move |source| ChunkError::Malformed { what, source };
         match kind {
             Kind::MODULE => {
-                let module = ModuleTable::from_json(payload).map_err(|error| error.to_string())?;
+                let module = ModuleTable::from_json(payload)?;
                 self.modules.push(module);
             }
             Kind::EVENT => {
-                let timed: TimedEvent<Event> =
-                    serde_json::from_slice(payload).map_err(malformed("event"))?;
-                events.push((timed.at_ns, timed.event));
+                events.push(serde_json::from_slice(payload).map_err(malformed("event"))?);
             }
             Kind::PARTS => {
-                parts.push(parts::decode(payload).ok_or("the parts are malformed")?);
+                parts.push(parts::decode(payload).ok_or(ChunkError::Parts)?);
             }
             Kind::END => {
                 let outcome = serde_json::from_slice(payload).map_err(malformed("outcome"))?;
@@ -215,7 +227,7 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
         let read = file.payload(chunk, &mut stored, &mut raw);
         let read = read.and_then(|()| {
             let taken = capture.take_chunk(&mut events, &mut parts, chunk.kind, &raw);
-            taken.map_err(|reason| file.damaged(chunk, reason))
+            taken.map_err(|error| file.damaged(chunk, error.to_string()))
         });
         match read {
             Ok(()) => {}

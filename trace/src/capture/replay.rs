@@ -2,6 +2,7 @@
 
 use super::{Capture, ChunkRef};
 use crate::allocations::{Allocation, AllocationKey, AllocationMap};
+use crate::event::TimedEvent;
 use crate::{
     AllocationId, AllocationKind, Event, FirstRead, Gap, HostCopy, HostMemset, Launch, LaunchEnd,
     LaunchId, LaunchSums, OpaqueEnd, OpaqueLaunch, Parts, Received, Recorded, StreamId, Transport,
@@ -9,17 +10,9 @@ use crate::{
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Something that happened, and when.
+/// An event with all that the capture holds of its subject.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Moment<'a> {
-    /// When it was written, in nanoseconds since the program's start; `None` where the writer had no clock.
-    pub at_ns: Option<u64>,
-    pub step: Step<'a>,
-}
-
-/// What happened.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Step<'a> {
+pub enum HostEvent<'a> {
     Launch(LaunchRecord<'a>),
     LaunchEnd {
         launch: &'a Launch,
@@ -37,6 +30,35 @@ pub enum Step<'a> {
     Gap(&'a Gap),
     Transport(&'a Transport),
     Note(&'a str),
+}
+
+/// An event that contradicts those before it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EventError {
+    #[error("an event is of launch {launch} of stream {stream}, which no event announces")]
+    UnknownLaunch { stream: StreamId, launch: LaunchId },
+    #[error("launch {launch} of stream {stream} is announced twice")]
+    LaunchTwice { stream: StreamId, launch: LaunchId },
+    #[error("launch {launch} of stream {stream} ends twice")]
+    EndTwice { stream: StreamId, launch: LaunchId },
+    #[error("launch {launch} of stream {stream} is added up twice")]
+    SumsTwice { stream: StreamId, launch: LaunchId },
+    #[error("allocation {0} is made twice")]
+    AllocatedTwice(AllocationId),
+    #[error("allocation {0} is freed, which no event makes")]
+    UnknownAllocation(AllocationId),
+    #[error("allocation {0} is freed twice")]
+    FreedTwice(AllocationId),
+    #[error("opaque launch {0} is announced twice")]
+    OpaqueTwice(u64),
+    #[error("opaque launch {0} ends, which no event announces")]
+    UnknownOpaque(u64),
+    #[error("launch {receiver} of {known} is said to have received something from launch {sender}")]
+    Received {
+        receiver: u32,
+        known: u32,
+        sender: u32,
+    },
 }
 
 /// A launch with all that the capture holds of it.
@@ -74,20 +96,20 @@ impl LaunchRecord<'_> {
 /// Walks through a capture; see [`Capture::replay`].
 pub struct Replay<'a> {
     timeline: &'a Timeline,
-    entries: std::slice::Iter<'a, (Option<u64>, Entry)>,
+    entries: std::slice::Iter<'a, TimedEvent<Entry>>,
     allocations: Arc<AllocationMap<'a>>,
 }
 
 impl<'a> Iterator for Replay<'a> {
-    type Item = Moment<'a>;
+    type Item = TimedEvent<HostEvent<'a>>;
 
-    fn next(&mut self) -> Option<Moment<'a>> {
-        let (at_ns, entry) = self.entries.next()?;
-        let step = match entry {
-            Entry::Launch(number) => Step::Launch(self.launch(*number)),
+    fn next(&mut self) -> Option<Self::Item> {
+        let TimedEvent { at_ns, event } = self.entries.next()?;
+        let event = match event {
+            Entry::Launch(number) => HostEvent::Launch(self.launch(*number)),
             Entry::LaunchEnd(number) => {
                 let stored = &self.timeline.launches[*number as usize];
-                Step::LaunchEnd {
+                HostEvent::LaunchEnd {
                     launch: &stored.launch,
                     end: stored.end.as_ref()?,
                 }
@@ -95,27 +117,27 @@ impl<'a> Iterator for Replay<'a> {
             Entry::Allocate(index) => {
                 let allocation = &self.timeline.allocations[*index];
                 Arc::make_mut(&mut self.allocations).insert(allocation);
-                Step::Allocate(allocation)
+                HostEvent::Allocate(allocation)
             }
             Entry::Free(index) => {
                 let allocation = &self.timeline.allocations[*index];
                 Arc::make_mut(&mut self.allocations).remove(allocation);
-                Step::Free(allocation)
+                HostEvent::Free(allocation)
             }
-            Entry::Copy(copy) => Step::Copy(copy),
-            Entry::Memset(memset) => Step::Memset(memset),
-            Entry::OpaqueLaunch(index) => Step::OpaqueLaunch(&self.timeline.opaque[*index]),
-            Entry::OpaqueEnd(index, end) => Step::OpaqueEnd {
+            Entry::Copy(copy) => HostEvent::Copy(copy),
+            Entry::Memset(memset) => HostEvent::Memset(memset),
+            Entry::OpaqueLaunch(index) => HostEvent::OpaqueLaunch(&self.timeline.opaque[*index]),
+            Entry::OpaqueEnd(index, end) => HostEvent::OpaqueEnd {
                 launch: &self.timeline.opaque[*index],
                 end,
             },
-            Entry::Gap(gap) => Step::Gap(gap),
-            Entry::Transport(transport) => Step::Transport(transport),
-            Entry::Note(text) => Step::Note(text),
+            Entry::Gap(gap) => HostEvent::Gap(gap),
+            Entry::Transport(transport) => HostEvent::Transport(transport),
+            Entry::Note(text) => HostEvent::Note(text),
         };
-        Some(Moment {
+        Some(TimedEvent {
             at_ns: *at_ns,
-            step,
+            event,
         })
     }
 }
@@ -150,8 +172,8 @@ impl Capture {
 
     /// The launches of [`Capture::replay`].
     pub fn launches(&self) -> impl Iterator<Item = LaunchRecord<'_>> {
-        self.replay().filter_map(|moment| match moment.step {
-            Step::Launch(record) => Some(record),
+        self.replay().filter_map(|event| match event.event {
+            HostEvent::Launch(record) => Some(record),
             _ => None,
         })
     }
@@ -180,7 +202,7 @@ impl Capture {
 /// A capture's events in host order, each stored once.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
-    entries: Vec<(Option<u64>, Entry)>,
+    entries: Vec<TimedEvent<Entry>>,
     pub(super) launches: Vec<StoredLaunch>,
     allocations: Vec<Allocation>,
     numbers: FxHashMap<(StreamId, LaunchId), u32>,
@@ -223,29 +245,34 @@ impl Timeline {
     /// Puts events, given in file order with their times, into host order, and gives launches their `parts`. An event that
     /// refers to a launch or an allocation that no event before it made is left out, and named in `problems`.
     pub(super) fn new(
-        events: Vec<(Option<u64>, Event)>,
+        events: Vec<TimedEvent<Event>>,
         parts: Vec<Parts>,
         problems: &mut Vec<String>,
     ) -> Self {
         let mut latest = 0;
         let mut ordered: Vec<_> = (events.into_iter())
-            .map(|(at_ns, event)| {
-                let sequence = event.sequence();
+            .map(|timed| {
+                let sequence = timed.event.sequence();
                 latest = sequence.unwrap_or(0).max(latest);
-                (sequence.unwrap_or(latest), at_ns, event)
+                (sequence.unwrap_or(latest), timed)
             })
             .collect();
         ordered.sort_by_key(|(sequence, ..)| *sequence);
         let mut timeline = Timeline::default();
-        for (_, at_ns, event) in ordered {
+        for (_, TimedEvent { at_ns, event }) in ordered {
             match timeline.entry(event) {
-                Ok(Some(entry)) => timeline.entries.push((at_ns, entry)),
+                Ok(Some(event)) => timeline.entries.push(TimedEvent { at_ns, event }),
                 Ok(None) => {}
-                Err(problem) => problems.push(problem),
+                Err(error) => problems.push(error.to_string()),
             }
         }
         for parts in parts {
-            problems.extend(timeline.take_parts(parts).err());
+            problems.extend(
+                timeline
+                    .take_parts(parts)
+                    .err()
+                    .map(|error| error.to_string()),
+            );
         }
         timeline
     }
@@ -260,15 +287,17 @@ impl Timeline {
     }
 
     /// Gives each launch the parts of what it received.
-    fn take_parts(&mut self, parts: Parts) -> Result<(), String> {
+    fn take_parts(&mut self, parts: Parts) -> Result<(), EventError> {
         let known = self.launches.len() as u32;
         let check = |source: u32, receiver: u32| {
             if source < receiver && receiver < known {
                 return Ok(receiver as usize);
             }
-            Err(format!(
-                "launch {receiver} of {known} is said to have received something from launch {source}"
-            ))
+            Err(EventError::Received {
+                receiver,
+                known,
+                sender: source,
+            })
         };
         for part in parts.received {
             let receiver = check(part.source_launch, part.receiver_launch)?;
@@ -281,23 +310,20 @@ impl Timeline {
         Ok(())
     }
 
-    fn entry(&mut self, event: Event) -> Result<Option<Entry>, String> {
+    fn entry(&mut self, event: Event) -> Result<Option<Entry>, EventError> {
         let number_of = |stream, launch| {
-            self.numbers.get(&(stream, launch)).copied().ok_or_else(|| {
-                format!(
-                    "an event is of launch {launch} of stream {stream}, which no event announces"
-                )
-            })
+            let number = self.numbers.get(&(stream, launch));
+            number
+                .copied()
+                .ok_or(EventError::UnknownLaunch { stream, launch })
         };
         Ok(Some(match event {
             Event::Launch(launch) => {
-                let Launch {
-                    stream, launch: id, ..
-                } = launch;
-                if self.numbers.contains_key(&(stream, id)) {
-                    return Err(format!("launch {id} of stream {stream} is announced twice"));
-                }
+                let (stream, id) = (launch.stream, launch.launch);
                 let number = self.launches.len() as u32;
+                if self.numbers.contains_key(&(stream, id)) {
+                    return Err(EventError::LaunchTwice { stream, launch: id });
+                }
                 self.numbers.insert((stream, id), number);
                 self.launches.push(StoredLaunch {
                     launch,
@@ -314,7 +340,7 @@ impl Timeline {
                 let stored = &mut self.launches[number as usize];
                 if stored.end.is_some() {
                     let LaunchEnd { stream, launch, .. } = end;
-                    return Err(format!("launch {launch} of stream {stream} ends twice"));
+                    return Err(EventError::EndTwice { stream, launch });
                 }
                 stored.end = Some(end);
                 Entry::LaunchEnd(number)
@@ -339,7 +365,7 @@ impl Timeline {
             } => {
                 let index = self.allocations.len();
                 if self.by_id.contains_key(&id) {
-                    return Err(format!("allocation {id} is made twice"));
+                    return Err(EventError::AllocatedTwice(id));
                 }
                 self.by_id.insert(id, index);
                 let key = match &kind {
@@ -363,11 +389,10 @@ impl Timeline {
                 Entry::Allocate(index)
             }
             Event::Free { sequence, id } => {
-                let index = *(self.by_id.get(&id))
-                    .ok_or_else(|| format!("allocation {id} is freed, which no event makes"))?;
+                let index = *(self.by_id.get(&id)).ok_or(EventError::UnknownAllocation(id))?;
                 let freed = &mut self.allocations[index].freed;
                 if freed.is_some() {
-                    return Err(format!("allocation {id} is freed twice"));
+                    return Err(EventError::FreedTwice(id));
                 }
                 *freed = Some(sequence);
                 Entry::Free(index)
@@ -377,7 +402,7 @@ impl Timeline {
             Event::OpaqueLaunch(launch) => {
                 let (number, index) = (launch.sequence, self.opaque.len());
                 if self.opaque_by_number.contains_key(&number) {
-                    return Err(format!("opaque launch {number} is announced twice"));
+                    return Err(EventError::OpaqueTwice(number));
                 }
                 self.opaque_by_number.insert(number, index);
                 self.opaque.push(launch);
@@ -385,9 +410,8 @@ impl Timeline {
             }
             Event::OpaqueEnd(end) => {
                 let number = end.launch;
-                let index = *(self.opaque_by_number.get(&number)).ok_or_else(|| {
-                    format!("opaque launch {number} ends, which no event announces")
-                })?;
+                let index = *(self.opaque_by_number.get(&number))
+                    .ok_or(EventError::UnknownOpaque(number))?;
                 Entry::OpaqueEnd(index, end)
             }
             Event::Sums(sums) => {
@@ -395,9 +419,7 @@ impl Timeline {
                 let stored = &mut self.launches[number as usize];
                 if stored.sums.is_some() {
                     let LaunchSums { stream, launch, .. } = sums;
-                    return Err(format!(
-                        "launch {launch} of stream {stream} is added up twice"
-                    ));
+                    return Err(EventError::SumsTwice { stream, launch });
                 }
                 stored.sums = Some(sums);
                 return Ok(None);

@@ -112,7 +112,8 @@ impl ChunkReader {
             self.read_at(&mut header, offset)?;
             let info = match parse_chunk_header(&header, offset, self.chunks.len()) {
                 Ok(info) => info,
-                Err(reason) => {
+                Err(error) => {
+                    let reason = error.to_string();
                     self.problem = Some(Problem::Damaged { offset, reason });
                     break;
                 }
@@ -192,20 +193,39 @@ fn decompress_frame(stored: &[u8], out: &mut [u8]) -> Option<usize> {
     })
 }
 
+/// What is wrong with the header of a chunk.
+#[derive(Debug, thiserror::Error)]
+enum HeaderError {
+    #[error("no chunk starts here")]
+    NoChunk,
+    #[error("the chunk header's checksum does not match")]
+    Checksum,
+    #[error("expected chunk number {expected}, found {found}")]
+    Number { expected: usize, found: u32 },
+    #[error("unknown chunk flags {0:#x}")]
+    Flags(u8),
+    #[error("a chunk of {0} bytes is too large")]
+    TooLarge(u32),
+    #[error("{bytes} bytes cannot hold {items} accesses")]
+    TooMany { bytes: u32, items: u64 },
+    #[error("the lengths of an uncompressed chunk differ")]
+    Lengths,
+}
+
 fn parse_chunk_header(
     header: &[u8; CHUNK_HEADER_BYTES],
     offset: u64,
     index: usize,
-) -> Result<ChunkInfo, String> {
+) -> Result<ChunkInfo, HeaderError> {
     if header[0..4] != CHUNK_MAGIC {
-        return Err("no chunk starts here".to_owned());
+        return Err(HeaderError::NoChunk);
     }
     if xxh3_64(&header[..40]) != u64_at(header, 40) {
-        return Err("the chunk header's checksum does not match".to_owned());
+        return Err(HeaderError::Checksum);
     }
-    let number = u32_at(header, 8);
-    if number as usize != index {
-        return Err(format!("expected chunk number {index}, found {number}"));
+    let (expected, found) = (index, u32_at(header, 8));
+    if found as usize != expected {
+        return Err(HeaderError::Number { expected, found });
     }
     let info = ChunkInfo {
         kind: Kind(header[4]),
@@ -217,18 +237,18 @@ fn parse_chunk_header(
         stored_bytes: u32_at(header, 28),
         checksum: u64_at(header, 32),
     };
+    let (bytes, items) = (info.raw_bytes, info.items);
     if info.flags > FLAG_HEAD {
-        return Err(format!("unknown chunk flags {:#x}", info.flags));
+        return Err(HeaderError::Flags(info.flags));
     }
-    if info.raw_bytes as usize > MAX_CHUNK_BYTES {
-        return Err(format!("a chunk of {} bytes is too large", info.raw_bytes));
+    if bytes as usize > MAX_CHUNK_BYTES {
+        return Err(HeaderError::TooLarge(bytes));
     }
-    if info.kind == Kind::ACCESSES && info.items > MAX_CHUNK_ACCESSES {
-        let (bytes, items) = (info.raw_bytes, info.items);
-        return Err(format!("{bytes} bytes cannot hold {items} accesses"));
+    if info.kind == Kind::ACCESSES && items > MAX_CHUNK_ACCESSES {
+        return Err(HeaderError::TooMany { bytes, items });
     }
-    if info.flags == 0 && info.raw_bytes != info.stored_bytes {
-        return Err("the lengths of an uncompressed chunk differ".to_owned());
+    if info.flags == 0 && bytes != info.stored_bytes {
+        return Err(HeaderError::Lengths);
     }
     Ok(info)
 }

@@ -124,7 +124,7 @@ impl ProbeWriter {
             schema_version: SCHEMA_VERSION,
             modules: modules.iter().map(|module| &**module).collect(),
         };
-        let text = serde_json::to_vec(&content).unwrap_or_default();
+        let text = serde_json::to_vec(&content).map_err(|source| TraceError::Encode { source })?;
         std::fs::write(&path, text).map_err(TraceError::io("write", path))
     }
 
@@ -153,7 +153,8 @@ impl ProbeWriter {
     pub fn launch(&mut self, launch: &LaunchResult) -> Result<(), TraceError> {
         let flushed = self.values.flush();
         flushed.map_err(TraceError::io("write", self.folder.join(VALUES)))?;
-        let mut line = serde_json::to_vec(launch).unwrap_or_default();
+        let mut line =
+            serde_json::to_vec(launch).map_err(|source| TraceError::Encode { source })?;
         line.push(b'\n');
         self.launches
             .write_all(&line)
@@ -162,23 +163,54 @@ impl ProbeWriter {
     }
 }
 
-/// Whether the numbers of a launch fit its module's probe and the words that there are; if not, the first that does not.
-fn check(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Result<(), String> {
-    let all = launch.first_slot..launch.first_slot.saturating_add(launch.slots);
-    if u64::from(launch.first_slot) + u64::from(launch.slots) > probe.sites.len() as u64 {
-        let (slots, places) = (launch.slots, probe.sites.len());
-        let first = launch.first_slot;
-        return Err(format!(
-            "{slots} slots from {first} on, of {places} places in all"
-        ));
+/// Numbers of a launch that do not fit its module's probe, or the words that there are.
+#[derive(Debug, thiserror::Error)]
+enum LaunchError {
+    #[error("{slots} slots from {first} on, of {places} places in all")]
+    Slots {
+        slots: u32,
+        first: u32,
+        places: usize,
+    },
+    #[error("slot {0} is none of the launch's")]
+    ForeignSlot(u32),
+    #[error("the launch has no unit")]
+    NoUnit,
+    #[error("`{part}` has {words} words, expected {}", expected.map_or_else(|| "more than 2^64".to_owned(), |n| n.to_string()))]
+    Length {
+        part: &'static str,
+        words: u64,
+        expected: Option<u64>,
+    },
+    #[error("`{part}` has {words} words from {first} on, {VALUES} has {there} in all")]
+    Outside {
+        part: &'static str,
+        words: u64,
+        first: u64,
+        there: u64,
+    },
+}
+
+/// Checks the numbers of a launch; `there` are the words that the values' file has.
+fn check(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Result<(), LaunchError> {
+    let (first, slots, places) = (launch.first_slot, launch.slots, probe.sites.len());
+    if u64::from(first) + u64::from(slots) > places as u64 {
+        return Err(LaunchError::Slots {
+            slots,
+            first,
+            places,
+        });
     }
     let kept = launch.thread_slots.as_deref();
-    let outside = kept.and_then(|kept| kept.iter().find(|slot| !all.contains(slot)));
-    if let Some(slot) = outside {
-        return Err(format!("slot {slot} is none of the launch's"));
+    let outside = kept.and_then(|kept| {
+        kept.iter()
+            .find(|slot| !(first..first + slots).contains(slot))
+    });
+    if let Some(&slot) = outside {
+        return Err(LaunchError::ForeignSlot(slot));
     }
     if launch.units == 0 {
-        return Err("the launch has no unit".to_owned());
+        return Err(LaunchError::NoUnit);
     }
     let spec = &probe.spec;
     let fields = spec.fields.len() as u64;
@@ -200,18 +232,24 @@ fn check(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Result<(), 
         ("threads", launch.threads, product([kept, fields, units])),
         ("tables", Some(launch.tables), of_tables),
     ];
-    for (name, part, expected) in parts {
-        let Some(Part { first, words }) = part else {
+    for (part, range, expected) in parts {
+        let Some(Part { first, words }) = range else {
             continue;
         };
         if Some(words) != expected {
-            let expected = expected.map_or_else(|| "more than 2^64".to_owned(), |n| n.to_string());
-            return Err(format!("`{name}` has {words} words, expected {expected}"));
+            return Err(LaunchError::Length {
+                part,
+                words,
+                expected,
+            });
         }
         if first.checked_add(words).is_none_or(|end| end > there) {
-            return Err(format!(
-                "`{name}` has {words} words from {first} on, {VALUES} has {there} in all"
-            ));
+            return Err(LaunchError::Outside {
+                part,
+                words,
+                first,
+                there,
+            });
         }
     }
     Ok(())
@@ -262,7 +300,7 @@ impl ProbeResults {
             let launch: LaunchResult = launch.map_err(|error| malformed(&path, offset, error))?;
             let probe = results.probe(&launch)?;
             check(&launch, probe, there)
-                .map_err(|reason| TraceError::damaged(&path, offset, reason))?;
+                .map_err(|reason| TraceError::damaged(&path, offset, reason.to_string()))?;
             results.launches.push(launch);
             offset += line.len() as u64 + 1;
         }

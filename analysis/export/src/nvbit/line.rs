@@ -1,5 +1,7 @@
 //! Lines of NVBit's `mem_trace`.
 
+use std::str::FromStr;
+
 #[derive(Debug, PartialEq, Eq)]
 #[expect(
     clippy::large_enum_variant,
@@ -38,11 +40,36 @@ pub struct AccessLine<'a> {
     pub addresses: [u64; 32],
 }
 
-/// Reads a line; nothing for one that is not `mem_trace`'s.
+/// How a line differs from those of `mem_trace`.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    #[error(
+        "expected `- LAUNCH -` or `- grid_launch_id`; this is not the text of NVBit's mem_trace"
+    )]
+    Unknown,
+    #[error("expected `{before}…{after}` in the line of a launch")]
+    Missing {
+        before: &'static str,
+        after: &'static str,
+    },
+    #[error("expected {expected}, found `{found}`")]
+    Unexpected {
+        expected: &'static str,
+        found: String,
+    },
+    #[error("expected {expected}, found the end of the line; the text was cut off")]
+    CutOff { expected: &'static str },
+    #[error("expected 32 addresses, found {found}; the text was cut off")]
+    Addresses { found: usize },
+}
+
+type Result<T, E = LineError> = std::result::Result<T, E>;
+
+/// Reads a line; `None` for one that is not `mem_trace`'s.
 ///
 /// # Errors
-/// It begins with `MEMTRACE:` but goes on otherwise than expected; the text says how.
-pub fn parse(line: &str) -> Result<Option<Line<'_>>, String> {
+/// It begins with `MEMTRACE:` but goes on otherwise than expected.
+pub fn parse(line: &str) -> Result<Option<Line<'_>>> {
     let Some(text) = line.strip_prefix("MEMTRACE: ") else {
         return Ok(None);
     };
@@ -52,88 +79,87 @@ pub fn parse(line: &str) -> Result<Option<Line<'_>>, String> {
     if let Some((_, access)) = text.split_once(" - grid_launch_id ") {
         return Ok(Some(Line::Access(access_line(access)?)));
     }
-    let expected = "expected `- LAUNCH -` or `- grid_launch_id`";
-    Err(format!(
-        "{expected}; this is not the text of NVBit's mem_trace"
-    ))
+    Err(LineError::Unknown)
 }
 
-fn launch_line(text: &str) -> Result<LaunchLine<'_>, String> {
+fn launch_line(text: &str) -> Result<LaunchLine<'_>> {
     let (kernel, rest) = between(text, "Kernel name ", " - grid launch id ")?;
-    let (id, rest) = rest
-        .split_once(" - ")
-        .ok_or("expected ` - grid size …` after the launch id")?;
-    let field = |name: &str| {
-        (rest.split(" - "))
-            .find_map(|part| part.trim().strip_prefix(name))
+    let (id, rest) = between(rest, "", " - ")?;
+    let field = |before: &'static str| {
+        let mut parts = rest.split(" - ");
+        let field = parts.find_map(|part| part.trim().strip_prefix(before));
+        field
             .map(str::trim)
-            .ok_or_else(|| format!("expected `- {name}…` in the line of a launch"))
+            .ok_or(LineError::Missing { before, after: "" })
     };
     Ok(LaunchLine {
         id: number(id, "a launch id")?,
         kernel,
-        grid: triple(field("grid size ")?, "a grid size")?,
-        block: triple(field("block size ")?, "a block size")?,
+        grid: triple(field("grid size ")?, "a grid size as x,y,z")?,
+        block: triple(field("block size ")?, "a block size as x,y,z")?,
         shared_bytes: number(field("shmem ")?, "bytes of shared memory")?,
         stream: number(field("cuda stream id ")?, "a stream id")?,
     })
 }
 
-fn access_line(text: &str) -> Result<AccessLine<'_>, String> {
+fn access_line(text: &str) -> Result<AccessLine<'_>> {
     let mut parts = text.splitn(5, " - ");
-    let mut next = |what: &str| {
-        parts.next().map(str::trim).ok_or_else(|| {
-            format!("expected {what}, found the end of the line; the text was cut off")
-        })
+    let mut next = |expected| {
+        let part = parts.next().map(str::trim);
+        part.ok_or(LineError::CutOff { expected })
     };
     let launch = number(next("a launch id")?, "a launch id")?;
-    let after = |word: &str, text, what: &str| {
+    let after = |word: &str, text, expected| {
         let rest = str::strip_prefix(text, word);
-        rest.ok_or_else(|| format!("expected {what}, found `{text}`"))
+        rest.ok_or_else(|| unexpected(expected, text))
     };
     let cta = after("CTA ", next("`CTA x,y,z`")?, "`CTA x,y,z`")?;
-    let cta = triple(cta, "a CTA")?;
+    let cta = triple(cta, "a CTA as x,y,z")?;
     let warp = after("warp ", next("`warp n`")?, "`warp n`")?;
-    let warp = number(warp, "a warp")?;
+    let warp = number(warp, "a warp below 2^32")?;
     let opcode = next("an opcode")?;
     let mut addresses = [0; 32];
     let mut words = next("32 addresses")?.split_ascii_whitespace();
-    for (lane, address) in addresses.iter_mut().enumerate() {
-        let word = words
-            .next()
-            .ok_or_else(|| format!("expected 32 addresses, found {lane}; the text was cut off"))?;
+    for (found, address) in addresses.iter_mut().enumerate() {
+        let word = words.next().ok_or(LineError::Addresses { found })?;
         let digits = word.strip_prefix("0x");
         let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        *address = number.ok_or_else(|| {
-            format!("expected an address such as 0x00007f0000000000, found `{word}`")
-        })?;
+        *address =
+            number.ok_or_else(|| unexpected("an address such as 0x00007f0000000000", word))?;
     }
     Ok(AccessLine {
         launch,
         cta,
-        warp: u32::try_from(warp)
-            .map_err(|_| format!("expected a warp below 2^32, found {warp}"))?,
+        warp,
         opcode,
         addresses,
     })
 }
 
-/// What lies between two words, and what follows.
-fn between<'a>(text: &'a str, before: &str, after: &str) -> Result<(&'a str, &'a str), String> {
+/// The text between `before` and `after`, and the rest.
+fn between<'a>(
+    text: &'a str,
+    before: &'static str,
+    after: &'static str,
+) -> Result<(&'a str, &'a str)> {
     text.split_once(before)
         .and_then(|(_, rest)| rest.split_once(after))
-        .ok_or_else(|| format!("expected `{before}…{after}` in the line of a launch"))
+        .ok_or(LineError::Missing { before, after })
 }
 
-fn number(text: &str, what: &str) -> Result<u64, String> {
-    text.trim()
-        .parse()
-        .map_err(|_| format!("expected {what}, found `{text}`"))
+fn unexpected(expected: &'static str, found: &str) -> LineError {
+    let found = found.to_owned();
+    LineError::Unexpected { expected, found }
 }
 
-fn triple(text: &str, what: &str) -> Result<[u32; 3], String> {
+fn number<N: FromStr>(text: &str, expected: &'static str) -> Result<N> {
+    let number = text.trim().parse();
+    number.map_err(|_| unexpected(expected, text))
+}
+
+fn triple(text: &str, expected: &'static str) -> Result<[u32; 3]> {
     let numbers = text.split(',').map(|part| part.trim().parse().ok());
     let numbers = numbers.collect::<Option<Vec<u32>>>();
     let triple = numbers.and_then(|numbers| numbers.try_into().ok());
-    triple.ok_or_else(|| format!("expected {what} as x,y,z, found `{text}`"))
+    triple.ok_or_else(|| unexpected(expected, text))
 }

@@ -73,7 +73,7 @@ fn for_each_line(path: &Path, mut visit: impl FnMut(usize, Line<'_>) -> Result<(
         match line::parse(text.trim_end()) {
             Ok(Some(line)) => visit(number, line)?,
             Ok(None) => {}
-            Err(reason) => return Err(at(path, number, reason)),
+            Err(reason) => return Err(at(path, number, reason.to_string())),
         }
     }
     Ok(())

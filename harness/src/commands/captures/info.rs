@@ -9,7 +9,7 @@ use crate::results::{Reporter, counted, human_bytes, human_count};
 use serde::Serialize;
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
-use superstep_trace::{Capture, Header, LaunchRecord, Outcome, Step};
+use superstep_trace::{Capture, Header, HostEvent, LaunchRecord, Outcome};
 
 use crate::{capture, terminal};
 
@@ -146,22 +146,22 @@ fn collect<'a>(
         notes: Vec::new(),
     };
     let mut streams: BTreeMap<u32, StreamInfo> = BTreeMap::new();
-    for moment in capture.replay() {
-        match moment.step {
-            Step::Launch(record) => {
+    for timed in capture.replay() {
+        match timed.event {
+            HostEvent::Launch(record) => {
                 add_launch(&mut info, &mut streams, capture, &record);
             }
-            Step::Allocate(allocation) => {
+            HostEvent::Allocate(allocation) => {
                 info.allocations += 1;
                 info.allocated_bytes += allocation.bytes;
             }
-            Step::Copy(_) => info.copies += 1,
-            Step::Memset(_) => info.memsets += 1,
-            Step::OpaqueLaunch(_) => info.opaque_launches += 1,
-            Step::Gap(gap) => info.notes.push(gap.to_string()),
-            Step::Transport(transport) => info.notes.push(transport.to_string()),
-            Step::Note(text) => info.notes.push(text.to_owned()),
-            Step::LaunchEnd { .. } | Step::OpaqueEnd { .. } | Step::Free(_) => {}
+            HostEvent::Copy(_) => info.copies += 1,
+            HostEvent::Memset(_) => info.memsets += 1,
+            HostEvent::OpaqueLaunch(_) => info.opaque_launches += 1,
+            HostEvent::Gap(gap) => info.notes.push(gap.to_string()),
+            HostEvent::Transport(transport) => info.notes.push(transport.to_string()),
+            HostEvent::Note(text) => info.notes.push(text.to_owned()),
+            HostEvent::LaunchEnd { .. } | HostEvent::OpaqueEnd { .. } | HostEvent::Free(_) => {}
         }
     }
     info.streams = streams.into_values().collect();

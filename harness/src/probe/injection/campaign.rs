@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, RwLock};
 use std::time::Duration;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use superstep_abi::KeepThreads;
 use superstep_trace::ProbeResults;
 
 use super::profile::Profile;
@@ -168,15 +170,12 @@ impl Campaign<'_> {
         };
         let mut execution = self.case.execution.clone();
         // One worker on the CPU backend: what threads do to each other comes in the same order in each run.
-        execution.set("SUPERSTEP_CPU_THREADS", "1".to_owned());
-        let numbers = setting.parameters.map(|number| number.to_string());
-        execution.set("SUPERSTEP_PROBE_PARAMETERS", numbers.join(","));
+        execution.config.cpu_threads = Some(NonZeroUsize::MIN);
+        execution.config.probe_parameters = setting.parameters.to_vec();
         let place = absolute(setting.place);
-        let results = place.join("results").display().to_string();
-        execution.set("SUPERSTEP_PROBE_RESULTS", results);
+        execution.config.probe_results = Some(place.join("results"));
         if let Some(path) = setting.places {
-            let path = absolute(path).display().to_string();
-            execution.set("SUPERSTEP_PROBE_THREADS", path);
+            execution.config.probe_threads = KeepThreads::At(absolute(path));
         }
         execution.timeout = setting.limit.or(execution.timeout);
         let case = Case {

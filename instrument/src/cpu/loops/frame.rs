@@ -5,9 +5,10 @@
 
 use super::body::Ids;
 use crate::ir::{Builder, Opcode, Type, Value, traits::*};
+use superstep_abi::cpu::FRAME_THREADS_UNIT;
 
-/// A frame has room for a multiple of this many threads, so that every array begins where vectors like it.
-pub const THREADS_UNIT: u64 = 64;
+/// The number of threads for which a frame has room is a multiple of this, so that every array is aligned for vectors.
+const THREADS_UNIT: u64 = FRAME_THREADS_UNIT as u64;
 
 /// Where a variable lies: behind so many bytes for each thread.
 #[derive(Clone, Copy)]

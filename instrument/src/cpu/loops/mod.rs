@@ -22,15 +22,11 @@ mod step;
 use super::kernels::CpuKernel;
 use crate::ir::{Call, Function, Instruction, Machine, Module, traits::*};
 use anyhow::Result;
-
-/// What a region, and the step function, return when threads have ended.
-const EXIT: u32 = u32::MAX;
-/// What the step function returns when its threads part; where each goes stands at the start of the frame.
-const DIVERGED: u32 = u32::MAX - 1;
+use superstep_abi::cpu::EXIT;
 
 pub struct Loops {
     step: String,
-    /// Bytes of a frame for each thread of the CTA, whose number is rounded up to a multiple of [`frame::THREADS_UNIT`].
+    /// Bytes of a frame for each thread of the CTA, whose number is rounded up to a multiple of [`FRAME_THREADS_UNIT`](superstep_abi::cpu::FRAME_THREADS_UNIT).
     pub frame_bytes: u64,
     /// Whether the thread block does not say which thread runs, and the runtime has to run the CTA again after a fault.
     pub forgets_threads: bool,

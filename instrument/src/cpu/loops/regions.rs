@@ -2,13 +2,14 @@
 
 use super::body::{Body, Ids};
 use super::frame::{Frame, Layout, Place};
-use super::{EXIT, is_barrier, waits};
+use super::{is_barrier, waits};
 use crate::ir::{
     Block, Builder, Function, Instruction, Machine, Module, Opcode::*, Type, Value, traits::*,
 };
 use crate::reach::reach;
 use anyhow::Result;
 use std::collections::{BTreeSet, HashMap};
+use superstep_abi::cpu::EXIT;
 
 /// Regions may together have this many times the instructions of their kernel, and as many more.
 const MOST_GROWTH: usize = 6;

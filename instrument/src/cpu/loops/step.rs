@@ -1,14 +1,15 @@
 //! The step function: the loops over a CTA's threads, one for each region.
 
-use super::DIVERGED;
 use super::body::{Body, Ids};
 use super::columns::{self, Columns};
 use super::regions::Region;
 use crate::cpu::kernels::{CpuKernel, load_arguments};
-use crate::cpu::{offset, thread_address, thread_field};
+use crate::cpu::{COORDINATES, thread_address, thread_field};
 use crate::ir::{
     Block, Builder, Function, IntPredicate::*, Module, Opcode::*, Type, Value, traits::*,
 };
+use std::mem::offset_of;
+use superstep_abi::cpu::{DIVERGED, SuperstepThread};
 
 /// Lengths of rows that get loops of their own, powers of two: those of the usual tiles, too short for vectors when the loop does not know them.
 const SHORT_ROWS: [u32; 4] = [4, 8, 16, 32];
@@ -37,8 +38,8 @@ pub fn make<'m>(
     let builder = Builder::at_end(function.append_block("enter"));
     let arguments = load_arguments(&builder, kernel.function(module), list);
     let three =
-        |first: u64| [0, 4, 8].map(|more| thread_field(module, &builder, i32t, first + more));
-    let [_, ntid, ctaid, nctaid] = offset::COORDINATES;
+        |first: usize| [0, 4, 8].map(|more| thread_field(module, &builder, i32t, first + more));
+    let [_, ntid, ctaid, nctaid] = COORDINATES;
     let zero = i32t.constant(0);
     let ids = Ids {
         frame,
@@ -48,7 +49,14 @@ pub fn make<'m>(
         ctaid: three(ctaid),
         nctaid: three(nctaid),
     };
-    let log_starts = traced.then(|| thread_field(module, &builder, pointer, offset::LOG_STARTS));
+    let log_starts = traced.then(|| {
+        thread_field(
+            module,
+            &builder,
+            pointer,
+            offset_of!(SuperstepThread, log_starts),
+        )
+    });
     let never = function.append_block("never");
     Builder::at_end(never).unreachable();
     let start = Start::new(&builder, first, last);
@@ -425,25 +433,30 @@ impl<'m> Code<'_, 'm> {
     /// Tells the runtime which thread runs now.
     fn enter_thread(&self, b: &Builder<'m>, ids: &Ids<'m>) {
         let (module, i32t) = (self.module, Type::int(32));
-        let set = |value: Value<'m>, field: u64| {
+        let set = |value: Value<'m>, field: usize| {
             b.store(value, thread_address(module, b, field));
         };
         let lane = || b.binary(And, ids.thread, i32t.constant(31));
         if self.notes_thread {
-            set(ids.thread, offset::THREAD);
+            set(ids.thread, offset_of!(SuperstepThread, thread));
         }
         if self.body.needs_thread_block {
             for (value, index) in ids.tid.into_iter().zip(0..) {
-                set(value, offset::TID + 4 * index);
+                set(value, COORDINATES[0] + 4 * index);
             }
-            set(lane(), offset::LANE);
+            set(lane(), offset_of!(SuperstepThread, lane));
             let warp = b.binary(LShr, ids.thread, i32t.constant(5));
-            set(warp, offset::WARP);
+            set(warp, offset_of!(SuperstepThread, warp));
         }
         if let Some(starts) = self.log_starts {
             let wide = b.cast(ZExt, lane(), Type::int(64));
             let bytes = b.binary(Mul, wide, Type::int(64).constant(8));
-            let cursor = thread_field(module, b, Type::pointer(0), offset::LOG_CURSOR);
+            let cursor = thread_field(
+                module,
+                b,
+                Type::pointer(0),
+                offset_of!(SuperstepThread, log_cursor),
+            );
             b.store(cursor, b.offset_by(starts, bytes));
         }
     }

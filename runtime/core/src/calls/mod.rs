@@ -5,10 +5,6 @@ mod table;
 use std::ffi::c_int;
 use superstep_trace::{Block, KnownCall};
 
-/// As many arguments as any has, all integers and pointers: some on the stack that are passed on are none.
-pub const ARGUMENTS: usize = 24;
-pub type Arguments = [usize; ARGUMENTS];
-
 /// What one argument leads to.
 enum Access {
     Reads(usize, Shape),
@@ -38,10 +34,7 @@ enum Shape {
 #[derive(Clone, Copy)]
 enum Number {
     Fixed(i64),
-    /// An `int`, or a 64-bit integer in functions whose names end in `_64`.
     Argument(usize),
-    /// Always a 64-bit integer.
-    Long(usize),
     Either {
         operation: usize,
         plain: usize,
@@ -73,11 +66,11 @@ pub fn function(name: &str) -> Option<&'static Function> {
 }
 
 impl Function {
-    /// What a call touches, and what it lends; `None` where the arguments do not tell.
-    /// `allocation_of` tells first byte and size of the allocation that an address lies in.
+    /// The memory that a call reads, writes and lends; `None` where the arguments do not determine it. `arguments` are pointers and
+    /// sign-extended integers; `allocation_of` finds first byte and size of the allocation of an address.
     pub fn known(
         &self,
-        arguments: &Arguments,
+        arguments: &[usize],
         allocation_of: impl Fn(u64) -> Option<(u64, u64)>,
     ) -> Option<(KnownCall, Vec<Block>)> {
         let mut lent = Vec::new();
@@ -102,7 +95,7 @@ impl Function {
 
     fn block(
         &self,
-        arguments: &Arguments,
+        arguments: &[usize],
         address: u64,
         shape: &Shape,
         allocation_of: impl Fn(u64) -> Option<(u64, u64)>,
@@ -126,7 +119,7 @@ impl Function {
                 count,
                 stride,
             } => {
-                let number = |number: &Number| self.number(arguments, *number);
+                let number = |number: &Number| Self::number(arguments, *number);
                 let size = match element {
                     Element::Own => self.bytes,
                     Element::Type(argument) => bytes_of(arguments[*argument] as c_int)?,
@@ -144,12 +137,10 @@ impl Function {
         }
     }
 
-    fn number(&self, arguments: &Arguments, number: Number) -> i64 {
+    fn number(arguments: &[usize], number: Number) -> i64 {
         match number {
             Number::Fixed(number) => number,
-            Number::Long(argument) => arguments[argument] as i64,
-            Number::Argument(argument) if self.name.ends_with("_64") => arguments[argument] as i64,
-            Number::Argument(argument) => i64::from(arguments[argument] as c_int),
+            Number::Argument(argument) => arguments[argument] as i64,
             Number::Either {
                 operation,
                 plain,
@@ -161,7 +152,7 @@ impl Function {
                 } else {
                     other
                 };
-                self.number(arguments, Number::Argument(argument))
+                Self::number(arguments, Number::Argument(argument))
             }
         }
     }

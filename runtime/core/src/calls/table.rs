@@ -63,8 +63,11 @@ const GEMM: &[Access] = &[
     writes(12, matrix(Argument(3), Argument(4), 13, OWN)),
 ];
 
+/// handle, transa, transb, m, n, k, alpha, A, type, lda, B, type, ldb, beta, C, type, ldc, compute type, algorithm
+const GEMM_EX: &[Access] = GEMM_TYPES;
+
 /// handle, transa, transb, m, n, k, alpha, A, type, lda, B, type, ldb, beta, C, type, ldc
-const GEMM_EX: &[Access] = &[
+const GEMM_TYPES: &[Access] = &[
     reads(
         7,
         matrix(either(1, 3, 5), either(1, 5, 3), 9, Element::Type(8)),
@@ -85,7 +88,7 @@ const STRIDED: &[Access] = &[
             either(1, 5, 3),
             8,
             OWN,
-            [Argument(17), Number::Long(9)],
+            [Argument(17), Argument(9)],
         ),
     ),
     reads(
@@ -95,7 +98,7 @@ const STRIDED: &[Access] = &[
             either(2, 4, 5),
             11,
             OWN,
-            [Argument(17), Number::Long(12)],
+            [Argument(17), Argument(12)],
         ),
     ),
     writes(
@@ -105,7 +108,7 @@ const STRIDED: &[Access] = &[
             Argument(4),
             15,
             OWN,
-            [Argument(17), Number::Long(16)],
+            [Argument(17), Argument(16)],
         ),
     ),
 ];
@@ -119,7 +122,7 @@ const STRIDED_EX: &[Access] = &[
             either(1, 5, 3),
             9,
             Element::Type(8),
-            [Argument(20), Number::Long(10)],
+            [Argument(20), Argument(10)],
         ),
     ),
     reads(
@@ -129,7 +132,7 @@ const STRIDED_EX: &[Access] = &[
             either(2, 4, 5),
             13,
             Element::Type(12),
-            [Argument(20), Number::Long(14)],
+            [Argument(20), Argument(14)],
         ),
     ),
     writes(
@@ -139,7 +142,7 @@ const STRIDED_EX: &[Access] = &[
             Argument(4),
             18,
             Element::Type(17),
-            [Argument(20), Number::Long(19)],
+            [Argument(20), Argument(19)],
         ),
     ),
 ];
@@ -162,32 +165,38 @@ const WORKSPACE: &[Access] = &[Access::Lends(1, Shape::Bytes(2))];
 /// plan, work area
 const WORK_AREA: &[Access] = &[Access::Lends(1, Shape::Allocation)];
 
-/// Hands the table to a macro.
+/// Hands the table to a macro: families with the type of their sizes, then functions with the bytes of an element.
 #[macro_export]
 macro_rules! known_calls {
     ($macro:ident) => {
         $macro! {
-            GEMM: cublasSgemm_v2 4, cublasDgemm_v2 8, cublasCgemm_v2 8, cublasZgemm_v2 16, cublasHgemm 2, cublasCgemm3m 8, cublasZgemm3m 16,
-                cublasSgemm_v2_64 4, cublasDgemm_v2_64 8, cublasCgemm_v2_64 8, cublasZgemm_v2_64 16, cublasHgemm_64 2;
-            GEMM_EX: cublasGemmEx 0, cublasSgemmEx 0, cublasCgemmEx 0, cublasGemmEx_64 0, cublasSgemmEx_64 0, cublasCgemmEx_64 0;
-            STRIDED: cublasSgemmStridedBatched 4, cublasDgemmStridedBatched 8, cublasCgemmStridedBatched 8, cublasZgemmStridedBatched 16,
-                cublasHgemmStridedBatched 2, cublasSgemmStridedBatched_64 4, cublasDgemmStridedBatched_64 8, cublasCgemmStridedBatched_64 8,
+            GEMM c_int: cublasSgemm_v2 4, cublasDgemm_v2 8, cublasCgemm_v2 8, cublasZgemm_v2 16, cublasHgemm 2, cublasCgemm3m 8,
+                cublasZgemm3m 16;
+            GEMM i64: cublasSgemm_v2_64 4, cublasDgemm_v2_64 8, cublasCgemm_v2_64 8, cublasZgemm_v2_64 16, cublasHgemm_64 2;
+            GEMM_TYPES c_int: cublasSgemmEx 0, cublasCgemmEx 0;
+            GEMM_TYPES i64: cublasSgemmEx_64 0, cublasCgemmEx_64 0;
+            GEMM_EX c_int: cublasGemmEx 0;
+            GEMM_EX i64: cublasGemmEx_64 0;
+            STRIDED c_int: cublasSgemmStridedBatched 4, cublasDgemmStridedBatched 8, cublasCgemmStridedBatched 8,
+                cublasZgemmStridedBatched 16, cublasHgemmStridedBatched 2;
+            STRIDED i64: cublasSgemmStridedBatched_64 4, cublasDgemmStridedBatched_64 8, cublasCgemmStridedBatched_64 8,
                 cublasZgemmStridedBatched_64 16, cublasHgemmStridedBatched_64 2;
-            STRIDED_EX: cublasGemmStridedBatchedEx 0, cublasGemmStridedBatchedEx_64 0;
-            AXPY: cublasSaxpy_v2 4, cublasDaxpy_v2 8, cublasCaxpy_v2 8, cublasZaxpy_v2 16, cublasSaxpy_v2_64 4, cublasDaxpy_v2_64 8,
-                cublasCaxpy_v2_64 8, cublasZaxpy_v2_64 16;
-            COPY: cublasScopy_v2 4, cublasDcopy_v2 8, cublasCcopy_v2 8, cublasZcopy_v2 16, cublasScopy_v2_64 4, cublasDcopy_v2_64 8,
-                cublasCcopy_v2_64 8, cublasZcopy_v2_64 16;
-            TRANSFORM: cufftExecC2C 8, cufftExecR2C 8, cufftExecZ2Z 16, cufftExecD2Z 16;
-            BACK_TO_REAL: cufftExecC2R 8, cufftExecZ2D 16;
-            WORKSPACE: cublasSetWorkspace_v2 1;
-            WORK_AREA: cufftSetWorkArea 1;
+            STRIDED_EX c_int: cublasGemmStridedBatchedEx 0;
+            STRIDED_EX i64: cublasGemmStridedBatchedEx_64 0;
+            AXPY c_int: cublasSaxpy_v2 4, cublasDaxpy_v2 8, cublasCaxpy_v2 8, cublasZaxpy_v2 16;
+            AXPY i64: cublasSaxpy_v2_64 4, cublasDaxpy_v2_64 8, cublasCaxpy_v2_64 8, cublasZaxpy_v2_64 16;
+            COPY c_int: cublasScopy_v2 4, cublasDcopy_v2 8, cublasCcopy_v2 8, cublasZcopy_v2 16;
+            COPY i64: cublasScopy_v2_64 4, cublasDcopy_v2_64 8, cublasCcopy_v2_64 8, cublasZcopy_v2_64 16;
+            TRANSFORM c_int: cufftExecC2C 8, cufftExecR2C 8, cufftExecZ2Z 16, cufftExecD2Z 16;
+            BACK_TO_REAL c_int: cufftExecC2R 8, cufftExecZ2D 16;
+            WORKSPACE usize: cublasSetWorkspace_v2 1;
+            WORK_AREA c_int: cufftSetWorkArea 1;
         }
     };
 }
 
 macro_rules! functions {
-    ($($family:ident: $($name:ident $bytes:literal),+;)+) => {
+    ($($family:ident $int:ident: $($name:ident $bytes:literal),+;)+) => {
         pub(super) static FUNCTIONS: &[Function] = &[
             $($(Function { name: stringify!($name), accesses: $family, bytes: $bytes }),+),+
         ];

@@ -1,9 +1,9 @@
 //! What the probe of a run found, launch by launch.
 
-use super::Layout;
-use crate::config::KeepThreads;
-use crate::{Identity, Place};
+use super::{KeptThreads, Layout};
+use crate::Identity;
 use parking_lot::Mutex;
+use std::path::PathBuf;
 use std::sync::Arc;
 use superstep_trace::probe::{Field, LaunchResult, Part, Per};
 use superstep_trace::{DefinedProbe, Launch, ModuleTable, ProbeWriter, TraceError};
@@ -11,7 +11,7 @@ use superstep_trace::{DefinedProbe, Launch, ModuleTable, ProbeWriter, TraceError
 /// Writes the results of a run.
 #[derive(Debug)]
 pub struct Collector {
-    place: Place,
+    folder: PathBuf,
     identity: Identity,
     writer: Mutex<Option<ProbeWriter>>,
 }
@@ -41,7 +41,7 @@ impl Found {
         layout: &Layout,
         fields: &[u8],
         tables: &[u64],
-        keep: &KeepThreads,
+        keep: &KeptThreads,
         launch: &Launch,
     ) -> Self {
         let specs = &probe.spec.fields;
@@ -64,7 +64,7 @@ impl Found {
                 found.statistics = Some(rows);
                 found.thread_slots = layout.kept_slots(keep, launch);
                 let kept = match &found.thread_slots {
-                    None if *keep == KeepThreads::None => None,
+                    None if *keep == KeptThreads::None => None,
                     None => Some((0..row).collect::<Vec<_>>()),
                     Some(slots) => {
                         let first = slots.iter().map(|slot| (slot - layout.first_slot) as usize);
@@ -111,10 +111,10 @@ impl Found {
 }
 
 impl Collector {
-    /// Results go to `place`.
-    pub fn new(place: Place, identity: Identity) -> Self {
+    /// Results go to `folder`.
+    pub fn new(folder: PathBuf, identity: Identity) -> Self {
         Collector {
-            place,
+            folder,
             identity,
             writer: Mutex::new(None),
         }
@@ -133,7 +133,7 @@ impl Collector {
         let mut writer = self.writer.lock();
         let writer = match &mut *writer {
             Some(writer) => writer,
-            empty => empty.insert(ProbeWriter::create(&self.place.of(&self.identity))?),
+            empty => empty.insert(ProbeWriter::create(&self.identity.path(&self.folder))?),
         };
         writer.modules(modules)?;
         let mut put = |words: &[u64]| writer.values(words.iter().copied());
@@ -165,7 +165,7 @@ impl Collector {
     pub fn finish(&self, modules: &[Arc<ModuleTable>]) -> Result<(), TraceError> {
         let mut writer = self.writer.lock();
         if writer.is_none() {
-            let mut empty = ProbeWriter::create(&self.place.of(&self.identity))?;
+            let mut empty = ProbeWriter::create(&self.identity.path(&self.folder))?;
             empty.modules(modules)?;
             *writer = Some(empty);
         }

@@ -1,6 +1,7 @@
 //! Where the fields and tables of one launch lie.
 
-use crate::config::KeepThreads;
+use std::collections::BTreeMap;
+use superstep_abi::{KeepThreads, VariableError, variable};
 use superstep_trace::probe::{Per, Word};
 use superstep_trace::{DefinedProbe, Launch};
 
@@ -39,6 +40,36 @@ pub struct TooLarge {
     bytes: u64,
     slots: u32,
     units: u64,
+}
+
+/// [`KeepThreads`], with its file read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeptThreads {
+    None,
+    All,
+    At(BTreeMap<u32, Vec<u32>>),
+}
+
+impl KeptThreads {
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(keep: &KeepThreads) -> Result<Self, VariableError> {
+        let file = match keep {
+            KeepThreads::None => return Ok(KeptThreads::None),
+            KeepThreads::All => return Ok(KeptThreads::All),
+            KeepThreads::At(file) => file,
+        };
+        let json = std::fs::read(file).unwrap_or_default();
+        serde_json::from_slice(&json)
+            .map(KeptThreads::At)
+            .map_err(|_| VariableError {
+                name: variable::PROBE_THREADS,
+                value: file.display().to_string(),
+                expected:
+                    "0, 1, or a file with a JSON object of launches and lists of their places"
+                        .to_owned(),
+            })
+    }
 }
 
 /// The memory of one launch.
@@ -107,8 +138,8 @@ impl Layout {
     }
 
     /// The places whose threads are kept one by one, where only some are: those of `keep` that the kernel can reach.
-    pub(super) fn kept_slots(&self, keep: &KeepThreads, launch: &Launch) -> Option<Vec<u32>> {
-        let KeepThreads::At(places) = keep else {
+    pub(super) fn kept_slots(&self, keep: &KeptThreads, launch: &Launch) -> Option<Vec<u32>> {
+        let KeptThreads::At(places) = keep else {
             return None;
         };
         let own = self.first_slot..self.first_slot + self.slots;

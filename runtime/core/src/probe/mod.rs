@@ -6,4 +6,4 @@ mod collect;
 mod layout;
 
 pub use collect::{Collector, Found};
-pub use layout::{Layout, ProbeContext, TooLarge};
+pub use layout::{KeptThreads, Layout, ProbeContext, TooLarge};

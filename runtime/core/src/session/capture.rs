@@ -84,11 +84,11 @@ impl Session {
     }
 
     fn open_capture(&self) -> CaptureState {
-        let Some(place) = &self.config.capture else {
+        let Some(path) = &self.config.capture else {
             return CaptureState::Closed;
         };
         self.settle();
-        let folder = place.of(&self.identity);
+        let folder = self.identity.path(path);
         let selection = &self.config.selection;
         let header = Header {
             sources: self.config.sources.clone(),

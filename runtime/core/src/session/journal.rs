@@ -3,6 +3,7 @@
 use super::report::FAULT_PATIENCE;
 use super::{JournalState, Session};
 use crate::RuntimeError;
+use crate::process::path_of;
 use std::path::PathBuf;
 use superstep_trace::{Journal, Process, Summary};
 
@@ -47,13 +48,13 @@ impl Session {
             process: Some(self.identity.process()),
             ..Summary::new(self.backend)
         };
-        Journal::create(&place.of(&self.identity), summary).ok()
+        Journal::create(&self.identity.path(place), summary).ok()
     }
 
     /// Before this process writes anything, it gets a name of its own.
     pub(super) fn settle(&self) {
         let leaves = |process: &Process| -> Vec<PathBuf> {
-            let of = |place: &Option<crate::Place>| place.as_ref()?.of_process(process);
+            let of = |path: &Option<PathBuf>| path_of(path.as_deref()?, process);
             let summary = of(&self.config.summary);
             let journal = summary.as_deref().map(Journal::beside);
             let all = [of(&self.config.capture), summary, journal];

@@ -10,17 +10,17 @@ mod opaque;
 mod report;
 mod streams;
 
-use crate::config::environment;
 use crate::in_situ::Shadow;
-use crate::probe::{Collector, Found, Layout, TooLarge, api};
-use crate::process::Identity;
-use crate::{Config, Registry, forks, process, registry};
+use crate::probe::{Collector, Found, KeptThreads, Layout, TooLarge, api};
+use crate::process::{Identity, environment};
+use crate::{Registry, forks, process, registry};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 pub use streams::thread_number;
+use superstep_abi::{Config, variable};
 use superstep_trace::{
     AllocationId, Backend, CaptureWriter, Chooser, ChunkBuilder, DeviceInfo, Event, Journal,
     KernelResources, KernelTotals, Launch, LaunchCounts, LaunchEnd, LaunchOutcome, LaunchSums,
@@ -69,6 +69,7 @@ pub enum AllocatedBy {
 /// The run. All methods may be called from any thread; none panics, and what goes wrong with the capture becomes a fault in the summary.
 pub struct Session {
     collector: Option<Collector>,
+    kept_threads: KeptThreads,
     identity: Identity,
     config: Config,
     backend: Backend,
@@ -167,9 +168,14 @@ impl Session {
         };
         let identity = Identity::new(environment);
         let collector =
-            (config.probe_results.clone()).map(|place| Collector::new(place, identity.clone()));
+            (config.probe_results.clone()).map(|folder| Collector::new(folder, identity.clone()));
+        let (kept_threads, unreadable) = match KeptThreads::read(&config.probe_threads) {
+            Ok(kept) => (kept, None),
+            Err(error) => (KeptThreads::None, Some(error)),
+        };
         let mut session = Session {
             collector,
+            kept_threads,
             identity,
             config,
             backend,
@@ -187,6 +193,9 @@ impl Session {
             writing: Mutex::default(),
         };
         session.new_shadow();
+        if let Some(error) = unreadable {
+            session.fault(error);
+        }
         session
     }
 
@@ -195,12 +204,12 @@ impl Session {
     pub fn global(backend: Backend) -> &'static Session {
         static SESSION: OnceLock<Session> = OnceLock::new();
         let session = SESSION.get_or_init(|| {
-            let (config, error) = match Config::from_environment() {
+            let (config, error) = match Config::from_env(environment) {
                 Ok(config) => (config, None),
                 Err(error) => {
-                    let outputs = ["SUPERSTEP_SUMMARY", "SUPERSTEP_CAPTURE"];
+                    let outputs = [variable::SUMMARY, variable::CAPTURE];
                     let lookup = |name: &str| environment(name).filter(|_| outputs.contains(&name));
-                    let config = Config::from_lookup(lookup).unwrap_or_default();
+                    let config = Config::from_env(lookup).unwrap_or_default();
                     (config, Some(error))
                 }
             };
@@ -393,7 +402,7 @@ impl Session {
         if self.collector.is_none() && !api::is_observed() {
             return;
         }
-        let keep = &self.config.probe_threads;
+        let keep = &self.kept_threads;
         let found = Found::of(probe, layout, fields, tables, keep, &launch.launch);
         if let Some(collector) = &self.collector {
             let modules = self.registry.from(0);

@@ -100,14 +100,14 @@ impl Session {
     /// # Errors
     /// The file cannot be written, or the session is not free in time.
     pub fn write_summary(&self) -> Result<(), RuntimeError> {
-        let Some(place) = &self.config.summary else {
+        let Some(path) = &self.config.summary else {
             return Ok(());
         };
         if is_used_fork() || self.is_idle_fork() {
             return Ok(());
         }
         self.settle();
-        let path = place.of(&self.identity);
+        let path = self.identity.path(path);
         let busy = RuntimeError::Busy {
             action: "write the summary",
         };

@@ -1,11 +1,11 @@
 //! A session's numbers, its capture and its summary.
 
 use super::*;
+use crate::RuntimeError;
 use crate::in_situ::Adder;
-use crate::{Place, RuntimeError};
 use superstep_trace::{
-    AccessGroup, AllocationKey, AllocationKind, Block, Capture, CopyDirection, Gap, KnownCall,
-    LaunchId, ModuleTable, Op, OpaqueGeometry, OpaqueLaunch, Outcome, Probe, Protocol, Step,
+    AccessGroup, AllocationKey, AllocationKind, Block, Capture, CopyDirection, Gap, HostEvent,
+    KnownCall, LaunchId, ModuleTable, Op, OpaqueGeometry, OpaqueLaunch, Outcome, Probe, Protocol,
     Summary, Transport,
 };
 
@@ -25,8 +25,8 @@ fn table(module: u32, probe: Probe) -> ModuleTable {
 }
 
 fn session(folder: &std::path::Path) -> Session {
-    let capture = Some(Place::One(folder.join("capture")));
-    let summary = Some(Place::One(folder.join("summary.json")));
+    let capture = Some(folder.join("capture"));
+    let summary = Some(folder.join("summary.json"));
     let registry = Box::leak(Box::new(Registry::default()));
     Session::new(
         Config {
@@ -57,13 +57,13 @@ fn summary(folder: &std::path::Path) -> Summary {
 /// The numbers of the host's calls, in the replay's order.
 fn sequence_numbers(capture: &Capture) -> Vec<u64> {
     (capture.replay())
-        .filter_map(|moment| match moment.step {
-            Step::Launch(record) => Some(record.launch.sequence),
-            Step::Allocate(allocation) => Some(allocation.sequence),
-            Step::Free(allocation) => allocation.freed,
-            Step::Copy(copy) => Some(copy.sequence),
-            Step::Memset(memset) => Some(memset.sequence),
-            Step::OpaqueLaunch(launch) => Some(launch.sequence),
+        .filter_map(|timed| match timed.event {
+            HostEvent::Launch(record) => Some(record.launch.sequence),
+            HostEvent::Allocate(allocation) => Some(allocation.sequence),
+            HostEvent::Free(allocation) => allocation.freed,
+            HostEvent::Copy(copy) => Some(copy.sequence),
+            HostEvent::Memset(memset) => Some(memset.sequence),
+            HostEvent::OpaqueLaunch(launch) => Some(launch.sequence),
             _ => None,
         })
         .collect()
@@ -129,17 +129,22 @@ fn a_run_leaves_a_capture_and_a_summary() {
         (&device, 2)
     );
     assert_eq!(sequence_numbers(&capture), (0..11).collect::<Vec<_>>());
-    let steps: Vec<_> = capture.replay().map(|moment| moment.step).collect();
+    let steps: Vec<_> = capture.replay().map(|timed| timed.event).collect();
     let transport = Transport {
         bytes: 7,
         ..Transport::default()
     };
-    let said = [Step::Gap(&Gap::ArrayCopy), Step::Transport(&transport)];
-    let is_gap = |step: &Step| matches!(step, Step::Gap(_) | Step::Transport(_));
+    let said = [
+        HostEvent::Gap(&Gap::ArrayCopy),
+        HostEvent::Transport(&transport),
+    ];
+    let is_gap = |step: &HostEvent| matches!(step, HostEvent::Gap(_) | HostEvent::Transport(_));
     let found: Vec<_> = steps.iter().filter(|step| is_gap(step)).cloned().collect();
     assert_eq!(found, said);
     let ended = steps.iter().find_map(|step| match step {
-        Step::OpaqueEnd { launch, end } => Some((launch.name(), launch.sequence, end.elapsed_ns)),
+        HostEvent::OpaqueEnd { launch, end } => {
+            Some((launch.name(), launch.sequence, end.elapsed_ns))
+        }
         _ => None,
     });
     assert_eq!(ended, Some(("_Zother", opaque[1], 40)));
@@ -212,7 +217,7 @@ fn what_comes_after_the_end_is_in_the_capture_and_the_summary() {
     session.gap(Gap::GraphMemoryNode);
     let capture = read();
     assert!(capture.complete, "{:?}", capture.problems);
-    assert!((capture.replay()).any(|moment| moment.step == Step::Gap(&Gap::GraphMemoryNode)));
+    assert!((capture.replay()).any(|timed| timed.event == HostEvent::Gap(&Gap::GraphMemoryNode)));
     session.fault("late");
     assert_eq!(summary(folder.path()).faults, ["late"]);
     assert_eq!(read().outcome, Some(Outcome::Failed("late".into())));
@@ -395,7 +400,7 @@ fn threads_share_a_session() {
     assert!(capture.complete, "{:?}", capture.problems);
     assert_eq!(sequence_numbers(&capture), (0..600).collect::<Vec<_>>());
     assert!(
-        capture.replay().is_sorted_by_key(|moment| moment.at_ns),
+        capture.replay().is_sorted_by_key(|timed| timed.at_ns),
         "file order is sequence order"
     );
     assert_eq!(
@@ -428,7 +433,7 @@ fn shadow_memory_learns_what_the_host_does() {
     let folder = tempfile::tempdir().unwrap();
     let in_situ = |backend, capture: bool| {
         let config = Config {
-            capture: capture.then(|| Place::One(folder.path().join("capture"))),
+            capture: capture.then(|| folder.path().join("capture")),
             protocol: Some(Protocol::InSitu),
             ..Config::default()
         };

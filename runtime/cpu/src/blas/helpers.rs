@@ -1,7 +1,7 @@
 //! cuBLAS's handles and their settings, and copies of vectors and matrices.
 
-use crate::copies::{Rows, copy_rows};
 use crate::handles::Handles;
+use crate::memory::copies::{Rows, copy_rows};
 use crate::streams::stream_id;
 use parking_lot::Mutex;
 use std::ffi::{c_char, c_int, c_void};

@@ -104,8 +104,13 @@ unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENT
         places[index] = std::ptr::from_ref(&values[index]).addr();
     }
     let function = function(real);
-    let mut all = [0; calls::ARGUMENTS];
-    all[..ARGUMENTS].copy_from_slice(&arguments);
+    let mut all = arguments;
+    for (index, kind) in kinds.bytes().enumerate() {
+        if kind != b'p' {
+            // The upper half of an `int` in a register is undefined.
+            all[index + 1] = arguments[index + 1] as c_int as usize;
+        }
+    }
     let known = calls::function(name).and_then(|function| function.known(&all, |_| None));
     noted(name, stream, known.map(|(known, _)| known), || {
         let to = arguments.get(kinds.len() + 1).copied().unwrap_or(0);

@@ -1,117 +1,63 @@
-//! Copies that the host asks for.
+//! Copies that the host makes, through both interfaces.
 
-use super::{At, interposed};
-use crate::ffi::{self, Copy3d};
-use crate::real;
-use crate::runtime::runtime;
+use super::interposed;
+use crate::cuda::device::symbol_address;
+use crate::cuda::memory::is_on_device;
+use crate::cuda::{Status, Stream, StreamArgument};
+use crate::recorder::host_access::{Rows, note_copy, note_driver_2d};
+use crate::recorder::runtime::session;
+use cudarc::driver::sys::CUDA_MEMCPY2D_v2;
+use cudarc::runtime::sys::cudaMemcpyKind;
 use std::ffi::{c_int, c_void};
-use superstep_trace::{CopyDirection, Gap};
+use superstep_runtime_core::cuda::{Copy3d, PitchedPointer, Position};
+use superstep_trace::Gap;
 
-/// `cudaPointerAttributes`, with room for later versions.
-#[repr(C)]
-struct PointerAttributes {
-    kind: c_int,
-    device: c_int,
-    rest: [u64; 30],
+const HOST_TO_HOST: c_int = cudaMemcpyKind::cudaMemcpyHostToHost as c_int;
+const HOST_TO_DEVICE: c_int = cudaMemcpyKind::cudaMemcpyHostToDevice as c_int;
+const DEVICE_TO_HOST: c_int = cudaMemcpyKind::cudaMemcpyDeviceToHost as c_int;
+const DEVICE_TO_DEVICE: c_int = cudaMemcpyKind::cudaMemcpyDeviceToDevice as c_int;
+const BY_ADDRESS: c_int = cudaMemcpyKind::cudaMemcpyDefault as c_int;
+
+/// Notes a copy of bytes x rows x slices. `kind` is a `cudaMemcpyKind` of any version.
+fn note_box(to: Rows, from: Rows, kind: c_int, size: [usize; 3], into: StreamArgument) {
+    let on_device = || match kind {
+        HOST_TO_HOST => [false, false],
+        HOST_TO_DEVICE => [false, true],
+        DEVICE_TO_HOST => [true, false],
+        DEVICE_TO_DEVICE => [true, true],
+        _ => [from, to].map(|side| is_on_device(side.address)),
+    };
+    note_copy(to, from, on_device, size, into);
 }
 
-/// Whether an address is device memory to the runtime. Managed memory counts, as it does for `cudaMemcpyDefault`.
-fn is_on_device(address: u64) -> bool {
-    static ENTRY: real::Entry = real::Entry::new(c"cudaPointerGetAttributes");
-    let mut attributes = PointerAttributes {
-        kind: 0,
-        device: 0,
-        rest: [0; 30],
-    };
-    let error = real::call!(
-        ENTRY,
-        (&mut attributes => *mut PointerAttributes, address as *const c_void => *const c_void) -> ffi::Error,
-        ffi::SYMBOL_NOT_FOUND
+fn note(to: u64, from: u64, bytes: usize, kind: c_int, into: StreamArgument) {
+    note_box(
+        Rows::new(to, 0),
+        Rows::new(from, 0),
+        kind,
+        [bytes, 1, 1],
+        into,
     );
-    error == ffi::SUCCESS && attributes.kind >= 2
 }
 
-fn direction(kind: c_int, to: u64, from: u64) -> CopyDirection {
-    let (to_device, from_device) = match kind {
-        ffi::HOST_TO_HOST => (false, false),
-        ffi::HOST_TO_DEVICE => (true, false),
-        ffi::DEVICE_TO_HOST => (false, true),
-        ffi::DEVICE_TO_DEVICE => (true, true),
-        _ => (is_on_device(to), is_on_device(from)),
-    };
-    superstep_runtime_core::cuda::direction(from_device, to_device)
+fn rows(address: *const c_void, row_bytes: usize) -> Rows {
+    Rows::new(address as u64, row_bytes)
 }
 
-/// One side of a copy: first byte, and bytes from one row (slice) to the next.
-#[derive(Clone, Copy)]
-pub(super) struct Side {
-    pub(super) address: u64,
-    pub(super) row_bytes: u64,
-    pub(super) slice_bytes: u64,
-}
-
-/// Notes a copy of `width` bytes x `height` rows x `depth` slices, as few pieces as it has.
-pub(super) fn note_box(
-    to: Side,
-    from: Side,
-    kind: c_int,
-    size: [usize; 3],
-    (stream, per_thread): At,
-) {
-    let runtime = runtime();
-    let into = (stream, per_thread);
-    runtime.device();
-    // Each launch of its graph notes it.
-    if runtime.graphs.comes_later(into) {
-        return;
-    }
-    let stream = runtime.stream(stream, per_thread);
-    let direction = direction(kind, to.address, from.address);
-    let [mut width, mut height, mut depth] = size.map(|extent| extent as u64);
-    if height > 1 && to.row_bytes == width && from.row_bytes == width {
-        (width, height) = (width * height, 1);
-    }
-    if height == 1 && depth > 1 && to.slice_bytes == width && from.slice_bytes == width {
-        (width, depth) = (width * depth, 1);
-    }
-    for slice in 0..depth {
-        for row in 0..height {
-            let at = |side: Side| side.address + slice * side.slice_bytes + row * side.row_bytes;
-            if width > 0 {
-                (runtime.session).copy(direction, at(to), at(from), width, stream);
-                (runtime.in_situ).host_wrote(runtime, at(to), width, into);
-            }
-        }
-    }
-}
-
-pub(super) fn note(to: *const c_void, from: *const c_void, bytes: usize, kind: c_int, at: At) {
-    note_box(rows(to, 0), rows(from, 0), kind, [bytes, 1, 1], at);
-}
-
-/// Memory whose rows lie `row_bytes` apart.
-fn rows(address: *const c_void, row_bytes: usize) -> Side {
-    Side {
-        address: address as u64,
-        row_bytes: row_bytes as u64,
-        slice_bytes: 0,
-    }
-}
-
-fn note_3d(copy: *const Copy3d, at: At) {
+fn note_3d(copy: *const Copy3d, into: StreamArgument) {
     // SAFETY: the program gives the structure, and the runtime has accepted it.
     let Some(copy) = (unsafe { copy.as_ref() }) else {
         return;
     };
     if !copy.source_array.is_null() || !copy.destination_array.is_null() {
-        return runtime().session.gap(Gap::ArrayCopy);
+        return session().gap(Gap::ArrayCopy);
     }
-    let side = |memory: &ffi::PitchedPointer, position: &ffi::Position| {
+    let side = |memory: &PitchedPointer, position: &Position| {
         let row_bytes = memory.pitch as u64;
         let slice_bytes = row_bytes * memory.height as u64;
         let offset =
             position.x as u64 + position.y as u64 * row_bytes + position.z as u64 * slice_bytes;
-        Side {
+        Rows {
             address: memory.pointer as u64 + offset,
             row_bytes,
             slice_bytes,
@@ -120,76 +66,109 @@ fn note_3d(copy: *const Copy3d, at: At) {
     let to = side(&copy.destination, &copy.destination_position);
     let from = side(&copy.source, &copy.source_position);
     let size = [copy.extent.width, copy.extent.height, copy.extent.depth];
-    note_box(to, from, copy.kind, size, at);
+    note_box(to, from, copy.kind, size, into);
 }
 
 /// The device's address of byte `offset` of a variable; 0 when the runtime does not know it.
-fn symbol(shadow: *const c_void, offset: usize) -> *const c_void {
-    let mut address = std::ptr::null_mut();
-    // SAFETY: the pointer leads to a pointer; the real copy has just accepted the shadow.
-    match unsafe { real::symbol_address(&mut address, shadow) } {
-        ffi::SUCCESS => address.wrapping_byte_add(offset),
-        _ => std::ptr::null(),
-    }
+fn symbol(shadow: *const c_void, offset: usize) -> u64 {
+    symbol_address(shadow).map_or(0, |address| address + offset as u64)
 }
 
-/// Runs the real call, and notes what it did if it succeeds.
+/// Runs the real call, and notes it if it succeeds.
 macro_rules! then {
     ($real:ident, $note:expr) => {{
-        let error = $real();
-        if error == ffi::SUCCESS {
+        let status = $real();
+        if status.is_success() {
             $note;
         }
-        error
+        status
     }};
 }
 
 interposed! { in_stream:
     [cudaMemcpy, cudaMemcpy_ptds: true] [cudaMemcpyAsync, cudaMemcpyAsync_ptsz: true](
         to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int,
-    ) |real, at| { then!(real, note(to, from, bytes, kind, at)) }
+    ) |real, into| { then!(real, note(to as u64, from as u64, bytes, kind, into)) }
 
     [cudaMemcpy2D, cudaMemcpy2D_ptds: true] [cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz: true](
         to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int,
-    ) |real, at| { then!(real, note_box(rows(to, to_pitch), rows(from, from_pitch), kind, [width, height, 1], at)) }
+    ) |real, into| { then!(real, note_box(rows(to, to_pitch), rows(from, from_pitch), kind, [width, height, 1], into)) }
 
     [cudaMemcpy3D, cudaMemcpy3D_ptds: true] [cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz: true](copy: *const Copy3d)
-    |real, at| { then!(real, note_3d(copy, at)) }
+    |real, into| { then!(real, note_3d(copy, into)) }
 
     [cudaMemcpyToSymbol, cudaMemcpyToSymbol_ptds: true] [cudaMemcpyToSymbolAsync, cudaMemcpyToSymbolAsync_ptsz: true](
         shadow: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int,
-    ) |real, at| { then!(real, note(symbol(shadow, offset), from, bytes, kind, at)) }
+    ) |real, into| { then!(real, note(symbol(shadow, offset), from as u64, bytes, kind, into)) }
 
     [cudaMemcpyFromSymbol, cudaMemcpyFromSymbol_ptds: true] [cudaMemcpyFromSymbolAsync, cudaMemcpyFromSymbolAsync_ptsz: true](
         to: *mut c_void, shadow: *const c_void, bytes: usize, offset: usize, kind: c_int,
-    ) |real, at| { then!(real, note(to, symbol(shadow, offset), bytes, kind, at)) }
+    ) |real, into| { then!(real, note(to as u64, symbol(shadow, offset), bytes, kind, into)) }
 
     [cudaMemcpyPeer] [cudaMemcpyPeerAsync](
         to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, bytes: usize,
-    ) |real, at| { then!(real, note(to, from, bytes, ffi::DEVICE_TO_DEVICE, at)) }
+    ) |real, into| { then!(real, note(to as u64, from as u64, bytes, DEVICE_TO_DEVICE, into)) }
 }
 
-/// The default stream.
-const DEFAULT: ffi::Stream = std::ptr::null_mut();
+fn default_stream(per_thread: bool) -> StreamArgument {
+    let handle = Stream::NULL;
+    StreamArgument { handle, per_thread }
+}
 
 interposed! {
-    // An array has no address of its own: its handle stands for it.
+    // An array has no address of its own: its handle is used instead.
     [cudaMemcpyToArray, cudaMemcpyToArray_ptds: true](
         array: *mut c_void, x: usize, y: usize, from: *const c_void, bytes: usize, kind: c_int,
-    ) |real, per_thread| { then!(real, note(array, from, bytes, kind, (DEFAULT, per_thread))) }
+    ) |real, per_thread| { then!(real, note(array as u64, from as u64, bytes, kind, default_stream(per_thread))) }
 
     [cudaMemcpyFromArray, cudaMemcpyFromArray_ptds: true](
         to: *mut c_void, array: *const c_void, x: usize, y: usize, bytes: usize, kind: c_int,
-    ) |real, per_thread| { then!(real, note(to, array, bytes, kind, (DEFAULT, per_thread))) }
+    ) |real, per_thread| { then!(real, note(to as u64, array as u64, bytes, kind, default_stream(per_thread))) }
 
     [cudaMemcpy2DToArray, cudaMemcpy2DToArray_ptds: true](
         array: *mut c_void, x: usize, y: usize, from: *const c_void, pitch: usize, width: usize, height: usize, kind: c_int,
     ) |real, per_thread| {
-        then!(real, note_box(rows(array, width), rows(from, pitch), kind, [width, height, 1], (DEFAULT, per_thread)))
+        then!(real, note_box(rows(array, width), rows(from, pitch), kind, [width, height, 1], default_stream(per_thread)))
     }
     [cudaMemcpy2DFromArray, cudaMemcpy2DFromArray_ptds: true](
         to: *mut c_void, pitch: usize, array: *const c_void, x: usize, y: usize, width: usize, height: usize, kind: c_int,
     ) |real, per_thread| {
-        then!(real, note_box(rows(to, pitch), rows(array, width), kind, [width, height, 1], (DEFAULT, per_thread)))
+        then!(real, note_box(rows(to, pitch), rows(array, width), kind, [width, height, 1], default_stream(per_thread)))
+    }
+}
+
+fn copied_2d(status: Status, copy: *const CUDA_MEMCPY2D_v2, into: StreamArgument) -> Status {
+    if status.is_success()
+        // SAFETY: the caller gives the structure, or null; the driver has accepted its types of memory.
+        && let Some(copy) = unsafe { copy.as_ref() }
+    {
+        note_driver_2d(copy, into);
+    }
+    status
+}
+
+interposed! { driver in_stream:
+    [cuMemcpy, cuMemcpy_ptds: true] [cuMemcpyAsync, cuMemcpyAsync_ptsz: true](to: u64, from: u64, bytes: usize)
+    |real, into| { then!(real, note(to, from, bytes, BY_ADDRESS, into)) }
+
+    [cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds: true] [cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz: true](
+        to: u64, from: u64, bytes: usize,
+    ) |real, into| { then!(real, note(to, from, bytes, HOST_TO_DEVICE, into)) }
+
+    [cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds: true] [cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz: true](
+        to: u64, from: u64, bytes: usize,
+    ) |real, into| { then!(real, note(to, from, bytes, DEVICE_TO_HOST, into)) }
+
+    [cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds: true] [cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz: true](
+        to: u64, from: u64, bytes: usize,
+    ) |real, into| { then!(real, note(to, from, bytes, DEVICE_TO_DEVICE, into)) }
+
+    [cuMemcpy2D_v2, cuMemcpy2D_v2_ptds: true] [cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz: true](copy: *const CUDA_MEMCPY2D_v2)
+    |real, into| { copied_2d(real(), copy, into) }
+}
+
+interposed! { driver:
+    [cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds: true](copy: *const CUDA_MEMCPY2D_v2) |real, per_thread| {
+        copied_2d(real(), copy, default_stream(per_thread))
     }
 }

@@ -1,22 +1,13 @@
 //! Ends of the process that run no exit handlers: what its kernels do is waited for, as `exit` does.
 
-use crate::runtime::STALL;
-use crate::{signals, symbols};
+use crate::cuda::loader::dlsym;
+use crate::recorder::drain::signals;
+use crate::recorder::runtime::STALL;
 use std::ffi::{c_int, c_void};
 
-/// Waits for the device. A program whose kernels never end is let go, with launches that have no end.
-extern "C" fn wait() {
+/// Blocks until the device's work is written. A program whose kernels never end is let go, with launches that have no end.
+fn wait() {
     signals::wait(STALL.as_millis() as u64);
-}
-
-unsafe extern "C" {
-    fn at_quick_exit(handler: extern "C" fn()) -> c_int;
-}
-
-/// `quick_exit` ends the process inside the C library, after its handlers.
-pub fn install() {
-    // SAFETY: the handler is a plain function of this library, which is never unloaded.
-    unsafe { at_quick_exit(wait) };
 }
 
 /// Ends this process as the C library does.
@@ -28,13 +19,13 @@ fn end(status: c_int) -> ! {
     }
 }
 
-/// Stands before the C library's `_exit`.
+/// Interposes the C library's `_exit`.
 #[unsafe(no_mangle)]
 pub extern "C" fn _exit(status: c_int) -> ! {
     end(status)
 }
 
-/// Stands before the C library's `_Exit`.
+/// Interposes the C library's `_Exit`.
 #[unsafe(no_mangle)]
 pub extern "C" fn _Exit(status: c_int) -> ! {
     end(status)
@@ -61,7 +52,7 @@ macro_rules! before_exec {
                 $($name: {
                     let name = concat!(stringify!($name), "\0");
                     // SAFETY: the name ends with a zero byte.
-                    let found = unsafe { symbols::real()(libc::RTLD_NEXT, name.as_ptr().cast()) };
+                    let found = unsafe { dlsym()(libc::RTLD_NEXT, name.as_ptr().cast()) };
                     match found.is_null() {
                         true => absent as *const () as usize,
                         false => found as usize,
@@ -71,10 +62,10 @@ macro_rules! before_exec {
         }
 
         $(
-            #[doc = concat!("Stands before the C library's `", stringify!($name), "`.")]
+            #[doc = concat!("Interposes the C library's `", stringify!($name), "`.")]
             ///
             /// # Safety
-            /// As for the function of the C library.
+            /// The arguments meet the contract of the C library's function.
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             pub unsafe extern "C" fn $name() {

@@ -1,84 +1,59 @@
-//! Fills that the host asks for.
+//! Fills that the host makes, through both interfaces.
 
-use super::{At, interposed};
-use crate::ffi::{self, Extent, MemsetParameters, PitchedPointer};
-use crate::runtime::runtime;
-use std::ffi::{c_int, c_void};
+use super::interposed;
+use crate::cuda::{Status, StreamArgument};
+use crate::recorder::host_access::{Rows, note_fill};
+use std::ffi::{c_int, c_uint, c_void};
+use superstep_runtime_core::cuda::{Extent, PitchedPointer};
 
-/// Notes that `width` bytes of each of the rows of each of the slices were set to `value`.
-pub(super) fn note(
-    error: ffi::Error,
-    memory: PitchedPointer,
-    value: c_int,
-    extent: Extent,
-    at: At,
-) -> ffi::Error {
-    let runtime = runtime();
-    let (mut width, mut rows) = (extent.width, extent.height);
-    if error != ffi::SUCCESS || width == 0 || extent.depth == 0 {
-        return error;
+/// Notes a fill that succeeded. The capture has one byte for the value, as the runtime's fills.
+fn filled(
+    status: Status,
+    memory: Rows,
+    value: u8,
+    size: [usize; 3],
+    into: StreamArgument,
+) -> Status {
+    if status.is_success() {
+        note_fill(memory, value, size, into);
     }
-    runtime.device();
-    if runtime.graphs.comes_later(at) {
-        return error;
-    }
-    let (stream, per_thread) = at;
-    let stream = runtime.stream(stream, per_thread);
-    if rows > 1 && memory.pitch == width {
-        (width, rows) = (width * rows, 1);
-    }
-    for slice in 0..extent.depth {
-        for row in 0..rows {
-            let first = (slice * memory.height + row) * memory.pitch;
-            let address = memory.pointer as u64 + first as u64;
-            // The runtime takes the value's low byte.
-            (runtime.session).memset(address, width as u64, value as u8, stream);
-            (runtime.in_situ).host_wrote(runtime, address, width as u64, at);
-        }
-    }
-    error
+    status
 }
 
-/// The same of a node of a CUDA graph.
-pub fn note_node(error: ffi::Error, fill: &MemsetParameters, at: At) -> ffi::Error {
-    let size = extent(fill.width * fill.element_bytes as usize, fill.height);
-    note(
-        error,
-        rows(fill.to, fill.pitch),
-        fill.value as c_int,
-        size,
-        at,
-    )
+fn rows(memory: *mut c_void, pitch: usize) -> Rows {
+    Rows::new(memory as u64, pitch)
 }
 
-/// Rows that lie `pitch` apart.
-pub(super) fn rows(pointer: *mut c_void, pitch: usize) -> PitchedPointer {
-    PitchedPointer {
-        pointer,
-        pitch,
-        width: 0,
-        height: 0,
-    }
-}
-
-pub(super) fn extent(width: usize, height: usize) -> Extent {
-    Extent {
-        width,
-        height,
-        depth: 1,
-    }
+fn elements<T>(status: Status, to: u64, value: u8, count: usize, into: StreamArgument) -> Status {
+    let size = [count * size_of::<T>(), 1, 1];
+    filled(status, Rows::new(to, 0), value, size, into)
 }
 
 interposed! { in_stream:
     [cudaMemset, cudaMemset_ptds: true] [cudaMemsetAsync, cudaMemsetAsync_ptsz: true](
         memory: *mut c_void, value: c_int, bytes: usize,
-    ) |real, at| { note(real(), rows(memory, 0), value, extent(bytes, 1), at) }
+    ) |real, into| { filled(real(), rows(memory, 0), value as u8, [bytes, 1, 1], into) }
 
     [cudaMemset2D, cudaMemset2D_ptds: true] [cudaMemset2DAsync, cudaMemset2DAsync_ptsz: true](
         memory: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize,
-    ) |real, at| { note(real(), rows(memory, pitch), value, extent(width, height), at) }
+    ) |real, into| { filled(real(), rows(memory, pitch), value as u8, [width, height, 1], into) }
 
     [cudaMemset3D, cudaMemset3D_ptds: true] [cudaMemset3DAsync, cudaMemset3DAsync_ptsz: true](
         memory: PitchedPointer, value: c_int, extent: Extent,
-    ) |real, at| { note(real(), memory, value, extent, at) }
+    ) |real, into| {
+        let mut box_of_rows = rows(memory.pointer, memory.pitch);
+        box_of_rows.slice_bytes = (memory.pitch * memory.height) as u64;
+        filled(real(), box_of_rows, value as u8, [extent.width, extent.height, extent.depth], into)
+    }
+}
+
+interposed! { driver in_stream:
+    [cuMemsetD8_v2, cuMemsetD8_v2_ptds: true] [cuMemsetD8Async, cuMemsetD8Async_ptsz: true](to: u64, value: u8, count: usize)
+    |real, into| { elements::<u8>(real(), to, value, count, into) }
+
+    [cuMemsetD16_v2, cuMemsetD16_v2_ptds: true] [cuMemsetD16Async, cuMemsetD16Async_ptsz: true](to: u64, value: u16, count: usize)
+    |real, into| { elements::<u16>(real(), to, value as u8, count, into) }
+
+    [cuMemsetD32_v2, cuMemsetD32_v2_ptds: true] [cuMemsetD32Async, cuMemsetD32Async_ptsz: true](to: u64, value: c_uint, count: usize)
+    |real, into| { elements::<u32>(real(), to, value as u8, count, into) }
 }

@@ -1,25 +1,26 @@
-//! Questions about kernels. They pass through; one about a kernel that no image of the program holds ends the run with an error.
+//! Questions about kernels. They pass through; one about a kernel that no image of the program holds is a fault of the run.
 
 use super::interposed;
-use crate::missing::noticed;
+use crate::cuda::Stub;
+use crate::recorder::launch::noticed;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 interposed! {
-    [cudaFuncGetAttributes](attributes: *mut c_void, function: *const c_void) |real| { noticed(function, real()) }
-    [cudaFuncSetAttribute](function: *const c_void, attribute: c_int, value: c_int) |real| { noticed(function, real()) }
-    [cudaFuncSetCacheConfig, cudaFuncSetSharedMemConfig](function: *const c_void, configuration: c_int) |real| { noticed(function, real()) }
-    [cudaFuncGetName](name: *mut *const c_char, function: *const c_void) |real| { noticed(function, real()) }
-    [cudaFuncGetParamInfo](function: *const c_void, parameter: usize, offset: *mut usize, bytes: *mut usize) |real| { noticed(function, real()) }
+    [cudaFuncGetAttributes](attributes: *mut c_void, function: Stub) |real| { noticed(function, real()) }
+    [cudaFuncSetAttribute](function: Stub, attribute: c_int, value: c_int) |real| { noticed(function, real()) }
+    [cudaFuncSetCacheConfig, cudaFuncSetSharedMemConfig](function: Stub, configuration: c_int) |real| { noticed(function, real()) }
+    [cudaFuncGetName](name: *mut *const c_char, function: Stub) |real| { noticed(function, real()) }
+    [cudaFuncGetParamInfo](function: Stub, parameter: usize, offset: *mut usize, bytes: *mut usize) |real| { noticed(function, real()) }
     [cudaOccupancyMaxActiveBlocksPerMultiprocessor](
-        ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize,
+        ctas: *mut c_int, function: Stub, threads: c_int, shared_bytes: usize,
     ) |real| { noticed(function, real()) }
     [cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags](
-        ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize, flags: c_uint,
+        ctas: *mut c_int, function: Stub, threads: c_int, shared_bytes: usize, flags: c_uint,
     ) |real| { noticed(function, real()) }
     [cudaOccupancyAvailableDynamicSMemPerBlock](
-        bytes: *mut usize, function: *const c_void, ctas: c_int, threads: c_int,
+        bytes: *mut usize, function: Stub, ctas: c_int, threads: c_int,
     ) |real| { noticed(function, real()) }
     [cudaOccupancyMaxPotentialClusterSize, cudaOccupancyMaxActiveClusters](
-        result: *mut c_int, function: *const c_void, config: *const c_void,
+        result: *mut c_int, function: Stub, config: *const c_void,
     ) |real| { noticed(function, real()) }
 }

@@ -1,16 +1,17 @@
 //! CUDA graphs: captures, explicit nodes, instances and launches.
 
-use super::interposed;
-use super::refused::unless_probed;
-use crate::ffi::{
-    self, Error, Event, Graph, GraphExec, GraphNode, HostNodeParameters, InstantiateParameters,
-    KernelNodeParameters, MemsetParameters, NodeParameters, Stream,
+use super::{interposed, unless_probed};
+use crate::cuda::graph::NodeKind;
+use crate::cuda::{Event, Graph, GraphExec, GraphNode, Status, Stream, StreamArgument, cuda};
+use crate::model::own_nodes;
+use crate::recorder::in_situ::NodeChange;
+use crate::recorder::launch::graph_nodes::{add_kernel, set_parameters};
+use crate::recorder::launch::graphs::{launch, refuse_twice};
+use crate::recorder::runtime::{runtime, session};
+use cudarc::runtime::sys::{
+    cudaGraphInstantiateFlags, cudaGraphInstantiateParams, cudaGraphNodeParams, cudaHostNodeParams,
+    cudaKernelNodeParams, cudaMemcpy3DParms, cudaMemcpyKind, cudaMemsetParams,
 };
-use crate::graph_launch::{launch, twice};
-use crate::graph_nodes::{add_kernel, kernel_in, set_parameters};
-use crate::own_nodes;
-use crate::real;
-use crate::runtime::runtime;
 use std::ffi::{c_int, c_uint, c_void};
 
 type Nodes = *const GraphNode;
@@ -19,57 +20,78 @@ fn slice<'a>(nodes: Nodes, count: usize) -> &'a [GraphNode] {
     if nodes.is_null() {
         return &[];
     }
-    // SAFETY: the program gives so many handles.
+    // SAFETY: the program gives `count` handles.
     unsafe { std::slice::from_raw_parts(nodes, count) }
 }
 
-fn began(error: Error) -> Error {
-    if error == ffi::SUCCESS {
+fn began(status: Status) -> Status {
+    if status.is_success() {
         runtime().graphs.capture_began();
     }
-    error
+    status
 }
 
-fn instantiated(error: Error, instance: *mut GraphExec, graph: Graph, flags: u64) -> Error {
-    if error == ffi::SUCCESS && !instance.is_null() {
+const DEVICE_LAUNCH: u64 = cudaGraphInstantiateFlags::cudaGraphInstantiateFlagDeviceLaunch as u64;
+
+fn instantiated(status: Status, instance: *mut GraphExec, graph: Graph, flags: u64) -> Status {
+    if status.is_success() && !instance.is_null() {
         // SAFETY: the runtime has just written the handle there.
         does(unsafe { *instance }, graph);
     }
-    if flags & ffi::GRAPH_DEVICE_LAUNCH != 0 && runtime().is_probed() {
-        runtime().session.fault(
+    if flags & DEVICE_LAUNCH != 0 && runtime().is_probed() {
+        session().fault(
             "a CUDA graph may be launched from the device (cudaGraphInstantiateFlagDeviceLaunch); such launches cannot be traced",
         );
     }
-    error
+    status
 }
 
 /// An instance was made of `graph`, or made to do the same.
 fn does(instance: GraphExec, graph: Graph) {
     let runtime = runtime();
     runtime.graphs.instantiated(instance, graph);
-    runtime.in_situ.instantiated(runtime, instance, graph);
+    runtime.in_situ.instantiated(instance, graph);
 }
 
-/// A node of an instance was changed; `set` changes a node of ours in the same way.
-fn changed(
-    error: Error,
+/// A node of an instance was changed.
+fn changed(status: Status, instance: GraphExec, node: GraphNode, change: NodeChange<'_>) -> Status {
+    runtime()
+        .in_situ
+        .node_changed(status, instance, node, change)
+}
+
+/// A copy or a fill of an instance was changed; `set` changes another node in the same way.
+fn memory_changed(
+    status: Status,
     instance: GraphExec,
     node: GraphNode,
-    set: impl FnOnce(GraphNode) -> Error,
-) -> Error {
-    runtime().in_situ.memory_changed(error, instance, node, set)
+    set: impl Fn(GraphNode) -> Status,
+) -> Status {
+    changed(status, instance, node, NodeChange::Memory(&set))
+}
+
+/// The direction of a copy that CUDA has accepted.
+fn accepted(kind: c_int) -> cudaMemcpyKind {
+    use cudaMemcpyKind::*;
+    let kinds = [
+        cudaMemcpyHostToHost,
+        cudaMemcpyHostToDevice,
+        cudaMemcpyDeviceToHost,
+        cudaMemcpyDeviceToDevice,
+    ];
+    let known = usize::try_from(kind).ok().and_then(|kind| kinds.get(kind));
+    known.copied().unwrap_or(cudaMemcpyDefault)
 }
 
 /// Passes a change of an instance on, unless its nodes are run one by one.
-fn unless_in_situ(what: &str, real: impl FnOnce() -> Error) -> Error {
-    let runtime = runtime();
-    if !runtime.in_situ.is_wanted(runtime) {
+fn unless_in_situ(what: &str, real: impl FnOnce() -> Status) -> Status {
+    if !runtime().in_situ.is_used() {
         return real();
     }
-    runtime.session.fault(format!(
+    session().fault(format!(
         "{what} is not supported with --in-situ; instantiate the changed CUDA graph instead, or trace the program"
     ));
-    ffi::NOT_SUPPORTED
+    Status::NOT_SUPPORTED
 }
 
 /// A graph inside an instance is replaced, which a trace does not follow.
@@ -77,60 +99,86 @@ fn child_changed(
     what: &str,
     instance: GraphExec,
     node: GraphNode,
-    real: impl FnOnce() -> Error,
-) -> Error {
+    real: impl FnOnce() -> Status,
+) -> Status {
     let what = format!("a change of a graph inside an instance ({what})");
     unless_in_situ(&what, || {
-        changed(real(), instance, node, |_| ffi::NOT_SUPPORTED)
+        memory_changed(real(), instance, node, |_| Status::NOT_SUPPORTED)
     })
 }
 
-fn add_child(graph: Graph, child: Graph, real: impl FnOnce() -> Error) -> Error {
+fn add_child(graph: Graph, child: Graph, real: impl FnOnce() -> Status) -> Status {
     let graphs = &runtime().graphs;
     let nodes = graphs.of_graph(child);
     if !graphs.extend(graph, &nodes) {
-        return twice(runtime());
+        return refuse_twice();
     }
     real()
 }
 
-fn real_add_kernel(
+/// Adds a kernel's node, by a recorder.
+fn add_kernel_node(
     handle: *mut GraphNode,
     graph: Graph,
-) -> impl Fn(Nodes, usize, &KernelNodeParameters) -> Error {
-    move |nodes, count, parameters| {
+    dependencies: &[GraphNode],
+    parameters: &cudaKernelNodeParams,
+) -> Status {
+    let add = |nodes: &[GraphNode], parameters: &cudaKernelNodeParams| {
+        let (node, first, count) = (handle.cast(), nodes.as_ptr().cast(), nodes.len());
         // SAFETY: the program's own handles, and parameters that live during the call.
-        unsafe { real::graph_add_kernel(handle, graph, nodes, count, parameters) }
-    }
+        unsafe {
+            cuda!(cudaGraphAddKernelNode(
+                node,
+                graph.raw(),
+                first,
+                count,
+                parameters
+            ))
+        }
+    };
+    add_kernel(handle, graph, dependencies, parameters, &add)
 }
 
-/// A node of any kind; `real` adds it as it is.
+fn kind_of(parameters: *const cudaGraphNodeParams) -> Option<NodeKind> {
+    if parameters.is_null() {
+        return None;
+    }
+    // SAFETY: the structure begins with its kind, which is read as a number: it may be one of a newer CUDA.
+    Some(NodeKind(unsafe { parameters.cast::<c_int>().read() }))
+}
+
 fn add_node(
     handle: *mut GraphNode,
     graph: Graph,
     dependencies: &[GraphNode],
     has_edges: bool,
-    parameters: *mut NodeParameters,
-    real: impl FnOnce() -> Error,
-) -> Error {
-    // SAFETY: the program gives parameters, or null.
-    let Some(parameters) = (unsafe { parameters.as_ref() }) else {
-        return real();
-    };
-    match parameters.kind {
-        ffi::NODE_KERNEL if has_edges => unless_probed(
+    parameters: *const cudaGraphNodeParams,
+    real: impl FnOnce() -> Status,
+) -> Status {
+    match kind_of(parameters) {
+        Some(NodeKind::KERNEL) if has_edges => unless_probed(
             "a kernel in a CUDA graph with edges of a special kind (cudaGraphEdgeData)",
             real,
         ),
-        ffi::NODE_KERNEL => add_kernel(
-            handle,
-            graph,
-            dependencies,
-            &kernel_in(parameters),
-            real_add_kernel(handle, graph),
-        ),
-        ffi::NODE_GRAPH => add_child(graph, parameters.of_kind[0] as usize as Graph, real),
-        ffi::NODE_CONDITIONAL => unless_probed(
+        Some(NodeKind::KERNEL) => {
+            // SAFETY: the parameters are a kernel's.
+            let kernel = unsafe { (*parameters).__bindgen_anon_1.kernel };
+            let kernel = cudaKernelNodeParams {
+                func: kernel.func,
+                gridDim: kernel.gridDim,
+                blockDim: kernel.blockDim,
+                sharedMemBytes: kernel.sharedMemBytes,
+                kernelParams: kernel.kernelParams,
+                extra: kernel.extra,
+            };
+            add_kernel_node(handle, graph, dependencies, &kernel)
+        }
+        Some(NodeKind::GRAPH) => {
+            // SAFETY: the parameters are a child graph's.
+            let child = unsafe { (*parameters).__bindgen_anon_1.graph.graph };
+            add_child(graph, Graph::from_raw(child.cast()), real)
+        }
+        Some(NodeKind::CONDITIONAL) => unless_probed(
             "a conditional node in a CUDA graph (cudaGraphAddNode)",
             real,
         ),
@@ -146,8 +194,8 @@ interposed! {
         stream: Stream, graph: Graph, dependencies: Nodes, edges: *const c_void, count: usize, mode: c_int,
     ) |real, per_thread| {
         let runtime = runtime();
-        let number = runtime.stream(stream, per_thread);
-        runtime.graphs.forget_captured_lane(graph, number);
+        let number = runtime.stream(StreamArgument { handle: stream, per_thread });
+        runtime.graphs.forget_captured_buffer(graph, number);
         began(real())
     }
     [cudaStreamEndCapture, cudaStreamEndCapture_ptsz: true](stream: Stream, graph: *mut Graph) |real| {
@@ -155,24 +203,24 @@ interposed! {
         real()
     }
     [cudaGraphAddKernelNode](
-        node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *const KernelNodeParameters,
+        node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *const cudaKernelNodeParams,
     ) |real| {
         // SAFETY: the program gives parameters, or null.
         match unsafe { parameters.as_ref() } {
             Some(parameters) if !node.is_null() => {
-                add_kernel(node, graph, slice(dependencies, count), parameters, real_add_kernel(node, graph))
+                add_kernel_node(node, graph, slice(dependencies, count), parameters)
             }
             _ => real(),
         }
     }
     [cudaGraphAddNode](
-        node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *mut NodeParameters,
+        node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *mut cudaGraphNodeParams,
     ) |real| {
         add_node(node, graph, slice(dependencies, count), false, parameters, real)
     }
     [cudaGraphAddNode_v2](
         node: *mut GraphNode, graph: Graph, dependencies: Nodes, edge_data: *const c_void, count: usize,
-        parameters: *mut NodeParameters,
+        parameters: *mut cudaGraphNodeParams,
     ) |real| {
         add_node(node, graph, slice(dependencies, count), !edge_data.is_null(), parameters, real)
     }
@@ -181,73 +229,73 @@ interposed! {
         add_child(graph, child, real)
     }
     [cudaGraphClone](clone: *mut Graph, graph: Graph) |real| {
-        let error = real();
-        if error == ffi::SUCCESS && !clone.is_null() {
+        let status = real();
+        if status.is_success() && !clone.is_null() {
             // SAFETY: the runtime has just written the handle there.
             runtime().graphs.cloned(unsafe { *clone }, graph);
         }
-        error
+        status
     }
-    [cudaGraphKernelNodeSetParams](node: GraphNode, parameters: *const KernelNodeParameters) |real with parameters| {
+    [cudaGraphKernelNodeSetParams](node: GraphNode, parameters: *const cudaKernelNodeParams) |real with parameters| {
         set_parameters(node, parameters, real)
     }
-    [cudaGraphExecKernelNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const KernelNodeParameters)
+    [cudaGraphExecKernelNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const cudaKernelNodeParams)
     |real with parameters| {
         set_parameters(node, parameters, |parameters| {
-            let error = real(parameters);
+            let status = real(parameters);
             // SAFETY: the caller gives parameters, or null.
             match unsafe { parameters.as_ref() } {
-                Some(given) => runtime().in_situ.kernel_changed(error, instance, node, given),
-                None => error,
+                Some(given) => changed(status, instance, node, NodeChange::Kernel(given)),
+                None => status,
             }
         })
     }
-    [cudaGraphExecMemcpyNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const c_void) |real| {
-        changed(real(), instance, node, |own| {
+    [cudaGraphExecMemcpyNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const cudaMemcpy3DParms) |real| {
+        memory_changed(real(), instance, node, |own| {
             // SAFETY: the program's own parameters, which the real function has accepted.
-            unsafe { real::graph_set_memcpy(own, parameters) }
+            unsafe { cuda!(cudaGraphMemcpyNodeSetParams(own.raw(), parameters)) }
         })
     }
     [cudaGraphExecMemcpyNodeSetParams1D](
         instance: GraphExec, node: GraphNode, to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int,
     ) |real| {
-        changed(real(), instance, node, |own| {
-            // SAFETY: as above.
-            unsafe { real::graph_set_memcpy_1d(own, to, from, bytes, kind) }
+        memory_changed(real(), instance, node, |own| {
+            // SAFETY: the program's own arguments, which the real function has accepted.
+            unsafe { cuda!(cudaGraphMemcpyNodeSetParams1D(own.raw(), to, from, bytes, accepted(kind))) }
         })
     }
     [cudaGraphExecMemcpyNodeSetParamsToSymbol](
         instance: GraphExec, node: GraphNode, symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int,
     ) |real| {
-        changed(real(), instance, node, |own| {
-            // SAFETY: as above.
-            unsafe { real::graph_set_memcpy_to_symbol(own, symbol, from, bytes, offset, kind) }
+        memory_changed(real(), instance, node, |own| {
+            // SAFETY: the program's own arguments, which the real function has accepted.
+            unsafe { cuda!(cudaGraphMemcpyNodeSetParamsToSymbol(own.raw(), symbol, from, bytes, offset, accepted(kind))) }
         })
     }
     [cudaGraphExecMemcpyNodeSetParamsFromSymbol](
         instance: GraphExec, node: GraphNode, to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int,
     ) |real| {
-        changed(real(), instance, node, |own| {
-            // SAFETY: as above.
-            unsafe { real::graph_set_memcpy_from_symbol(own, to, symbol, bytes, offset, kind) }
+        memory_changed(real(), instance, node, |own| {
+            // SAFETY: the program's own arguments, which the real function has accepted.
+            unsafe { cuda!(cudaGraphMemcpyNodeSetParamsFromSymbol(own.raw(), to, symbol, bytes, offset, accepted(kind))) }
         })
     }
-    [cudaGraphExecMemsetNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const MemsetParameters) |real| {
-        changed(real(), instance, node, |own| {
-            // SAFETY: as above.
-            unsafe { real::graph_set_memset(own, parameters) }
+    [cudaGraphExecMemsetNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const cudaMemsetParams) |real| {
+        memory_changed(real(), instance, node, |own| {
+            // SAFETY: the program's own parameters, which the real function has accepted.
+            unsafe { cuda!(cudaGraphMemsetNodeSetParams(own.raw(), parameters)) }
         })
     }
-    [cudaGraphExecHostNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const HostNodeParameters) |real| {
-        let error = real();
+    [cudaGraphExecHostNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const cudaHostNodeParams) |real| {
+        let status = real();
         // SAFETY: the program gives parameters, or null.
         match unsafe { parameters.as_ref() } {
-            Some(&given) => runtime().in_situ.host_changed(error, instance, node, given),
-            None => error,
+            Some(&given) => changed(status, instance, node, NodeChange::Host(given)),
+            None => status,
         }
     }
     [cudaGraphNodeSetEnabled](instance: GraphExec, node: GraphNode, enabled: c_uint) |real| {
-        runtime().in_situ.enabled(real(), instance, node, enabled != 0)
+        changed(real(), instance, node, NodeChange::Enabled(enabled != 0))
     }
     [cudaGraphExecChildGraphNodeSetParams](instance: GraphExec, node: GraphNode, child: Graph) |real| {
         child_changed("cudaGraphExecChildGraphNodeSetParams", instance, node, real)
@@ -257,52 +305,49 @@ interposed! {
     ) |real| {
         unless_in_situ("a change of an event's node in an instance (cudaGraphExecEventRecordNodeSetEvent or …Wait…)", real)
     }
-    [cudaGraphExecNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *mut NodeParameters) |real| {
+    [cudaGraphExecNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *mut cudaGraphNodeParams) |real| {
         let what = "cudaGraphExecNodeSetParams";
-        // SAFETY: the program gives parameters, or null.
-        match unsafe { parameters.as_ref() }.map(|given| given.kind) {
+        match kind_of(parameters) {
             // SAFETY: the program's own parameters, which the real function has accepted.
-            Some(ffi::NODE_COPY | ffi::NODE_FILL) => changed(real(), instance, node, |own| unsafe {
-                real::graph_set(own, parameters)
+            Some(NodeKind::COPY | NodeKind::FILL) => memory_changed(real(), instance, node, |own| unsafe {
+                cuda!(cudaGraphNodeSetParams(own.raw(), parameters))
             }),
-            Some(ffi::NODE_GRAPH) => child_changed(what, instance, node, real),
+            Some(NodeKind::GRAPH) => child_changed(what, instance, node, real),
             _ => unless_in_situ(&format!("a change of a node of an instance by {what}"), real),
         }
     }
-    [cudaGraphNodeSetParams](node: GraphNode, parameters: *mut NodeParameters) |real| {
-        // SAFETY: the program gives parameters, or null.
-        match unsafe { parameters.as_ref() }.map(|given| given.kind) {
-            Some(ffi::NODE_KERNEL) => unless_in_situ("a change of a kernel's node by cudaGraphNodeSetParams", real),
+    [cudaGraphNodeSetParams](node: GraphNode, parameters: *mut cudaGraphNodeParams) |real| {
+        match kind_of(parameters) {
+            Some(NodeKind::KERNEL) => unless_in_situ("a change of a kernel's node by cudaGraphNodeSetParams", real),
             _ => real(),
         }
     }
     [cudaGraphGetNodes, cudaGraphGetRootNodes](graph: Graph, nodes: *mut GraphNode, count: *mut usize)
     |real with nodes count| {
-        own_nodes::nodes(nodes, count, real)
+        own_nodes::nodes(&runtime().graphs, nodes, count, real)
     }
     [cudaGraphGetEdges](graph: Graph, from: *mut GraphNode, to: *mut GraphNode, count: *mut usize) |real with from to count| {
-        own_nodes::edges([from, to], std::ptr::null_mut(), count, |[from, to], _, count| real(from, to, count))
+        own_nodes::edges(&runtime().graphs, [from, to], std::ptr::null_mut(), count, |[from, to], _, count| real(from, to, count))
     }
     [cudaGraphGetEdges_v2](
         graph: Graph, from: *mut GraphNode, to: *mut GraphNode, data: *mut u64, count: *mut usize,
     ) |real with from to data count| {
-        own_nodes::edges([from, to], data, count, |[from, to], data, count| real(from, to, data, count))
+        own_nodes::edges(&runtime().graphs, [from, to], data, count, |[from, to], data, count| real(from, to, data, count))
     }
     [cudaGraphNodeGetDependencies, cudaGraphNodeGetDependentNodes](
         node: GraphNode, nodes: *mut GraphNode, count: *mut usize,
     ) |real with node nodes count| {
-        own_nodes::neighbours(node, nodes, std::ptr::null_mut(), count, |node, nodes, _, count| real(node, nodes, count))
+        own_nodes::neighbours(&runtime().graphs, node, nodes, std::ptr::null_mut(), count, |node, nodes, _, count| real(node, nodes, count))
     }
     [cudaGraphNodeGetDependencies_v2, cudaGraphNodeGetDependentNodes_v2](
         node: GraphNode, nodes: *mut GraphNode, data: *mut u64, count: *mut usize,
     ) |real with node nodes data count| {
-        own_nodes::neighbours(node, nodes, data, count, real)
+        own_nodes::neighbours(&runtime().graphs, node, nodes, data, count, real)
     }
     [cudaGraphDestroyNode](node: GraphNode) |real| {
         let known = runtime().graphs.node_destroyed(node);
         for own in known.into_iter().flat_map(|known| known.own) {
-            // SAFETY: the nodes around the kernel are ours, and nobody else knows them.
-            unsafe { real::graph_destroy_node(own as GraphNode) };
+            own.destroy();
         }
         real()
     }
@@ -310,21 +355,21 @@ interposed! {
         instantiated(real(), instance, graph, flags)
     }
     [cudaGraphInstantiateWithParams, cudaGraphInstantiateWithParams_ptsz: true](
-        instance: *mut GraphExec, graph: Graph, parameters: *mut InstantiateParameters,
+        instance: *mut GraphExec, graph: Graph, parameters: *mut cudaGraphInstantiateParams,
     ) |real| {
-        // SAFETY: the program gives parameters, or null.
-        let flags = unsafe { parameters.as_ref() }.map_or(0, |parameters| parameters.flags);
+        // SAFETY: the program gives parameters where it gives a pointer; only the flags are read.
+        let flags = if parameters.is_null() { 0 } else { unsafe { (*parameters).flags } };
         instantiated(real(), instance, graph, flags)
     }
     [cudaGraphExecUpdate](instance: GraphExec, graph: Graph, result: *mut c_void) |real| {
-        let error = real();
-        if error == ffi::SUCCESS {
+        let status = real();
+        if status.is_success() {
             does(instance, graph);
         }
-        error
+        status
     }
     [cudaGraphLaunch, cudaGraphLaunch_ptsz: true](instance: GraphExec, stream: Stream) |real, per_thread| {
-        launch(instance, stream, per_thread, real)
+        launch(instance, StreamArgument { handle: stream, per_thread }, real)
     }
     [cudaGraphDestroy](graph: Graph) |real| {
         runtime().graphs.destroyed(graph);

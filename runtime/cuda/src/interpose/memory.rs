@@ -1,93 +1,78 @@
 //! Allocations, through the runtime's interface and the driver's.
 
-use super::driver::NOT_INITIALIZED;
 use super::interposed;
-use crate::ffi::{self, Extent, PitchedPointer, Stream};
-use crate::real;
-use crate::runtime::runtime;
+use crate::cuda::memory::forget_last_error;
+use crate::cuda::{Status, Stream};
+use crate::recorder::runtime::runtime;
+use cudarc::runtime::sys::cudaChannelFormatDesc;
 use std::ffi::{c_uint, c_void};
+use superstep_runtime_core::cuda::{Extent, PitchedPointer};
 use superstep_trace::AllocationKind;
 
-/// Notes what a successful call left behind `pointer`.
-fn noted(
-    error: ffi::Error,
-    pointer: *mut *mut c_void,
-    bytes: usize,
-    kind: AllocationKind,
-) -> ffi::Error {
-    if error == ffi::SUCCESS && !pointer.is_null() && bytes > 0 {
+/// Notes the memory of a successful call at `pointer`.
+fn noted(status: Status, pointer: *mut *mut c_void, bytes: usize, kind: AllocationKind) -> Status {
+    if status.is_success() && !pointer.is_null() && bytes > 0 {
         // SAFETY: the runtime has just written the address there.
         runtime().allocated(unsafe { *pointer } as u64, bytes as u64, kind);
     }
-    error
+    status
 }
 
 /// Asks for device memory again as long as shadow memory makes room for it.
-fn with_room(bytes: usize, real: impl Fn() -> ffi::Error) -> ffi::Error {
+fn with_room(bytes: usize, real: impl Fn() -> Status) -> Status {
     with_room_for(bytes, &real, || {
-        // SAFETY: no arguments; the program must not see a failure that is over.
-        unsafe { real::get_last_error() };
+        forget_last_error();
         real()
     })
 }
 
 /// Both interfaces have the same number for no memory.
-fn with_room_for(
-    bytes: usize,
-    first: impl Fn() -> ffi::Error,
-    again: impl Fn() -> ffi::Error,
-) -> ffi::Error {
+fn with_room_for(bytes: usize, first: impl Fn() -> Status, again: impl Fn() -> Status) -> Status {
     let runtime = runtime();
     runtime.prepare();
-    let mut error = first();
-    while error == ffi::MEMORY_ALLOCATION && runtime.in_situ.make_room(runtime, bytes) {
-        error = again();
+    let mut status = first();
+    while status == Status::MEMORY_ALLOCATION && runtime.in_situ.make_room(bytes) {
+        status = again();
     }
-    error
+    status
 }
 
 /// Device memory through the driver's interface.
-fn by_driver(pointer: *mut *mut c_void, bytes: usize, real: impl Fn() -> ffi::Error) -> ffi::Error {
-    let error = with_room_for(bytes, &real, &real);
-    noted(error, pointer, bytes, AllocationKind::Device)
+fn by_driver(pointer: *mut *mut c_void, bytes: usize, real: impl Fn() -> Status) -> Status {
+    let status = with_room_for(bytes, &real, &real);
+    noted(status, pointer, bytes, AllocationKind::Device)
 }
 
 /// Memory that has an address already.
-fn registered(error: ffi::Error, pointer: *mut c_void, bytes: usize) -> ffi::Error {
-    if error == ffi::SUCCESS {
+fn registered(status: Status, pointer: *mut c_void, bytes: usize) -> Status {
+    if status.is_success() {
         runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned);
     }
-    error
+    status
 }
 
-/// Rows of memory, which lie `pitch` bytes apart.
-fn pitched(
-    error: ffi::Error,
-    pointer: *mut *mut c_void,
-    pitch: *const usize,
-    rows: usize,
-) -> ffi::Error {
-    if error != ffi::SUCCESS || pitch.is_null() {
-        return error;
+/// Rows of memory, `pitch` bytes apart.
+fn pitched(status: Status, pointer: *mut *mut c_void, pitch: *const usize, rows: usize) -> Status {
+    if !status.is_success() || pitch.is_null() {
+        return status;
     }
     // SAFETY: the call has just written the pitch there.
     noted(
-        error,
+        status,
         pointer,
         unsafe { *pitch } * rows,
         AllocationKind::Device,
     )
 }
 
-/// `cudaChannelFormatDesc`: bits of x, y, z and w, and a kind.
-type Channels = *const [i32; 5];
+type Channels = *const cudaChannelFormatDesc;
 
 fn element_bytes(channels: Channels) -> usize {
     if channels.is_null() {
         return 0;
     }
-    // SAFETY: the program gives a description.
-    let bits: i32 = unsafe { &*channels }[..4].iter().sum();
+    // SAFETY: the program gives a description. Only its numbers are read: its kind may be one of a newer CUDA.
+    let bits = unsafe { (*channels).x + (*channels).y + (*channels).z + (*channels).w };
     usize::try_from(bits).unwrap_or(0) / 8
 }
 
@@ -121,14 +106,14 @@ interposed! {
         pitched(with_room(width * height, real), pointer, pitch, height)
     }
     [cudaMalloc3D](pitched: *mut PitchedPointer, extent: Extent) |real| {
-        let error = with_room(extent.width * extent.height * extent.depth, real);
-        if error == ffi::SUCCESS && !pitched.is_null() {
+        let status = with_room(extent.width * extent.height * extent.depth, real);
+        if status.is_success() && !pitched.is_null() {
             // SAFETY: the runtime has just written the structure.
             let memory = unsafe { *pitched };
             let bytes = memory.pitch * extent.height * extent.depth;
             runtime().allocated(memory.pointer as u64, bytes as u64, AllocationKind::Device);
         }
-        error
+        status
     }
     [cudaMallocArray](array: *mut *mut c_void, channels: Channels, width: usize, height: usize, flags: c_uint)
     |real| {

@@ -1,83 +1,99 @@
-//! The functions that the program calls in place of libcudart's.
+//! The functions that the program calls in place of CUDA's.
 //!
-//! Each passes its call on to the real function of the same name. Names that end in `_ptds` or `_ptsz` are what programs
-//! compiled with a per-thread default stream call.
+//! Each passes its call on to the real function of the same name. Names that end in `_ptds` or `_ptsz` are called by programs
+//! compiled with a per-thread default stream.
 
+mod calls;
 mod copies;
+mod dlsym;
 mod driver;
-mod driver_copies;
-pub mod ends;
+mod ends;
 mod fills;
 mod functions;
 mod graphs;
 mod launches;
 mod memory;
 mod processes;
-mod refused;
 mod registration;
 mod streams;
 
-/// Where work is queued: the stream as given, and whether stream 0 means the thread's own one.
-type At = (crate::ffi::Stream, bool);
+use crate::cuda::Status;
+use crate::recorder::runtime::{runtime, session};
 
 /// Defines exported functions of one signature. `real` calls the real function with the same arguments, but for those that
-/// it lists itself; `per_thread` says whether stream 0 means the thread's own stream.
+/// it lists itself; `per_thread` is whether stream 0 means the thread's own stream.
 ///
-/// `in_stream:` defines two families, of which the second has a stream as its last argument; the body gets an [`At`].
-/// `driver:` stands before functions of libcuda, `nothing:` before functions of the runtime without a result.
+/// `in_stream:` defines two families, of which the second has a stream as its last argument; the body gets a `StreamArgument`.
+/// `driver:` is for functions of libcuda, `nothing:` for functions of the runtime without a result.
 macro_rules! interposed {
-    (in_stream: $($names:tt $async_names:tt ($($argument:ident: $type:ty),* $(,)?) |$real:ident, $at:ident| $body:block)*) => {$(
-        interposed! {
-            $names($($argument: $type),*) |$real, per_thread| {
-                let $at: super::At = (std::ptr::null_mut(), per_thread);
-                $body
-            }
-            $async_names($($argument: $type,)* stream: $crate::ffi::Stream) |$real, per_thread| {
-                let $at: super::At = (stream, per_thread);
-                $body
-            }
-        }
+    (in_stream: $($rest:tt)*) => { interposed!(@in_stream [] $($rest)*); };
+    (driver in_stream: $($rest:tt)*) => { interposed!(@in_stream [driver:] $($rest)*); };
+    (@in_stream $library:tt
+        $($names:tt $async_names:tt ($($argument:ident: $type:ty),* $(,)?) |$real:ident, $into:ident| $body:block)*
+    ) => {$(
+        interposed!(@family $library $names ($($argument: $type),*) |$real, per_thread| {
+            let $into = $crate::cuda::StreamArgument { handle: $crate::cuda::Stream::NULL, per_thread };
+            $body
+        });
+        interposed!(@family $library $async_names ($($argument: $type,)* stream: $crate::cuda::Stream) |$real, per_thread| {
+            let $into = $crate::cuda::StreamArgument { handle: stream, per_thread };
+            $body
+        });
     )*};
+    (@family [$($library:tt)*] $($function:tt)*) => { interposed! { $($library)* $($function)* } };
     (driver: $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*) => {
         $(interposed!(@each_of $names $arguments
-            [found_by($crate::driver::find) -> $crate::ffi::Error, NOT_INITIALIZED] [$real $(with $($other)+)? $(, $flag)?] $body);)*
+            [of_driver -> $crate::cuda::Status, $crate::cuda::Status::INITIALIZATION_ERROR] [$real $(with $($other)+)? $(, $flag)?] $body);)*
     };
     (nothing: $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)?| $body:block)*) => {
-        $(interposed!(@each_of $names $arguments [new() -> (), ()] [$real $(with $($other)+)?] $body);)*
+        $(interposed!(@each_of $names $arguments [of_runtime -> (), ()] [$real $(with $($other)+)?] $body);)*
     };
     (@each_of [$name:ident $(: $per_thread:literal)? $(, $($rest:tt)+)?] $arguments:tt $kind:tt $closure:tt $body:block) => {
         interposed!(@define $name, (false $(|| $per_thread)?), $arguments, $kind, $closure, $body);
         $(interposed!(@each_of [$($rest)+] $arguments $kind $closure $body);)?
     };
     (@define $name:ident, $per_thread:expr, ($($argument:ident: $type:ty),* $(,)?),
-        [$entry:ident($($find:path)?) -> $result:ty, $otherwise:expr], [$real:ident $(with $($other:ident)+)? $(, $flag:ident)?],
+        [$entry:ident -> $result:ty, $otherwise:expr], [$real:ident $(with $($other:ident)+)? $(, $flag:ident)?],
         $body:block
     ) => {
-        #[doc = concat!("Stands before CUDA's `", stringify!($name), "`.")]
+        #[doc = concat!("Interposes CUDA's `", stringify!($name), "`.")]
         ///
         /// # Safety
-        /// As for the function of CUDA.
+        /// The arguments meet the contract of CUDA's function.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments, reason = "the C interface")]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
-            static ENTRY: $crate::real::Entry = {
-                const NAME: &str = concat!(stringify!($name), "\0");
-                match ::std::ffi::CStr::from_bytes_with_nul(NAME.as_bytes()) {
-                    Ok(name) => $crate::real::Entry::$entry(name $(, $find)?),
-                    Err(_) => unreachable!(),
+            static ENTRY: $crate::cuda::Entry =
+                $crate::cuda::Entry::$entry($crate::cuda::loader::c_name(concat!(stringify!($name), "\0")));
+            let $real = |$($($other),+)?| match ENTRY.address() {
+                Some(address) => {
+                    type Real = unsafe extern "C" fn($($type),*) -> $result;
+                    // SAFETY: `address` is that of the function of this name, which the program calls with these types.
+                    let real = unsafe { ::std::mem::transmute::<*mut ::std::ffi::c_void, Real>(address) };
+                    // SAFETY: the program's arguments, or ones that mean the same to CUDA.
+                    unsafe { real($($argument),*) }
                 }
+                None => $otherwise,
             };
-            let $real = |$($($other),+)?| $crate::real::call!(ENTRY, ($($argument => $type),*) -> $result, $otherwise);
             $(let $flag = $per_thread;)?
             $body
         }
     };
     ($($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*) => {
         $(interposed!(@each_of $names $arguments
-            [new() -> $crate::ffi::Error, $crate::ffi::SYMBOL_NOT_FOUND] [$real $(with $($other)+)? $(, $flag)?] $body);)*
+            [of_runtime -> $crate::cuda::Status, $crate::cuda::Status::SYMBOL_NOT_FOUND] [$real $(with $($other)+)? $(, $flag)?] $body);)*
     };
 }
-pub use driver::replacement;
-pub use driver_copies::{Copy3d, note_3d};
-pub use fills::note_node as note_fill;
 use interposed;
+
+/// Passes a call on that would run a traced kernel without the parameters that it needs, unless the program is traced: then it fails,
+/// and the run has a fault.
+fn unless_probed(what: &str, real: impl FnOnce() -> Status) -> Status {
+    if !runtime().is_probed() {
+        return real();
+    }
+    session().fault(format!(
+        "{what} is not supported in a traced program; build the program without it to trace it"
+    ));
+    Status::NOT_SUPPORTED
+}

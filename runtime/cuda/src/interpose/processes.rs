@@ -1,39 +1,34 @@
 //! Memory that processes share: CUDA IPC, pools' pointers, and the driver's shareable handles.
 
-use super::driver::NOT_INITIALIZED;
 use super::interposed;
-use crate::ffi::{self, Error};
-use crate::runtime::runtime;
+use crate::cuda::Status;
+use crate::recorder::runtime::{runtime, session};
+use cudarc::runtime::sys::cudaIpcMemHandle_t;
 use std::ffi::{c_int, c_uint, c_void};
 
-/// `cudaIpcMemHandle_t` and `CUipcMemHandle`, which are passed by value.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct IpcHandle([u8; 64]);
-
 /// Another process gets memory of this one.
-fn given(error: Error) -> Error {
-    if error == ffi::SUCCESS {
-        runtime().session.shares_memory();
+fn given(status: Status) -> Status {
+    if status.is_success() {
+        session().shares_memory();
     }
-    error
+    status
 }
 
 /// The address of memory of another process is in `place` now.
 ///
 /// # Safety
 /// `place` is null or leads to an address.
-unsafe fn opened(error: Error, place: *const u64) -> Error {
-    // SAFETY: the caller's promise.
-    if let (ffi::SUCCESS, Some(&address)) = (error, unsafe { place.as_ref() }) {
+unsafe fn opened(status: Status, place: *const u64) -> Status {
+    // SAFETY: the caller gives null or a pointer to an address.
+    if let (Status::SUCCESS, Some(&address)) = (status, unsafe { place.as_ref() }) {
         runtime().opened(address);
     }
-    error
+    status
 }
 
 interposed! {
-    [cudaIpcGetMemHandle](handle: *mut IpcHandle, pointer: *mut c_void) |real| { given(real()) }
-    [cudaIpcOpenMemHandle](pointer: *mut *mut c_void, handle: IpcHandle, flags: c_uint) |real| {
+    [cudaIpcGetMemHandle](handle: *mut cudaIpcMemHandle_t, pointer: *mut c_void) |real| { given(real()) }
+    [cudaIpcOpenMemHandle](pointer: *mut *mut c_void, handle: cudaIpcMemHandle_t, flags: c_uint) |real| {
         // SAFETY: where the call succeeds, it has written an address, which is as large as the number.
         unsafe { opened(real(), pointer.cast()) }
     }
@@ -51,8 +46,8 @@ interposed! {
 }
 
 interposed! { driver:
-    [cuIpcGetMemHandle](handle: *mut IpcHandle, address: u64) |real| { given(real()) }
-    [cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2](address: *mut u64, handle: IpcHandle, flags: c_uint) |real| {
+    [cuIpcGetMemHandle](handle: *mut cudaIpcMemHandle_t, address: u64) |real| { given(real()) }
+    [cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2](address: *mut u64, handle: cudaIpcMemHandle_t, flags: c_uint) |real| {
         // SAFETY: where the call succeeds, it has written an address.
         unsafe { opened(real(), address) }
     }
@@ -62,24 +57,24 @@ interposed! { driver:
     }
     [cuMemExportToShareableHandle](shareable: *mut c_void, handle: u64, kind: c_int, flags: u64) |real| { given(real()) }
     [cuMemImportFromShareableHandle](handle: *mut u64, shareable: *mut c_void, kind: c_int) |real| {
-        let error = real();
+        let status = real();
         // SAFETY: where the call succeeds, it has written a handle.
-        if let (ffi::SUCCESS, Some(&handle)) = (error, unsafe { handle.as_ref() }) {
-            runtime().session.shares_memory();
+        if let (Status::SUCCESS, Some(&handle)) = (status, unsafe { handle.as_ref() }) {
+            session().shares_memory();
             runtime().imported.add_handle(handle);
         }
-        error
+        status
     }
     [cuMemRelease](handle: u64) |real| {
         runtime().imported.release(handle);
         real()
     }
     [cuMemMap](address: u64, bytes: usize, offset: usize, handle: u64, flags: u64) |real| {
-        let error = real();
-        if error == ffi::SUCCESS {
+        let status = real();
+        if status.is_success() {
             runtime().mapped(address, bytes as u64, handle);
         }
-        error
+        status
     }
     [cuMemUnmap](address: u64, bytes: usize) |real| {
         runtime().unmapped(address, bytes as u64);

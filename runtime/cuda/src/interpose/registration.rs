@@ -1,65 +1,99 @@
-//! What constructors call before `main`: modules, kernels and variables announce themselves.
+//! Registration of modules, kernels and variables, which constructors call before `main`.
 
 use super::interposed;
-use crate::modules::Variable;
-use crate::real::{Entry, call};
-use crate::runtime::{hook_exit_early, runtime};
+use crate::cuda::{Binary, Entry, Stub};
+use crate::model::modules::Variable;
+use crate::recorder::runtime::{hook_exit_early, runtime, session};
 use parking_lot::Mutex;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
-use superstep_runtime_core::{LoadedModule, loaded_module};
+use superstep_runtime_core::{LoadedModule, RuntimeError, loaded_module};
 use superstep_trace::{Backend, ModuleTable};
+use thiserror::Error;
 
-/// Stands before CUDA's `__cudaRegisterFatBinary`: a module that the program carries as bitcode gets the binary that was made of it for
+#[derive(Debug, Error)]
+enum LoadError {
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    #[error("the modules were made for another backend; start the program with `superstep run`")]
+    OtherBackend,
+    #[error("failed to read {path}: {error}")]
+    Read {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    #[error("failed to load a probe's host code: {0}")]
+    ProbeLibrary(String),
+    #[error("failed to load a probe's host code: {0}")]
+    LibraryName(#[from] std::ffi::NulError),
+}
+
+/// Interposes CUDA's `__cudaRegisterFatBinary`: a module that the program carries as bitcode gets the binary that was made of it for
 /// this run, and announces its table.
 ///
 /// # Safety
-/// As for the function of CUDA.
+/// `wrapper` is null or leads to a wrapper.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaRegisterFatBinary(
-    wrapper: *const FatBinaryWrapper,
-) -> *mut *mut c_void {
-    static ENTRY: Entry = Entry::new(c"__cudaRegisterFatBinary");
+pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrapper) -> Binary {
+    static ENTRY: Entry = Entry::of_runtime(c"__cudaRegisterFatBinary");
     unregister_unloaded();
-    // SAFETY: the caller's promise.
+    // SAFETY: the compiler's registration code gives a wrapper.
     let image = unsafe { FatBinaryWrapper::image(wrapper) };
     // SAFETY: a fat binary, or the text that Superstep's compiler puts there.
     let module = image.and_then(|image| unsafe { loaded_module(image, Backend::Cuda) });
-    let loaded = module.map(|module| module.map_err(|error| error.to_string()).and_then(load));
+    let loaded = module.map(|module| module.map_err(LoadError::from).and_then(load));
     let (wrapper, table) = match loaded {
         None => (wrapper, None),
         Some(Ok((loaded, table))) => (loaded, Some(table)),
         Some(Err(why)) => {
-            runtime().session.fault(why);
+            session().fault(why);
             std::process::exit(NOT_LOADED);
         }
     };
-    let binary = call!(ENTRY, (wrapper => *const FatBinaryWrapper) -> *mut *mut c_void, std::ptr::null_mut());
+    type Register = unsafe extern "C" fn(*const FatBinaryWrapper) -> Binary;
+    let binary = ENTRY.address().map_or(Binary::NULL, |address| {
+        // SAFETY: CUDA's compiler calls the function of this name with this type.
+        let register = unsafe { std::mem::transmute::<*mut c_void, Register>(address) };
+        // SAFETY: the program's wrapper, or one that is never freed.
+        unsafe { register(wrapper) }
+    });
     if let Some(table) = table {
-        runtime().modules.lock().add_binary(binary as usize, table);
+        let recorder = runtime().choose_recorder(table.probe);
+        let mut modules = runtime().modules.lock();
+        modules.add_binary(binary, table, Some(recorder));
     }
     binary
 }
 
 /// Modules of ours that asked to be unregistered.
-static UNLOADED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-static UNREGISTER: Entry = Entry::new(c"__cudaUnregisterFatBinary");
+static UNLOADED: Mutex<Vec<Binary>> = Mutex::new(Vec::new());
 
-/// Stands before CUDA's `__cudaUnregisterFatBinary`. Clang's modules call it in a handler of `atexit` that comes before destructors of
-/// their own unit, which may launch kernels. So those of a program that ends stay, and those of a closed library go when the next module
+fn unregister(binary: Binary) {
+    type Unregister = unsafe extern "C" fn(Binary);
+    static ENTRY: Entry = Entry::of_runtime(c"__cudaUnregisterFatBinary");
+    if let Some(address) = ENTRY.address() {
+        // SAFETY: CUDA's compiler calls the function of this name with this type.
+        let unregister = unsafe { std::mem::transmute::<*mut c_void, Unregister>(address) };
+        // SAFETY: the runtime gave the handle, and the program unregisters it once.
+        unsafe { unregister(binary) };
+    }
+}
+
+/// Interposes CUDA's `__cudaUnregisterFatBinary`. Clang's modules call it in a handler of `atexit` that comes before destructors of
+/// their own unit, which may launch kernels. So those of a program that ends stay, and those of a proprietary library go when the next module
 /// comes.
 ///
 /// # Safety
-/// As for the function of CUDA.
+/// The runtime gave the handle, and the program unregisters it once.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaUnregisterFatBinary(binary: *mut *mut c_void) {
-    if runtime().modules.lock().is_ours(binary as usize) {
-        UNLOADED.lock().push(binary as usize);
+pub unsafe extern "C" fn __cudaUnregisterFatBinary(binary: Binary) {
+    if runtime().modules.lock().is_ours(binary) {
+        UNLOADED.lock().push(binary);
     } else {
-        call!(UNREGISTER, (binary => *mut *mut c_void) -> (), ());
+        unregister(binary);
     }
 }
 
@@ -69,7 +103,7 @@ fn unregister_unloaded() {
     }
     for binary in std::mem::take(&mut *UNLOADED.lock()) {
         runtime().modules.lock().remove_binary(binary);
-        call!(UNREGISTER, (binary as *mut *mut c_void => *mut *mut c_void) -> (), ());
+        unregister(binary);
     }
 }
 
@@ -82,31 +116,28 @@ fn kept(device: *mut c_char, name: &str) -> [*mut c_char; 2] {
 /// Exit code of a program of which a module cannot be loaded (`EX_SOFTWARE`).
 const NOT_LOADED: i32 = 70;
 
-/// Reads a module's binary, for ever, and its table.
-fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTable>), String> {
+/// Reads a module's binary, which is never freed, and its table.
+fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTable>), LoadError> {
     hook_exit_early();
     let [binary, table, libraries @ ..] = module.files.as_slice() else {
-        return Err(
-            "the modules were made for another backend; start the program with `superstep run`"
-                .into(),
-        );
+        return Err(LoadError::OtherBackend);
     };
     let read = |path: &Path| {
-        std::fs::read(path).map_err(|error| format!("failed to read {}: {error}", path.display()))
+        std::fs::read(path).map_err(|error| LoadError::Read {
+            path: path.to_owned(),
+            error,
+        })
     };
     let (binary, table) = (read(binary)?, read(table)?);
     runtime().built_for(&module.protocol);
-    let session = runtime().session;
-    let table = session.registry().register_json(&table);
-    let table = table.map_err(|error| error.to_string())?;
+    let table = session().registry().register_json(&table)?;
     for library in libraries {
-        let path = CString::new(library.as_os_str().as_bytes());
-        let path = path.map_err(|error| error.to_string())?;
-        // SAFETY: a text that ends with 0. What runs is the constructor of a probe's host code, which only calls `superstep_observe`.
+        let path = CString::new(library.as_os_str().as_bytes())?;
+        // SAFETY: a text that ends with 0. The constructor of a probe's host code only calls `superstep_observe`.
         if unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
             // SAFETY: after a failure of `dlopen` this is a text.
             let why = unsafe { text(libc::dlerror()) };
-            return Err(format!("failed to load a probe's host code: {why}"));
+            return Err(LoadError::ProbeLibrary(why));
         }
     }
     // The runtime reads numbers of eight bytes in it.
@@ -126,32 +157,30 @@ fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTabl
 /// `device_name` must end with 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_symbol_named(device_name: *const c_char) -> *const c_void {
-    // SAFETY: the caller's promise.
-    let shadow = runtime()
-        .modules
-        .lock()
-        .shadow(&unsafe { text(device_name) });
+    // SAFETY: the caller gives a zero-terminated name.
+    let name = unsafe { text(device_name) };
+    let shadow = runtime().modules.lock().shadow(&name);
     shadow.map_or(std::ptr::null(), |host| host as *const c_void)
 }
 
 interposed! { nothing:
     // A kernel and its host stub.
     [__cudaRegisterFunction](
-        binary: *mut *mut c_void, host: *const c_char, device: *mut c_char, device_name: *const c_char, thread_limit: c_int,
+        binary: Binary, host: Stub, device: *mut c_char, device_name: *const c_char, thread_limit: c_int,
         thread_index: *mut c_void, block_index: *mut c_void, block_size: *mut c_void, grid_size: *mut c_void, warp_size: *mut c_int,
     ) |real with device device_name| {
         // SAFETY: the compiler's registration code gives zero-terminated names.
         let name = unsafe { text(device_name) };
         let [device, device_name] = kept(device, &name);
-        runtime().modules.lock().add_kernel(binary as usize, host as usize, name);
+        runtime().modules.lock().add_kernel(binary, host, name);
         real(device, device_name)
     }
     // A variable of the device and its shadow on the host.
     [__cudaRegisterVar](
-        binary: *mut *mut c_void, host: *mut c_char, device: *mut c_char, device_name: *const c_char, external: c_int, bytes: usize,
+        binary: Binary, host: *mut c_char, device: *mut c_char, device_name: *const c_char, external: c_int, bytes: usize,
         constant: c_int, global: c_int,
     ) |real with device device_name| {
-        // SAFETY: as above.
+        // SAFETY: the compiler's registration code gives zero-terminated names.
         let name = unsafe { text(device_name) };
         let [device, device_name] = kept(device, &name);
         let (host, bytes) = (host as usize, bytes as u64);
@@ -166,10 +195,10 @@ interposed! { nothing:
     }
     // A managed variable and the host's pointer to it.
     [__cudaRegisterManagedVar](
-        binary: *mut *mut c_void, host: *mut *mut c_void, device: *mut c_char, device_name: *const c_char, external: c_int,
+        binary: Binary, host: *mut *mut c_void, device: *mut c_char, device_name: *const c_char, external: c_int,
         bytes: usize, constant: c_int, global: c_int,
     ) |real| {
-        // SAFETY: as above.
+        // SAFETY: the compiler's registration code gives zero-terminated names.
         let name = unsafe { text(device_name) };
         let (host, bytes) = (host as usize, bytes as u64);
         runtime().modules.lock().add_variable(Variable { host, name, bytes, managed: true });

@@ -1,16 +1,18 @@
 //! Streams, which get their numbers when they are made.
 
 use super::interposed;
-use crate::ffi::{self, Stream};
-use crate::runtime::runtime;
+use crate::cuda::{Status, Stream, StreamArgument};
+use crate::recorder::runtime::runtime;
 use std::ffi::{c_int, c_uint};
 
-fn made(error: ffi::Error, stream: *mut Stream) -> ffi::Error {
-    if error == ffi::SUCCESS && !stream.is_null() {
+fn made(status: Status, stream: *mut Stream) -> Status {
+    if status.is_success() && !stream.is_null() {
         // SAFETY: the runtime has just written the handle there.
-        runtime().stream(unsafe { *stream }, false);
+        let handle = unsafe { *stream };
+        let per_thread = false;
+        runtime().stream(StreamArgument { handle, per_thread });
     }
-    error
+    status
 }
 
 interposed! {

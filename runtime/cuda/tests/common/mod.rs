@@ -1,4 +1,4 @@
-//! A program between this library and stand-ins for libcudart, libcuda and a closed library, without a GPU.
+//! A program between this library and stand-ins for libcudart, libcuda and a proprietary library, without a GPU.
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-/* A closed library: it has a CUDA runtime of its own, which finds the driver by dlopen, dlsym and cuGetProcAddress. */
+/* A proprietary library: it has a CUDA runtime of its own, which finds the driver by dlopen, dlsym and cuGetProcAddress. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>

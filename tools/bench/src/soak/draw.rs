@@ -6,6 +6,10 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use superstep_abi::Config;
+use superstep_abi::variable::{
+    BIN_RECORDS, BINS, CONSUMER_PAUSE_US, CPU_THREADS, HOST_PIECES, RING_PIECES, WORKERS,
+};
 use superstep_trace::{Backend, CtaRange, Pattern, Protocol, Sample, SampleUnit, Selection};
 
 /// What is known of a program before it is drawn.
@@ -39,21 +43,21 @@ enum Range {
     Numbers(u64, u64),
 }
 
-const CPU: [(&str, Range); 1] = [("SUPERSTEP_CPU_THREADS", Range::Numbers(1, 8))];
+const CPU: [(&str, Range); 1] = [(CPU_THREADS, Range::Numbers(1, 8))];
 
 /// From buffers that hardly work to large ones.
 const STREAM: [(&str, Range); 6] = [
-    ("SUPERSTEP_BINS", Range::Exponents(0, 7)),
-    ("SUPERSTEP_BIN_RECORDS", Range::Exponents(5, 14)),
-    ("SUPERSTEP_RING_PIECES", Range::Numbers(2, 8)),
-    ("SUPERSTEP_HOST_PIECES", Range::Numbers(1, 64)),
-    ("SUPERSTEP_WORKERS", Range::Numbers(1, 8)),
-    ("SUPERSTEP_CONSUMER_PAUSE_US", Range::Numbers(1, 300)),
+    (BINS, Range::Exponents(0, 7)),
+    (BIN_RECORDS, Range::Exponents(5, 14)),
+    (RING_PIECES, Range::Numbers(2, 8)),
+    (HOST_PIECES, Range::Numbers(1, 64)),
+    (WORKERS, Range::Numbers(1, 8)),
+    (CONSUMER_PAUSE_US, Range::Numbers(1, 300)),
 ];
 
 const THESIS: [(&str, Range); 2] = [
-    ("SUPERSTEP_BINS", Range::Exponents(0, 7)),
-    ("SUPERSTEP_BIN_RECORDS", Range::Exponents(2, 17)),
+    (BINS, Range::Exponents(0, 7)),
+    (BIN_RECORDS, Range::Exponents(2, 17)),
 ];
 
 pub struct Random(ChaCha8Rng);
@@ -119,39 +123,26 @@ impl Draw {
         }
     }
 
-    /// What tells the program of it.
-    pub fn environment(&self) -> Vec<(String, String)> {
-        let selection = &self.selection;
-        let mut all = vec![("SUPERSTEP_PROTOCOL", self.protocol.to_string())];
-        all.extend((self.settings.iter()).map(|&(name, number)| (name, number.to_string())));
-        let kernel = selection.kernel.as_ref();
-        all.extend(kernel.map(|pattern| ("SUPERSTEP_KERNEL", pattern.to_string())));
-        if selection.launch_skip > 0 {
-            all.push(("SUPERSTEP_LAUNCH_SKIP", selection.launch_skip.to_string()));
+    /// How the program records.
+    pub fn config(&self) -> Config {
+        let value = |name: &str| {
+            let mut settings = self.settings.iter();
+            let (_, number) = settings.find(|(setting, _)| *setting == name)?;
+            Some(number.to_string())
+        };
+        Config {
+            protocol: Some(self.protocol),
+            selection: self.selection.clone(),
+            ..Config::from_env(value).expect("all ranges are usable")
         }
-        let count = selection.launch_count;
-        all.extend(count.map(|count| ("SUPERSTEP_LAUNCH_COUNT", count.to_string())));
-        if !selection.ctas.is_empty() {
-            let ranges: Vec<String> = selection.ctas.iter().map(CtaRange::to_string).collect();
-            all.push(("SUPERSTEP_CTAS", ranges.join(",")));
-        }
-        if let Some(sample) = selection.sample {
-            let name = match sample.unit {
-                SampleUnit::Launches => "SUPERSTEP_SAMPLE_LAUNCHES",
-                SampleUnit::Ctas => "SUPERSTEP_SAMPLE_CTAS",
-            };
-            all.push((name, sample.rate().to_string()));
-            all.push(("SUPERSTEP_SAMPLE_SEED", sample.seed.to_string()));
-        }
-        let owned = |(name, value): (&str, String)| (name.to_owned(), value);
-        all.into_iter().map(owned).collect()
     }
 }
 
 impl fmt::Display for Draw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (name, value)) in self.environment().iter().enumerate() {
-            write!(f, "{}{name}={value}", if index > 0 { " " } else { "" })?;
+        for (index, (name, value)) in self.config().to_env().iter().enumerate() {
+            let space = if index > 0 { " " } else { "" };
+            write!(f, "{space}{name}={}", value.display())?;
         }
         match self.kill {
             Some(at) => write!(f, ", killed after {:.3} s", at.as_secs_f64()),
@@ -235,7 +226,7 @@ mod tests {
 
     #[test]
     fn everything_is_drawn() {
-        let mut seen: HashMap<String, u64> = HashMap::new();
+        let mut seen: HashMap<&str, u64> = HashMap::new();
         let mut kills = 0;
         for backend in [Backend::Cpu, Backend::Cuda] {
             for protocol in Protocol::ALL {
@@ -245,7 +236,7 @@ mod tests {
                     assert_eq!(draw.protocol, protocol);
                     kills += u32::from(draw.kill.is_some());
                     assert!(draw.kill.is_none_or(|at| at <= Duration::from_millis(110)));
-                    for (name, _) in draw.environment() {
+                    for (name, _) in draw.config().to_env() {
                         *seen.entry(name).or_default() += 1;
                     }
                     for (name, number) in draw.settings {
@@ -265,24 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_in_the_environment_is_the_selection() {
+    fn selection_survives_the_environment() {
         let program = traits(Backend::Cpu, &[Protocol::Stream]);
         let mut compared = 0;
         for seed in 0..300 {
             let draw = Draw::new(&mut Random::new(seed), &program);
-            let set: HashMap<_, _> = draw.environment().into_iter().collect();
-            let text = |name: &str| set.get(&format!("SUPERSTEP_{name}")).map(String::as_str);
-            let seed = text("SAMPLE_SEED").map_or(1, |text| text.parse().unwrap());
-            let sample =
-                |name, unit| text(name).map(|rate| Sample::parse(unit, rate, seed).unwrap());
-            let read = Selection {
-                kernel: text("KERNEL").map(|text| text.parse().unwrap()),
-                launch_skip: text("LAUNCH_SKIP").map_or(0, |text| text.parse().unwrap()),
-                launch_count: text("LAUNCH_COUNT").map(|text| text.parse().unwrap()),
-                ctas: text("CTAS").map_or(Vec::new(), |text| CtaRange::parse_list(text).unwrap()),
-                sample: (sample("SAMPLE_LAUNCHES", SampleUnit::Launches))
-                    .or(sample("SAMPLE_CTAS", SampleUnit::Ctas)),
-            };
+            let set: HashMap<_, _> = draw.config().to_env().into_iter().collect();
+            let lookup = |name: &str| set.get(name)?.to_str().map(str::to_owned);
+            let read = Config::from_env(lookup).unwrap().selection;
             assert_eq!(read, draw.selection);
             compared += usize::from(!read.is_everything());
         }

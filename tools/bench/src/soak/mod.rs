@@ -242,7 +242,7 @@ impl Soak<'_> {
         let limit = Duration::try_from_secs_f64(self.args.timeout).unwrap_or(Duration::MAX);
         execution.timeout = Some(limit);
         execution.kill_after = draw.kill;
-        execution.environment = draw.environment();
+        execution.config = draw.config();
         let (run, failure) = program.built.trace(&execution, folder)?;
         let was_killed = draw.kill.is_some() && run.files.end == End::Signalled(SIGKILL);
         let mut problems = Vec::new();

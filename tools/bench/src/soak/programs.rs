@@ -119,7 +119,7 @@ impl Source {
 
     fn execution(&self, protocol: Protocol) -> Execution {
         let mut execution = Execution::new(self.session.backend(), self.session.fetch.clone());
-        execution.set("SUPERSTEP_PROTOCOL", protocol.to_string());
+        execution.config.protocol = Some(protocol);
         execution
     }
 
@@ -214,7 +214,7 @@ impl Built<'_> {
         let mut reference = Reference::new(open(folder)?, summary.same())?;
         if backend == Backend::Cuda {
             let mut execution = self.execution();
-            execution.set("SUPERSTEP_LAUNCH_SKIP", u64::MAX.to_string());
+            execution.config.selection.launch_skip = u64::MAX;
             let place = out.join("alike");
             self.trace(&execution, &place)?;
             reference.learn_alike(&open(&place.join(CAPTURE))?);

@@ -1,5 +1,9 @@
 //! What `superstep-bench stress` runs, and what must come of it.
 
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::time::Duration;
+
+use superstep_abi::Config;
 use superstep_trace::{Backend, Protocol};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +33,8 @@ pub struct Case {
     /// Program of the suite `stress`.
     pub program: &'static str,
     pub arguments: Vec<String>,
-    pub environment: Vec<(&'static str, String)>,
+    /// How its program records, besides what all have in common.
+    pub config: Config,
     pub how: How,
     /// How it must end. With the same code as the untraced program, too.
     pub end: End,
@@ -56,7 +61,7 @@ impl Case {
             name: name.to_owned(),
             program,
             arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
-            environment: Vec::new(),
+            config: Config::default(),
             how: How::Plain,
             end: End::Code(0),
             exact: true,
@@ -70,27 +75,28 @@ impl Case {
     }
 }
 
-/// A name, and the variables that it sets.
-type Setting = (&'static str, &'static str);
+/// A name, and numbers of rings, units of a piece, pieces of a ring, pieces on the host, workers, and microseconds that these pause at
+/// most; 0: the default.
+type Setting = (&'static str, [u16; 6]);
 
 /// Sizes of buffers, from what is usual down to what hardly works.
 const SETTINGS: [Setting; 5] = [
-    ("usual buffers", ""),
+    ("usual buffers", [0; 6]),
     (
         "1 ring, 2 pieces of 512 bytes, host has room for 1",
-        "SUPERSTEP_BINS=1 SUPERSTEP_BIN_RECORDS=32 SUPERSTEP_RING_PIECES=2 SUPERSTEP_HOST_PIECES=1",
+        [1, 32, 2, 1, 0, 0],
     ),
     (
         "4 rings, 2 pieces of 512 bytes, host has room for 2",
-        "SUPERSTEP_BINS=4 SUPERSTEP_BIN_RECORDS=32 SUPERSTEP_RING_PIECES=2 SUPERSTEP_HOST_PIECES=2",
+        [4, 32, 2, 2, 0, 0],
     ),
     (
         "a ring an SM, pieces of 512 bytes, 2 consumers",
-        "SUPERSTEP_BIN_RECORDS=32 SUPERSTEP_HOST_PIECES=2 SUPERSTEP_WORKERS=2",
+        [0, 32, 0, 2, 2, 0],
     ),
     (
         "2 rings, consumers sleep up to 0.5 ms at random",
-        "SUPERSTEP_BINS=2 SUPERSTEP_BIN_RECORDS=128 SUPERSTEP_HOST_PIECES=2 SUPERSTEP_CONSUMER_PAUSE_US=500",
+        [2, 128, 0, 2, 0, 500],
     ),
 ];
 
@@ -119,14 +125,14 @@ fn in_situ(mut case: Case, many: u32) -> Option<Case> {
         "device-memory" => case.warning = Some("counts as unknown"),
         "host-memory" => {
             case.warning = None;
-            case.environment.clear();
+            case.config = Config::default();
         }
         // A capture in situ grows with launches, not with accesses.
         _ if matches!(case.how, How::FileLimitKib(_)) => {
             case.program = "ways";
             case.arguments = vec!["launches".to_owned(), many.to_string()];
         }
-        _ if !case.environment.is_empty() => return None,
+        _ if case.config != Config::default() => return None,
         _ => {}
     }
     Some(case)
@@ -159,21 +165,33 @@ fn on_cpu(mut case: Case) -> Option<Case> {
         }
         "device-memory" | "host-memory" => {
             case.warning = None;
-            case.environment.clear();
+            case.config = Config::default();
         }
-        _ if !case.environment.is_empty() => return None,
+        _ if case.config != Config::default() => return None,
         _ => {}
     }
     Some(case)
 }
 
 fn with(mut case: Case, setting: &Setting) -> Case {
-    let pairs = setting
-        .1
-        .split_whitespace()
-        .filter_map(|pair| pair.split_once('='));
-    case.environment
-        .extend(pairs.map(|(name, value)| (name, value.to_owned())));
+    let [
+        bins,
+        bin_records,
+        ring_pieces,
+        host_pieces,
+        workers,
+        pause_us,
+    ] = setting.1;
+    let count = |number| NonZeroUsize::new(usize::from(number));
+    case.config = Config {
+        bins: Some(bins.into()).filter(|&bins| bins > 0),
+        bin_records: NonZeroU32::new(bin_records.into()),
+        ring_pieces: count(ring_pieces),
+        host_pieces: count(host_pieces),
+        workers: count(workers),
+        consumer_pause: Duration::from_micros(pause_us.into()),
+        ..case.config
+    };
     case
 }
 
@@ -238,10 +256,11 @@ fn ways(many: u32) -> Vec<Case> {
     cases.push(Case::new("ways", "launches", "ways", &arguments));
     cases.push(Case {
         warning: Some("nothing has moved for 1 s"),
-        environment: vec![
-            ("SUPERSTEP_WATCHDOG_S", "1".to_owned()),
-            ("SUPERSTEP_CONSUMER_PAUSE_US", "2500000".to_owned()),
-        ],
+        config: Config {
+            watchdog: Some(Duration::from_secs(1)),
+            consumer_pause: Duration::from_millis(2500),
+            ..Config::default()
+        },
         ..Case::new("ways", "watchdog names the kernel", "ways", &["plain"])
     });
     cases
@@ -286,7 +305,10 @@ fn faults() -> Vec<Case> {
         },
         Case {
             warning: Some("host memory is short"),
-            environment: vec![("SUPERSTEP_HOST_PIECES", "1024".to_owned())],
+            config: Config {
+                host_pieces: NonZeroUsize::new(1024),
+                ..Config::default()
+            },
             ..fault("host-memory")
         },
         Case {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
+use superstep_abi::Config;
 use superstep_build::compile::Executables;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
@@ -191,14 +192,9 @@ impl Stress<'_> {
         })
     }
 
-    fn start(
-        &self,
-        case: &Case,
-        traced: bool,
-        environment: &[(&str, String)],
-    ) -> Result<Ran, Failure> {
+    fn start(&self, case: &Case, traced: bool, config: &Config) -> Result<Ran, Failure> {
         let program = self.program(case, traced)?;
-        outcome::run(&program, case, environment, self.scratch, self.timeout())
+        outcome::run(&program, case, config, self.scratch, self.timeout())
             .map_err(Failure::io("run", &program))
     }
 
@@ -210,7 +206,7 @@ impl Stress<'_> {
         }
         let key = (case.program.to_owned(), case.arguments.clone());
         if !self.natives.contains_key(&key) {
-            let ran = self.start(case, false, &[])?;
+            let ran = self.start(case, false, &case.config)?;
             self.natives.insert(key.clone(), ran);
         }
         Ok(self.natives.get(&key))
@@ -221,12 +217,13 @@ impl Stress<'_> {
         let summary = self.scratch.join("summary.json");
         let _ = std::fs::remove_dir_all(&folder);
         let _ = std::fs::remove_file(&summary);
-        let environment = [
-            ("SUPERSTEP_PROTOCOL", self.protocol.to_string()),
-            ("SUPERSTEP_CAPTURE", folder.display().to_string()),
-            ("SUPERSTEP_SUMMARY", summary.display().to_string()),
-        ];
-        let ran = self.start(case, true, &environment)?;
+        let config = Config {
+            protocol: Some(self.protocol),
+            capture: Some(folder.clone()),
+            summary: Some(summary.clone()),
+            ..case.config.clone()
+        };
+        let ran = self.start(case, true, &config)?;
         let summary = std::fs::read(&summary).ok();
         let summary = summary.and_then(|json| serde_json::from_slice::<Summary>(&json).ok());
         if let Some(summary) = &summary

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use superstep_abi::Config;
 use superstep_trace::{
     Capture, LaunchDigest, LaunchOutcome, LaunchRecord, LaunchSums, Summary, digest,
 };
@@ -48,11 +49,11 @@ impl Ran {
     }
 }
 
-/// Runs `program` for `case`, with `environment` besides the case's own, in `folder`.
+/// Runs `program` for `case` in `folder`, which records as `config` says.
 pub fn run(
     program: &Path,
     case: &Case,
-    environment: &[(&str, String)],
+    config: &Config,
     folder: &Path,
     timeout: Duration,
 ) -> io::Result<Ran> {
@@ -70,8 +71,7 @@ pub fn run(
     let begin = Instant::now();
     let mut child = command
         .args(&case.arguments)
-        .envs(case.environment.iter().map(|(name, value)| (name, value)))
-        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .envs(config.to_env())
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(File::create(&out)?)

@@ -1,0 +1,51 @@
+//! Tests of `shadow`.
+
+use super::*;
+
+#[test]
+fn a_tag_tells_its_parts() {
+    let tag = Tag::cta(0, 7);
+    assert_eq!((tag.launch(), tag.cta_number()), (Some(0), 7));
+    assert_eq!(Tag::HOST.launch(), None);
+    assert_eq!(Tag::NEVER.launch(), None);
+    assert_eq!((Tag::UNKNOWN.launch(), Tag::UNKNOWN.kind(true)), (None, 0));
+    assert!(Tag::several(2, 5).is_several() && !Tag::cta(2, Tag::SEVERAL - 1).is_several());
+    assert_eq!(Tag::several(2, 5).several_index(), Some(5));
+}
+
+#[test]
+fn a_write_of_part_of_a_word_splits_the_page_and_keeps_its_state() {
+    let mut page = Page::new(Tag::HOST, true, true);
+    page.write(0, 8, 8, 1, 4);
+    page.write(4, 4, 4, 1, 5);
+    if let Some((several, bit)) = page.several(5) {
+        assert_eq!(bit, 2);
+        several.writers[1].counted |= bit;
+    }
+    page.write(9, 1, 1, 1, 6);
+    assert_eq!([1, 5, 9].map(|offset| page.start(offset)), [0, 4, 9]);
+    assert_eq!(page.tag(3), Tag::cta(1, 4));
+    assert!(page.tag(7).is_several());
+    assert_eq!(
+        (page.tag(8), page.tag(9), page.tag(10)),
+        (Tag::HOST, Tag::cta(1, 6), Tag::HOST)
+    );
+    let counted = |page: &mut Page, offset| page.several(offset).map(|(s, _)| s.writers[1].counted);
+    assert_eq!(
+        (counted(&mut page, 4), counted(&mut page, 5)),
+        (Some(0), Some(1))
+    );
+    assert_eq!(page.segment_end(0, PAGE_BYTES), 4);
+}
+
+#[test]
+fn the_host_takes_a_range_over() {
+    let mut page = Page::new(Tag::NEVER, true, false);
+    page.write(0, 8, 4, 0, 1);
+    page.write(0, 8, 4, 0, 2);
+    page.set(2, 4, Tag::HOST);
+    assert!(page.tag(1).is_several());
+    assert_eq!(page.tag(2), Tag::HOST);
+    assert!(page.several(3).is_none());
+    assert_eq!(page.written_by_several(0).count(), 4);
+}

@@ -1,0 +1,42 @@
+//! Tests of `shadow_file`.
+
+use super::*;
+
+#[test]
+fn a_page_survives_as_bytes() {
+    for words in [true, false] {
+        let mut page = Page::new(Tag::HOST, words, words);
+        page.write(0, 64, 8, 3, 4);
+        page.write(8, 16, 4, 3, 5);
+        // Frees a place.
+        page.write(16, 4, 4, 4, 6);
+        page.count_read(0, 0xf0);
+        if let Some((several, bit)) = page.several(12) {
+            several.writers[1].counted |= bit;
+        }
+        let mut bytes = Vec::new();
+        put(7, &page, &mut bytes);
+        put(8, &page, &mut bytes);
+        for cut in 0..bytes.len() / 2 {
+            assert!(take(&mut &bytes[..cut]).is_none());
+        }
+        let mut rest = bytes.as_slice();
+        for number in [7, 8] {
+            let (found, again) = take(&mut rest).unwrap();
+            assert_eq!(found, number);
+            assert_eq!(
+                (&again.cells, again.counted, &again.starts, again.shift),
+                (&page.cells, page.counted, &page.starts, page.shift)
+            );
+            let several = |page: &Page| -> Vec<_> {
+                (page.several.iter())
+                    .map(|s| (s.cell, s.writers.to_vec(), s.all_counted))
+                    .collect()
+            };
+            assert_eq!(several(&again), several(&page));
+            assert_eq!(again.free, page.free);
+            assert!(!page.free.is_empty());
+        }
+        assert!(take(&mut rest).is_none());
+    }
+}

@@ -1,0 +1,101 @@
+//! Tests of `estimate`.
+
+use super::*;
+use crate::synthetic::mixed;
+use proptest::prelude::*;
+
+fn stratum(population: u64, observed: &[f64]) -> Stratum {
+    Stratum {
+        population,
+        observed: observed.to_vec(),
+    }
+}
+
+#[test]
+fn a_census_has_no_error() {
+    let all = estimate(&[stratum(3, &[1.0, 2.0, 4.0])]);
+    assert_eq!((all.total, all.standard_error), (Some(7.0), Some(0.0)));
+    assert_eq!(all.interval, Some([7.0, 7.0]));
+    assert_eq!(estimate(&[]).total, Some(0.0));
+}
+
+#[test]
+fn worked_by_hand() {
+    // N = 10, n = 4, mean 3, s² = (4 + 0 + 0 + 4) / 3: variance 100 · 0.6 · 8/3 / 4 = 40.
+    let some = estimate(&[stratum(10, &[1.0, 3.0, 3.0, 5.0])]);
+    assert_eq!((some.recorded, some.total), (12.0, Some(30.0)));
+    let error = some.standard_error.unwrap();
+    assert!((error - 40f64.sqrt()).abs() < 1e-12);
+    let [low, high] = some.interval.unwrap();
+    assert!(
+        (low - 12.0).abs() < 1e-9,
+        "not below what was recorded: {low}"
+    );
+    assert!((high - (30.0 + 3.182 * error)).abs() < 1e-9);
+}
+
+#[test]
+fn what_cannot_be_known_is_not_made_up() {
+    let none = estimate(&[stratum(5, &[]), stratum(2, &[1.0, 1.0])]);
+    assert_eq!(
+        (none.recorded, none.total, none.interval),
+        (2.0, None, None)
+    );
+    let one = estimate(&[stratum(5, &[2.0])]);
+    assert_eq!(
+        (one.total, one.standard_error, one.interval),
+        (Some(10.0), None, None)
+    );
+}
+
+#[test]
+fn student_s_quantiles() {
+    for (freedom, expected) in [
+        (1.0, 12.706),
+        (10.9, 2.228),
+        (60.0, 2.000),
+        (120.0, 1.980),
+        (f64::INFINITY, 1.960),
+    ] {
+        let quantile = student_quantile(freedom);
+        assert!((quantile - expected).abs() < 2e-3, "{freedom}: {quantile}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
+
+    /// Over many samples of one population the estimates scatter around the truth, by as much as they say, and their
+    /// intervals hold it nearly as often as they promise.
+    #[test]
+    fn the_error_is_what_it_says(
+        values in prop::collection::vec(0u32..1000, 200..400),
+        split in 50usize..150,
+        percent in 15u64..60,
+        seed: u64,
+    ) {
+        const SAMPLES: u64 = 400;
+        let truth: f64 = values.iter().map(|&value| f64::from(value)).sum();
+        let (mut sum, mut squares, mut said, mut held) = (0.0, 0.0, 0.0, 0);
+        for sample in 0..SAMPLES {
+            let taken = |unit: usize| mixed(mixed(seed ^ sample) ^ unit as u64) % 100 < percent;
+            let part = |range: std::ops::Range<usize>| Stratum {
+                population: range.len() as u64,
+                observed: range.filter(|&unit| taken(unit)).map(|unit| f64::from(values[unit])).collect(),
+            };
+            let estimate = estimate(&[part(0..split), part(split..values.len())]);
+            let (total, error) = (estimate.total.unwrap(), estimate.standard_error.unwrap());
+            sum += total - truth;
+            squares += (total - truth).powi(2);
+            said += error * error;
+            let [low, high] = estimate.interval.unwrap();
+            held += u32::from((low..=high).contains(&truth));
+        }
+        let samples = SAMPLES as f64;
+        let (bias, spread, said) = (sum / samples, (squares / samples).sqrt(), (said / samples).sqrt());
+        // The mean of the samples scatters by spread / √400.
+        prop_assert!(bias.abs() < 5.0 * spread / samples.sqrt(), "biased by {bias}, spread {spread}");
+        prop_assert!((0.8..1.25).contains(&(said / spread)), "says {said}, scatters by {spread}");
+        prop_assert!(held >= 355, "{held} of 400 intervals hold the truth");
+    }
+}

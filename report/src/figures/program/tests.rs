@@ -1,0 +1,49 @@
+//! Tests of `program`.
+
+use super::*;
+
+fn program(metrics: Option<Metrics>) -> Program {
+    let volume = DataVolumeRow {
+        application: "program".to_owned(),
+        loaded_bytes: 8,
+        stored_bytes: 4,
+        communicated_stored_bytes: 1,
+        communication_share: 0.25,
+    };
+    Program { volume, metrics }
+}
+
+#[test]
+fn a_figure_by_its_name() {
+    let program = program(Some(Metrics::default()));
+    for name in ["data-volume", "degree", "density-whole"] {
+        assert_eq!(program.figure(name).unwrap().name, name);
+    }
+    match program.figure("degrees") {
+        Err(ReportError::NoSuchFigure { known, .. }) => assert!(known.contains(&"degree")),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_figure_that_the_program_has_not() {
+    let names = |program: &Program| {
+        program
+            .figures()
+            .iter()
+            .map(|figure| figure.name)
+            .collect::<Vec<_>>()
+    };
+    let (whole, empty) = (program(Some(Metrics::default())), program(None));
+    assert_eq!(names(&empty), ["data-volume"]);
+    for (program, name) in [
+        (&whole, "stride"),
+        (&whole, "timeline"),
+        (&empty, "stride"),
+        (&empty, "degree"),
+    ] {
+        assert!(!names(program).contains(&name));
+        let error = program.figure(name).unwrap_err();
+        assert!(matches!(error, ReportError::NothingToDraw { figure, .. } if figure == name));
+    }
+}

@@ -1,0 +1,66 @@
+//! Tests of `published`.
+
+use super::*;
+use crate::page::index;
+use crate::page::tests::{check_nesting, metrics, run};
+use superstep_analysis::run_summary::{ByteCounts, CommunicationSummary};
+
+/// A run of two programs at the thesis's size; `hs2d` has the published volumes.
+fn published_run() -> RunSummary {
+    let mut run = run();
+    run.size = SIZE.to_owned();
+    let hs2d = &mut run.benchmarks[0];
+    hs2d.bytes = Some(ByteCounts {
+        loaded: 18_496_000,
+        stored: 5_242_880,
+        atomic: 0,
+    });
+    hs2d.communication = Some(CommunicationSummary::new(5_242_880, 2_300_928));
+    run
+}
+
+#[test]
+fn published_values_stand_in_the_figures_and_below_them() {
+    let measured = vec![("hs2d".to_owned(), metrics())];
+    let page = index(&published_run(), &measured, &[]).unwrap();
+    check_nesting(&page);
+    for text in [
+        "Lines in vermilion",
+        "href=\"#published\"",
+        "Figure 6.1, published values from the thesis's notebook write-com-ration",
+        "18,496,000",
+        "The thesis published no numbers of figure 6.2.",
+        "The thesis published no numbers of figure 6.6.",
+        "Figure 6.9: published and measured",
+        "not explained",
+    ] {
+        assert!(page.contains(text), "the page lacks {text}");
+    }
+    // Figures 6.1, 6.3, 6.4, 6.7 and 6.9: these metrics have no strides, and distances are published of bfs alone.
+    assert_eq!(page.matches("\npublished\n</text>").count(), 5);
+    assert_eq!(page.matches("published and measured</summary>").count(), 5);
+}
+
+#[test]
+fn other_sizes_say_where_published_values_are_and_other_suites_nothing() {
+    let measured = vec![("hs2d".to_owned(), metrics())];
+    let page = index(&run(), &measured, &[]).unwrap();
+    assert!(page.contains("are of the size <code>thesis</code>"));
+    assert!(!page.contains("id=\"published\"") && !page.contains("Lines in vermilion"));
+    let mut other = published_run();
+    other.suite = "rodinia".to_owned();
+    let page = index(&other, &measured, &[]).unwrap();
+    assert!(!page.contains("vermilion") && !page.contains("that the thesis published"));
+}
+
+#[test]
+fn a_part_of_a_program_has_nothing_beside_it() {
+    let measured = vec![("hs2d".to_owned(), metrics())];
+    let mut run = published_run();
+    run.benchmarks[0].in_situ = true;
+    assert!(published::of_run(&run, &measured).is_empty());
+    run.benchmarks[0].in_situ = false;
+    let rows = published::of_run(&run, &measured);
+    let stored = rows.iter().find(|row| row.quantity == Quantity::Stored);
+    assert_eq!(stored.unwrap().agreement, Agreement::Equal);
+}

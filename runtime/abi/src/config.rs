@@ -1,0 +1,327 @@
+//! Configuration of a traced program.
+
+use crate::variable::*;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::{self, Display, Formatter};
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+use superstep_trace::{
+    CtaBlocks, CtaRange, Protocol, Sample, SampleUnit, Selection, SelectionError,
+};
+
+/// How a traced program records. Paths with `{process}` in them are different for each process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// Folder of the capture; none: no capture.
+    pub capture: Option<PathBuf>,
+    /// File for the summary; none: no summary.
+    pub summary: Option<PathBuf>,
+    /// SHA-256 of the program's source files by path, for the capture's header.
+    pub sources: BTreeMap<String, String>,
+    /// None: the protocol that the program was built for.
+    pub protocol: Option<Protocol>,
+    pub selection: Selection,
+    /// Worker threads of the CPU backend; none: as many as there are cores.
+    pub cpu_threads: Option<NonZeroUsize>,
+    /// Devices that the CPU backend shows to the program, 1 to 64; none: one.
+    pub cpu_devices: Option<u32>,
+    /// Stack of a CUDA thread on the CPU backend, 64 to 1048576; none: the runtime's choice.
+    pub cpu_stack_kib: Option<u32>,
+    /// No thread of the CPU backend runs in a loop: for comparisons.
+    pub cpu_fibers: bool,
+    /// Bins (protocol `thesis`) or rings (`stream`) of the trace buffer, a power of two; none: the runtime's choice.
+    pub bins: Option<u32>,
+    /// Records of a bin, units of a ring's piece; none: the runtime's choice.
+    pub bin_records: Option<NonZeroU32>,
+    /// Pieces of a ring on the device; none: the runtime's choice.
+    pub ring_pieces: Option<NonZeroUsize>,
+    /// Pieces of each ring that the host has room for; none: the runtime's choice.
+    pub host_pieces: Option<NonZeroUsize>,
+    /// Threads that empty a buffer; none: the runtime's choice.
+    pub workers: Option<NonZeroUsize>,
+    pub sink: RecordSink,
+    /// Longest random pause before each look at the rings, for tests of slow consumers.
+    pub consumer_pause: Duration,
+    /// Time without a sign of life after which a kernel is named, zero: never; none: the runtime's choice.
+    pub watchdog: Option<Duration>,
+    /// Bytes of each device's memory that shadow memory may take; none: what the program leaves.
+    pub shadow_memory: Option<u64>,
+    /// In situ, the CTAs between which transfers are told apart.
+    pub cta_blocks: CtaBlocks,
+    /// Folder for the results of a defined probe; none: they are not kept.
+    pub probe_results: Option<PathBuf>,
+    pub probe_threads: KeepThreads,
+    pub probe_parameters: Vec<u64>,
+}
+
+/// Which threads' fields are kept one by one, of a probe with fields per thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KeepThreads {
+    /// `0`: only their sums.
+    #[default]
+    None,
+    /// `1`.
+    All,
+    /// Those at some places: a JSON object in this file has the places by the number of the launch in the first stream.
+    At(PathBuf),
+}
+
+/// Destination of the records of protocol `stream`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecordSink {
+    /// Compressed into the capture.
+    #[default]
+    Disk,
+    /// The last records of each worker stay in memory as they came; older ones are overwritten.
+    Memory,
+    /// Only their number is kept.
+    Count,
+}
+
+/// An environment variable has an unusable value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("failed to read {name}={value:?}: expected {expected}")]
+pub struct VariableError {
+    pub name: &'static str,
+    /// The value, or the part of it that is wrong.
+    pub value: String,
+    pub expected: String,
+}
+
+impl Display for RecordSink {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            RecordSink::Disk => "disk",
+            RecordSink::Memory => "memory",
+            RecordSink::Count => "count",
+        })
+    }
+}
+
+impl FromStr for RecordSink {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        let all = [RecordSink::Disk, RecordSink::Memory, RecordSink::Count];
+        all.into_iter()
+            .find(|sink| sink.to_string() == name)
+            .ok_or(())
+    }
+}
+
+impl KeepThreads {
+    fn value(&self) -> OsString {
+        match self {
+            KeepThreads::None => "0".into(),
+            KeepThreads::All => "1".into(),
+            KeepThreads::At(file) => file.into(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads the configuration from an environment, whose variables `lookup` gives by name. Empty variables count as absent.
+    ///
+    /// # Errors
+    /// [`VariableError`] names the first variable whose value cannot be used.
+    pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, VariableError> {
+        let variables = Variables(lookup);
+        let path = |name| variables.get(name).map(PathBuf::from);
+        let count = |name| variables.parsed(name, "a number, at least 1");
+        let within = |name, least, most, what: &str| {
+            let expected = format!("a number of {what} from {least} to {most}");
+            variables.read(name, &expected, |text| {
+                text.parse()
+                    .ok()
+                    .filter(|number| (least..=most).contains(number))
+            })
+        };
+        Ok(Config {
+            capture: path(CAPTURE),
+            summary: path(SUMMARY),
+            sources: variables
+                .read(
+                    SOURCES,
+                    "a JSON object of paths and their SHA-256",
+                    |text| serde_json::from_str(text).ok(),
+                )?
+                .unwrap_or_default(),
+            protocol: variables.parsed(PROTOCOL, "stream, thesis or in-situ")?,
+            selection: variables.selection()?,
+            cpu_threads: variables.parsed(CPU_THREADS, "a number of threads, at least 1")?,
+            cpu_devices: within(CPU_DEVICES, 1, 64, "devices")?,
+            cpu_stack_kib: within(CPU_STACK_KIB, 64, 1 << 20, "KiB")?,
+            cpu_fibers: variables.get(CPU_FIBERS).is_some_and(|text| text == "1"),
+            bins: variables.read(BINS, "a power of two", |text| {
+                text.parse()
+                    .ok()
+                    .filter(|bins: &u32| bins.is_power_of_two())
+            })?,
+            bin_records: variables.parsed(BIN_RECORDS, "a number of records, at least 1")?,
+            ring_pieces: count(RING_PIECES)?,
+            host_pieces: count(HOST_PIECES)?,
+            workers: count(WORKERS)?,
+            sink: variables
+                .parsed(SINK, "disk, memory or count")?
+                .unwrap_or_default(),
+            consumer_pause: variables
+                .parsed(CONSUMER_PAUSE_US, "a number of microseconds")?
+                .map_or(Duration::ZERO, Duration::from_micros),
+            watchdog: variables
+                .parsed(WATCHDOG_S, "a number of seconds, 0 for none")?
+                .map(Duration::from_secs),
+            shadow_memory: variables.parsed(SHADOW_MEMORY, "a number of bytes")?,
+            cta_blocks: variables.part(CTA_BLOCKS, str::parse)?.unwrap_or_default(),
+            probe_results: path(PROBE_RESULTS),
+            probe_threads: match variables.get(PROBE_THREADS).as_deref() {
+                None | Some("0") => KeepThreads::None,
+                Some("1") => KeepThreads::All,
+                Some(file) => KeepThreads::At(file.into()),
+            },
+            probe_parameters: variables
+                .read(PROBE_PARAMETERS, "comma-separated whole numbers", |text| {
+                    text.split(',').map(|n| n.trim().parse().ok()).collect()
+                })?
+                .unwrap_or_default(),
+        })
+    }
+
+    /// The variables that differ from an empty environment, such that [`from_env`](Self::from_env) reads this configuration.
+    pub fn to_env(&self) -> Vec<(&'static str, OsString)> {
+        let mut set = Vec::new();
+        let mut path = |name, path: &Option<PathBuf>| {
+            set.extend(path.as_ref().map(|path| (name, path.into())));
+        };
+        path(CAPTURE, &self.capture);
+        path(SUMMARY, &self.summary);
+        path(PROBE_RESULTS, &self.probe_results);
+        let default = Config::default();
+        if self.probe_threads != default.probe_threads {
+            set.push((PROBE_THREADS, self.probe_threads.value()));
+        }
+        let mut text = |name, value: Option<String>| {
+            set.extend(value.map(|value| (name, value.into())));
+        };
+        if !self.sources.is_empty() {
+            let json = serde_json::to_string(&self.sources);
+            text(SOURCES, Some(json.expect("strings are JSON")));
+        }
+        text(PROTOCOL, show(self.protocol));
+        text(CPU_THREADS, show(self.cpu_threads));
+        text(CPU_DEVICES, show(self.cpu_devices));
+        text(CPU_STACK_KIB, show(self.cpu_stack_kib));
+        text(CPU_FIBERS, show(self.cpu_fibers.then_some(1)));
+        text(BINS, show(self.bins));
+        text(BIN_RECORDS, show(self.bin_records));
+        text(RING_PIECES, show(self.ring_pieces));
+        text(HOST_PIECES, show(self.host_pieces));
+        text(WORKERS, show(self.workers));
+        let sink = Some(self.sink).filter(|&sink| sink != default.sink);
+        text(SINK, show(sink));
+        let pause = Some(self.consumer_pause.as_micros()).filter(|&pause| pause > 0);
+        text(CONSUMER_PAUSE_US, show(pause));
+        text(WATCHDOG_S, show(self.watchdog.map(|time| time.as_secs())));
+        text(SHADOW_MEMORY, show(self.shadow_memory));
+        let blocks = Some(self.cta_blocks.ctas()).filter(|&ctas| ctas > 1);
+        text(CTA_BLOCKS, show(blocks));
+        text(PROBE_PARAMETERS, list(&self.probe_parameters));
+        let selection = &self.selection;
+        text(KERNEL, show(selection.kernel.as_ref()));
+        let skip = Some(selection.launch_skip).filter(|&launches| launches > 0);
+        text(LAUNCH_SKIP, show(skip));
+        text(LAUNCH_COUNT, show(selection.launch_count));
+        text(CTAS, list(&selection.ctas));
+        if let Some(sample) = selection.sample {
+            let name = match sample.unit {
+                SampleUnit::Launches => SAMPLE_LAUNCHES,
+                SampleUnit::Ctas => SAMPLE_CTAS,
+            };
+            text(name, show(Some(sample.rate())));
+            text(SAMPLE_SEED, show(Some(sample.seed)));
+        }
+        set
+    }
+}
+
+fn show(value: Option<impl Display>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+fn list(values: &[impl Display]) -> Option<String> {
+    let texts: Vec<String> = values.iter().map(ToString::to_string).collect();
+    Some(texts.join(",")).filter(|text| !text.is_empty())
+}
+
+/// Variables by name.
+struct Variables<L>(L);
+
+impl<L: Fn(&str) -> Option<String>> Variables<L> {
+    fn get(&self, name: &str) -> Option<String> {
+        (self.0)(name).filter(|value| !value.is_empty())
+    }
+
+    fn read<T>(
+        &self,
+        name: &'static str,
+        expected: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, VariableError> {
+        let unusable = |value: &str| SelectionError {
+            value: value.to_owned(),
+            expected: expected.to_owned(),
+        };
+        self.part(name, |value| read(value).ok_or_else(|| unusable(value)))
+    }
+
+    fn parsed<T: FromStr>(
+        &self,
+        name: &'static str,
+        expected: &str,
+    ) -> Result<Option<T>, VariableError> {
+        self.read(name, expected, |text| text.parse().ok())
+    }
+
+    /// Reads a variable whose error names the wrong part of its value.
+    fn part<T>(
+        &self,
+        name: &'static str,
+        read: impl FnOnce(&str) -> Result<T, SelectionError>,
+    ) -> Result<Option<T>, VariableError> {
+        let part = self.get(name).map(|text| read(&text)).transpose();
+        part.map_err(|SelectionError { value, expected }| VariableError {
+            name,
+            value,
+            expected,
+        })
+    }
+
+    fn selection(&self) -> Result<Selection, VariableError> {
+        let number = "a number of launches";
+        let seed = self.parsed(SAMPLE_SEED, "a number")?.unwrap_or(1);
+        let sample = |name, unit| self.part(name, |rate| Sample::parse(unit, rate, seed));
+        let launches = sample(SAMPLE_LAUNCHES, SampleUnit::Launches)?;
+        let ctas = sample(SAMPLE_CTAS, SampleUnit::Ctas)?;
+        if launches.is_some() && ctas.is_some() {
+            return Err(VariableError {
+                name: SAMPLE_CTAS,
+                value: self.get(SAMPLE_CTAS).unwrap_or_default(),
+                expected: format!(
+                    "nothing together with {SAMPLE_LAUNCHES}: launches or CTAs are sampled, not both"
+                ),
+            });
+        }
+        Ok(Selection {
+            kernel: self.part(KERNEL, str::parse)?,
+            launch_skip: self.parsed(LAUNCH_SKIP, number)?.unwrap_or(0),
+            launch_count: self.parsed(LAUNCH_COUNT, number)?,
+            ctas: self.part(CTAS, CtaRange::parse_list)?.unwrap_or_default(),
+            sample: launches.or(ctas),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! Tests of `entry`.
+
+use super::*;
+
+const A: Who = Who::new(1, 5, 3);
+const B: Who = Who::new(1, 6, 3);
+const C: Who = Who::new(2, 6, 1023);
+
+#[test]
+fn special_entries_name_their_writer() {
+    for (entry, source) in [
+        (Entry::HOST, Source::Host),
+        (Entry::NOBODY, Source::Nobody),
+        (Entry::UNKNOWN, Source::Unknown),
+    ] {
+        assert_eq!((entry.source(A), entry.local(A)), (source, Local::No));
+        assert_eq!(entry.split_place(), None);
+        let mut written = entry;
+        written.write(A, true);
+        assert_eq!(written.source(A), source, "the state before its own launch");
+        assert_eq!(written.split_place(), None);
+    }
+    assert_eq!(Entry::split(7).split_place(), Some(7));
+}
+
+#[test]
+fn a_launch_sees_what_was_before_it_and_the_next_sees_its_writes() {
+    let mut entry = Entry::HOST;
+    entry.write(A, true);
+    assert_eq!((entry.local(A), entry.local(B)), (Local::Yes, Local::No));
+    assert!(!entry.has_several_writers(A));
+    entry.write(B, false);
+    assert_eq!(
+        (entry.local(A), entry.local(B)),
+        (Local::Yes, Local::Perhaps)
+    );
+    assert!(entry.has_several_writers(A) && entry.is_racing(B));
+    let source = |several| Source::Launch {
+        launch: 1,
+        cta: 5,
+        several,
+    };
+    assert_eq!(
+        (entry.source(A), entry.source(C)),
+        (Source::Host, source(true))
+    );
+    assert_eq!(entry.local(C), Local::No);
+    assert_eq!(
+        (entry.mark(C, 0b0110), entry.mark(C, 0b0011)),
+        (0b0110, 0b0001)
+    );
+    // The marks go with it into the past.
+    entry.write(C, true);
+    assert_eq!(
+        (entry.source(C), entry.mark(C, 0b1111)),
+        (source(true), 0b1000)
+    );
+    assert!(!entry.has_several_writers(C));
+    entry.write(Who::new(3, 0, 0), true);
+    let entry_of_c = Source::Launch {
+        launch: 2,
+        cta: 6,
+        several: false,
+    };
+    assert_eq!(entry.source(Who::new(3, 0, 0)), entry_of_c);
+    assert_eq!(entry.mark(Who::new(3, 0, 0), 0b1111), 0b1111);
+}
+
+#[test]
+fn atomics_of_several_ctas_do_not_race() {
+    let mut entry = Entry::UNKNOWN;
+    entry.write(A, false);
+    entry.write(B, false);
+    assert!(entry.has_several_writers(A) && !entry.is_racing(A));
+    entry.write(B, true);
+    assert!(entry.is_racing(A));
+}
+
+#[test]
+fn the_largest_numbers_fit() {
+    let (launch, cta) = ((1 << (LAUNCH_BITS - 1)) - 1, (1 << CTA_BITS) - 1);
+    let last = Who::new(launch, cta, (1 << THREAD_BITS) - 1);
+    let mut entry = Entry::NOBODY;
+    entry.write(last, true);
+    assert_eq!((entry.local(last), last.cta()), (Local::Yes, cta));
+    let several = false;
+    assert_eq!(
+        entry.source(A),
+        Source::Launch {
+            launch,
+            cta,
+            several
+        }
+    );
+}

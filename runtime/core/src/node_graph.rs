@@ -1,0 +1,136 @@
+//! The form of a CUDA graph: its nodes in the order in which the program added them, and their dependencies.
+
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hash::Hash;
+
+/// Nodes by handle, and edges from a node to one that depends on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeGraph<N> {
+    nodes: Vec<N>,
+    edges: Vec<(N, N)>,
+}
+
+/// An edge leads to itself or to a node of another graph, exists already, or closes a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no order of the graph's nodes agrees with its edges")]
+pub struct BadEdge;
+
+impl<N> Default for NodeGraph<N> {
+    fn default() -> Self {
+        NodeGraph {
+            nodes: Vec::new(),
+            edges: Vec::new(),
+        }
+    }
+}
+
+impl<N: Copy + Eq + Hash> NodeGraph<N> {
+    /// A graph as CUDA describes it, where an edge may occur several times.
+    pub fn new(nodes: Vec<N>, edges: Vec<(N, N)>) -> Self {
+        NodeGraph { nodes, edges }
+    }
+
+    pub fn nodes(&self) -> &[N] {
+        &self.nodes
+    }
+
+    pub fn edges(&self) -> &[(N, N)] {
+        &self.edges
+    }
+
+    pub fn has(&self, nodes: &[N]) -> bool {
+        nodes.iter().all(|node| self.nodes.contains(node))
+    }
+
+    /// Adds `node`, which depends on the nodes `before` of this graph.
+    pub fn add(&mut self, node: N, before: &[N]) {
+        self.nodes.push(node);
+        let edges = before.iter().map(|&before| (before, node));
+        self.edges.extend(edges);
+    }
+
+    pub fn remove(&mut self, node: N) {
+        self.nodes.retain(|&other| other != node);
+        self.edges.retain(|edge| edge.0 != node && edge.1 != node);
+    }
+
+    /// # Errors
+    /// The edge exists, leads to itself, or is not between nodes of this graph.
+    pub fn add_edge(&mut self, edge: (N, N)) -> Result<(), BadEdge> {
+        let is_new = edge.0 != edge.1 && !self.edges.contains(&edge);
+        if !is_new || !self.has(&[edge.0, edge.1]) {
+            return Err(BadEdge);
+        }
+        self.edges.push(edge);
+        Ok(())
+    }
+
+    /// # Errors
+    /// There is no such edge.
+    pub fn remove_edge(&mut self, edge: (N, N)) -> Result<(), BadEdge> {
+        let before = self.edges.len();
+        self.edges.retain(|&other| other != edge);
+        match self.edges.len() < before {
+            true => Ok(()),
+            false => Err(BadEdge),
+        }
+    }
+
+    /// The same form with other handles.
+    ///
+    /// # Errors
+    /// Those of `copy`.
+    pub fn try_map<E>(&self, mut copy: impl FnMut(N) -> Result<N, E>) -> Result<Self, E> {
+        let mut copies = FxHashMap::default();
+        for &node in &self.nodes {
+            copies.insert(node, copy(node)?);
+        }
+        Ok(NodeGraph {
+            nodes: self.nodes.iter().map(|node| copies[node]).collect(),
+            edges: (self.edges.iter())
+                .map(|(before, after)| (copies[before], copies[after]))
+                .collect(),
+        })
+    }
+
+    /// The nodes in an order in which each comes after those that it depends on, and otherwise as early as it was added: a trace numbers
+    /// launches in this order.
+    ///
+    /// # Errors
+    /// No order agrees with the edges, or one leads to a node of another graph.
+    pub fn in_order(&self) -> Result<Vec<N>, BadEdge> {
+        let nodes = &self.nodes;
+        let numbered = nodes.iter().enumerate().map(|(index, &node)| (node, index));
+        let index: FxHashMap<N, usize> = numbered.collect();
+        let mut waits_for = vec![0usize; nodes.len()];
+        let mut after = vec![Vec::new(); nodes.len()];
+        for (from, to) in &self.edges {
+            let (Some(&from), Some(&to)) = (index.get(from), index.get(to)) else {
+                return Err(BadEdge);
+            };
+            after[from].push(to);
+            waits_for[to] += 1;
+        }
+        let free = (0..nodes.len()).filter(|&node| waits_for[node] == 0);
+        let mut free: BinaryHeap<_> = free.map(Reverse).collect();
+        let mut order = Vec::with_capacity(nodes.len());
+        while let Some(Reverse(next)) = free.pop() {
+            order.push(nodes[next]);
+            for &node in &after[next] {
+                waits_for[node] -= 1;
+                if waits_for[node] == 0 {
+                    free.push(Reverse(node));
+                }
+            }
+        }
+        match order.len() == nodes.len() {
+            true => Ok(order),
+            false => Err(BadEdge),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Several devices: as many as the configuration says, all alike. They share the workers, one address space and the program's
+//! `__device__` variables; each host thread has its current device, and streams and allocations belong to the one they were made on.
+
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::runtime::session;
+use parking_lot::Mutex;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{c_int, c_uint, c_void};
+
+thread_local! {
+    static CURRENT: Cell<c_int> = const { Cell::new(0) };
+}
+
+/// Pairs of a device and a peer whose memory it may access.
+static PEERS: Mutex<BTreeSet<(c_int, c_int)>> = Mutex::new(BTreeSet::new());
+/// Devices of allocations that are not on the first one.
+static ELSEWHERE: Mutex<BTreeMap<u64, c_int>> = Mutex::new(BTreeMap::new());
+
+pub fn current() -> c_int {
+    CURRENT.get()
+}
+
+pub fn count() -> c_int {
+    session()
+        .config()
+        .cpu_devices
+        .map_or(1, |count| count as c_int)
+}
+
+pub fn check(device: c_int) -> CudaResult {
+    if (0..count()).contains(&device) {
+        Ok(())
+    } else {
+        Err(CudaError::INVALID_DEVICE)
+    }
+}
+
+/// Notes that what was just allocated at `address` belongs to the current device.
+pub fn allocated(address: u64) {
+    let mut elsewhere = ELSEWHERE.lock();
+    match current() {
+        0 => elsewhere.remove(&address),
+        device => elsewhere.insert(address, device),
+    };
+}
+
+/// The device of the allocation that starts at `address`.
+pub fn of(address: u64) -> c_int {
+    ELSEWHERE.lock().get(&address).copied().unwrap_or(0)
+}
+
+fn enable(peer: c_int) -> CudaResult {
+    check(peer)?;
+    if peer == current() {
+        return Err(CudaError::INVALID_DEVICE);
+    }
+    match PEERS.lock().insert((current(), peer)) {
+        true => Ok(()),
+        false => Err(CudaError::PEER_ACCESS_ALREADY_ENABLED),
+    }
+}
+
+fn disable(peer: c_int) -> CudaResult {
+    check(peer)?;
+    match PEERS.lock().remove(&(current(), peer)) {
+        true => Ok(()),
+        false => Err(CudaError::PEER_ACCESS_NOT_ENABLED),
+    }
+}
+
+/// `cudaDeviceGetP2PAttribute`: peers differ in nothing, and arrays cannot be reached.
+fn peer_attribute(number: c_int, from: c_int, to: c_int) -> Result<c_int, CudaError> {
+    check(from)?;
+    check(to)?;
+    if from == to {
+        return Err(CudaError::INVALID_DEVICE);
+    }
+    match number {
+        1 | 4 => Ok(0),
+        2 | 3 => Ok(1),
+        _ => Err(CudaError::INVALID_VALUE),
+    }
+}
+
+cuda! {
+    fn [cudaGetDevice](device: *mut c_int) {
+        put(device, current())
+    }
+
+    fn [cudaGetDeviceCount](count: *mut c_int) {
+        put(count, self::count())
+    }
+
+    fn [cudaSetDevice](device: c_int) {
+        check(device)?;
+        CURRENT.set(device);
+        check_sticky()
+    }
+
+    fn [cudaInitDevice](device: c_int, _flags: c_uint, _is_set: c_uint) {
+        check(device)
+    }
+
+    fn [cudaDeviceCanAccessPeer](can: *mut c_int, device: c_int, peer: c_int) {
+        check(device)?;
+        check(peer)?;
+        put(can, c_int::from(device != peer))
+    }
+
+    fn [cudaDeviceEnablePeerAccess](peer: c_int, _flags: c_uint) {
+        enable(peer)
+    }
+
+    fn [cudaDeviceDisablePeerAccess](peer: c_int) {
+        disable(peer)
+    }
+
+    fn [cudaDeviceGetP2PAttribute](value: *mut c_int, number: c_int, from: c_int, to: c_int) {
+        put(value, peer_attribute(number, from, to)?)
+    }
+}
+
+cuda! { in_stream Copy:
+    fn [cudaMemcpyPeer] [cudaMemcpyPeerAsync](
+        to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, bytes: usize
+    ) |call, stream| {
+        check(to_device)?;
+        check(from_device)?;
+        crate::memory::copies::copy(call, to, from, bytes, 3, stream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_device_by_default() {
+        assert_eq!(
+            (check(0), check(1)),
+            (Ok(()), Err(CudaError::INVALID_DEVICE))
+        );
+        assert_eq!(enable(0), Err(CudaError::INVALID_DEVICE), "itself");
+        assert_eq!((current(), of(0x1000)), (0, 0));
+    }
+}

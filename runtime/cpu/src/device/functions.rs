@@ -1,0 +1,161 @@
+//! Attributes of kernels, and occupancy.
+
+use crate::device::properties::{
+    MOST_CTAS_PER_MULTIPROCESSOR, MOST_THREADS_PER_MULTIPROCESSOR, SHARED_MULTIPROCESSOR_BYTES,
+    SHARED_OPT_IN_BYTES, SHARED_RESERVED_BYTES,
+};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::registry::{Kernel, kernel};
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
+
+/// `cudaFuncAttributes` of CUDA 12.9.
+#[repr(C)]
+pub struct FunctionAttributes {
+    shared_bytes: usize,
+    constant_bytes: usize,
+    local_bytes: usize,
+    most_threads: c_int,
+    registers: c_int,
+    ptx_version: c_int,
+    binary_version: c_int,
+    cache_mode_ca: c_int,
+    most_dynamic_shared_bytes: c_int,
+    shared_carve_out: c_int,
+    cluster: [c_int; 6],
+    reserved: [c_int; 17],
+}
+
+/// Registers that kernels seem to need: nothing is known, and 32 limit no occupancy.
+const REGISTERS: c_int = 32;
+const VERSION: c_int = 90;
+/// `cudaFuncAttributeMaxDynamicSharedMemorySize`.
+const ATTRIBUTE_MOST_DYNAMIC_SHARED: c_int = 8;
+const ATTRIBUTES: std::ops::RangeInclusive<c_int> = 8..=15;
+
+fn attributes(kernel: &Kernel) -> FunctionAttributes {
+    FunctionAttributes {
+        shared_bytes: kernel.static_shared_bytes as usize,
+        constant_bytes: 0,
+        local_bytes: 0,
+        most_threads: kernel.most_threads as c_int,
+        registers: REGISTERS,
+        ptx_version: VERSION,
+        binary_version: VERSION,
+        cache_mode_ca: 0,
+        most_dynamic_shared_bytes: kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed)
+            as c_int,
+        shared_carve_out: -1,
+        cluster: [0; 6],
+        reserved: [0; 17],
+    }
+}
+
+fn set_attribute(kernel: &Kernel, attribute: c_int, value: c_int) -> CudaResult {
+    if !ATTRIBUTES.contains(&attribute) {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    if attribute == ATTRIBUTE_MOST_DYNAMIC_SHARED {
+        let bytes = u64::try_from(value).map_err(|_| CudaError::INVALID_VALUE)?;
+        if bytes + kernel.static_shared_bytes > SHARED_OPT_IN_BYTES as u64 {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        kernel
+            .most_dynamic_shared_bytes
+            .store(bytes, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// CTAs of a kernel that fit on a multiprocessor by threads, shared memory and the limit of CTAs.
+pub fn occupancy(
+    kernel: &Kernel,
+    threads: c_int,
+    dynamic_bytes: usize,
+) -> Result<c_int, CudaError> {
+    occupancy_of(
+        kernel.most_threads,
+        kernel.static_shared_bytes,
+        threads,
+        dynamic_bytes,
+    )
+}
+
+fn occupancy_of(
+    most_threads: u32,
+    static_bytes: u64,
+    threads: c_int,
+    dynamic_bytes: usize,
+) -> Result<c_int, CudaError> {
+    let threads = u32::try_from(threads)
+        .ok()
+        .filter(|&threads| threads > 0)
+        .ok_or(CudaError::INVALID_VALUE)?;
+    if threads > most_threads {
+        return Ok(0);
+    }
+    let by_threads = MOST_THREADS_PER_MULTIPROCESSOR / threads.next_multiple_of(32);
+    let shared = (static_bytes as usize)
+        .saturating_add(dynamic_bytes)
+        .saturating_add(SHARED_RESERVED_BYTES);
+    let by_shared = u32::try_from(SHARED_MULTIPROCESSOR_BYTES / shared).unwrap_or(u32::MAX);
+    Ok(by_threads.min(by_shared).min(MOST_CTAS_PER_MULTIPROCESSOR) as c_int)
+}
+
+cuda! {
+    fn [cudaFuncGetAttributes](place: *mut FunctionAttributes, function: *const c_void) {
+        check_sticky()?;
+        put(place, attributes(&*kernel(function)?))
+    }
+
+    fn [cudaFuncSetAttribute](function: *const c_void, attribute: c_int, value: c_int) {
+        check_sticky()?;
+        set_attribute(&*kernel(function)?, attribute, value)
+    }
+
+    /// `cudaFuncSetCacheConfig`: there is no choice, and there are no banks.
+    fn [cudaFuncSetCacheConfig cudaFuncSetSharedMemConfig](function: *const c_void) {
+        kernel(function).map(drop)
+    }
+
+    fn [cudaOccupancyMaxActiveBlocksPerMultiprocessor cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags](
+        ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize
+    ) {
+        let kernel = kernel(function)?;
+        let resident = occupancy(&kernel, threads, shared_bytes)?;
+        // As many as there are multiprocessors are a grid that waits for itself in good time.
+        put(ctas, if kernel.waits_for_grid { resident.min(1) } else { resident })
+    }
+
+    fn [cudaOccupancyAvailableDynamicSMemPerBlock](bytes: *mut usize, function: *const c_void, ctas: c_int) {
+        let kernel = kernel(function)?;
+        let ctas = usize::try_from(ctas).ok().filter(|&ctas| ctas > 0).ok_or(CudaError::INVALID_VALUE)?;
+        let each = (SHARED_MULTIPROCESSOR_BYTES / ctas).saturating_sub(SHARED_RESERVED_BYTES);
+        put(bytes, each.min(SHARED_OPT_IN_BYTES).saturating_sub(kernel.static_shared_bytes as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn attributes_have_the_layout_of_the_headers() {
+        type Attributes = FunctionAttributes;
+        assert_eq!(offset_of!(Attributes, most_dynamic_shared_bytes), 44);
+        assert_eq!(offset_of!(Attributes, reserved), 76);
+        assert_eq!(size_of::<Attributes>(), 144);
+    }
+
+    #[test]
+    fn occupancy_has_four_limits() {
+        let of = |static_bytes, threads| occupancy_of(1024, static_bytes, threads, 0);
+        assert_eq!(of(0, 256), Ok(8));
+        assert_eq!(of(0, 32), Ok(32));
+        assert_eq!(of(47 << 10, 64), Ok(4));
+        assert_eq!(of(0, 2048), Ok(0));
+        assert_eq!(of(0, 0), Err(CudaError::INVALID_VALUE));
+        assert_eq!(occupancy_of(128, 0, 129, 0), Ok(0));
+    }
+}

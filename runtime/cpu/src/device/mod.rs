@@ -1,0 +1,172 @@
+//! Device management: what is the same for all devices.
+
+pub mod devices;
+pub mod functions;
+pub mod properties;
+
+use crate::device::properties::{DeviceProperties, attribute};
+use crate::device_calls::device_heap;
+use crate::errors::{CudaError, CudaResult, check_sticky, clear_sticky, cuda, put};
+use crate::memory;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_char, c_int};
+
+/// What `cudaRuntimeGetVersion` and `cudaDriverGetVersion` say: CUDA 12.9.
+const CUDA_VERSION: c_int = 12090;
+/// Characters of a place on the bus: domain, bus, device and function, and the 0 behind them.
+const PCI_BUS_ID_BYTES: usize = 13;
+
+/// The place of a device on the bus: its number is that of the bus.
+fn pci_bus_id(device: c_int) -> CString {
+    CString::new(format!("0000:{device:02x}:00.0")).unwrap_or_default()
+}
+/// `cudaLimitStackSize`: bytes of a thread's stack.
+const LIMIT_STACK: c_int = 0;
+/// A GPU rounds the size of a stack up to a multiple of this.
+const STACK_UNIT_BYTES: usize = 16;
+/// `cudaLimitMallocHeapSize`.
+const LIMIT_MALLOC_HEAP: c_int = 2;
+const LIMITS: std::ops::RangeInclusive<c_int> = 0..=6;
+
+/// Limits that the program set, by number.
+static LIMITS_SET: Mutex<BTreeMap<c_int, usize>> = Mutex::new(BTreeMap::new());
+
+fn set_limit(limit: c_int, value: usize) -> CudaResult {
+    check_sticky()?;
+    if !LIMITS.contains(&limit) {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    if limit == LIMIT_MALLOC_HEAP {
+        device_heap::set_limit(value as u64);
+    }
+    let value = match limit {
+        LIMIT_STACK => value
+            .checked_next_multiple_of(STACK_UNIT_BYTES)
+            .ok_or(CudaError::INVALID_VALUE)?,
+        _ => value,
+    };
+    LIMITS_SET.lock().insert(limit, value);
+    Ok(())
+}
+
+/// Bytes of a thread's stack that the program asks for.
+pub fn stack_limit_bytes() -> usize {
+    limit(LIMIT_STACK).unwrap_or_default()
+}
+
+fn limit(limit: c_int) -> Result<usize, CudaError> {
+    let default = match limit {
+        LIMIT_STACK => 1 << 10,
+        1 => 1 << 20,
+        LIMIT_MALLOC_HEAP => device_heap::DEFAULT_HEAP_BYTES as usize,
+        3 => 2,
+        4 => 2048,
+        5 => 128,
+        6 => 0,
+        _ => return Err(CudaError::INVALID_VALUE),
+    };
+    Ok(LIMITS_SET.lock().get(&limit).copied().unwrap_or(default))
+}
+
+cuda! {
+    // The first device will do; there are no flags, and no choice of caches.
+    fn [cudaChooseDevice cudaGetDeviceFlags cudaDeviceGetCacheConfig cudaThreadGetCacheConfig](answer: *mut c_int) {
+        put(answer, 0)
+    }
+
+    // Banks of 4 bytes.
+    fn [cudaDeviceGetSharedMemConfig](answer: *mut c_int) {
+        put(answer, 1)
+    }
+
+    fn [cudaRuntimeGetVersion cudaDriverGetVersion](version: *mut c_int) {
+        put(version, CUDA_VERSION)
+    }
+
+    // Nothing to do: all work is done, all memory is near and goes back at once, whatever the flags; there are no caches and no banks.
+    fn [
+        cudaDeviceSynchronize cudaThreadSynchronize cudaSetDeviceFlags cudaDeviceSetCacheConfig cudaThreadSetCacheConfig
+        cudaDeviceSetSharedMemConfig cudaDeviceFlushGPUDirectRDMAWrites cudaCtxResetPersistingL2Cache cudaMemAdvise
+        cudaMemAdvise_v2
+    ]() {
+        check_sticky()
+    }
+
+    fn [cudaSetValidDevices cudaProfilerStart cudaProfilerStop]() {
+        Ok(())
+    }
+
+    /// `cudaGetDeviceProperties` with the structure of CUDA 12.
+    fn [cudaGetDeviceProperties_v2 cudaGetDeviceProperties](properties: *mut DeviceProperties, device: c_int) {
+        devices::check(device)?;
+        put(properties, DeviceProperties::new(device))
+    }
+
+    fn [cudaDeviceGetAttribute](value: *mut c_int, number: c_int, device: c_int) {
+        devices::check(device)?;
+        put(value, attribute(number).ok_or(CudaError::INVALID_VALUE)?)
+    }
+
+    /// `cudaDeviceReset`: frees everything and forgets an error that sticks.
+    fn [cudaDeviceReset cudaThreadExit]() {
+        clear_sticky();
+        memory::reset();
+        Ok(())
+    }
+
+    fn [cudaDeviceSetLimit cudaThreadSetLimit](number: c_int, value: usize) {
+        set_limit(number, value)
+    }
+
+    fn [cudaDeviceGetLimit cudaThreadGetLimit](value: *mut usize, number: c_int) {
+        put(value, limit(number)?)
+    }
+
+    fn [cudaDeviceGetPCIBusId](text: *mut c_char, bytes: c_int, device: c_int) {
+        devices::check(device)?;
+        if text.is_null() || usize::try_from(bytes).map_or(true, |bytes| bytes < PCI_BUS_ID_BYTES) {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        // SAFETY: the program gives room for `bytes`, which is enough.
+        unsafe { text.copy_from_nonoverlapping(pci_bus_id(device).as_ptr(), PCI_BUS_ID_BYTES) };
+        Ok(())
+    }
+
+    fn [cudaDeviceGetByPCIBusId](device: *mut c_int, text: *const c_char) {
+        if text.is_null() {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        // SAFETY: the program passes a text that ends with 0.
+        let text = unsafe { std::ffi::CStr::from_ptr(text) };
+        let found = (0..devices::count()).find(|&device| *pci_bus_id(device) == *text);
+        put(device, found.ok_or(CudaError::INVALID_DEVICE)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_has_a_place_on_the_bus() {
+        let mut name = [0 as c_char; 20];
+        // SAFETY: the array has room for its length.
+        unsafe {
+            assert_eq!(cudaDeviceGetPCIBusId(name.as_mut_ptr(), 20, 0), 0);
+            assert_eq!(cudaDeviceGetPCIBusId(name.as_mut_ptr(), 3, 0), 1);
+        }
+    }
+
+    #[test]
+    fn limits_are_kept() {
+        assert_eq!(limit(1), Ok(1 << 20));
+        assert_eq!(set_limit(1, 12345), Ok(()));
+        assert_eq!(limit(1), Ok(12345));
+        assert_eq!(limit(LIMIT_STACK), Ok(1024));
+        assert_eq!(set_limit(LIMIT_STACK, 3000), Ok(()));
+        assert_eq!(limit(LIMIT_STACK), Ok(3008));
+        assert_eq!(limit(7), Err(CudaError::INVALID_VALUE));
+        assert_eq!(set_limit(-1, 0), Err(CudaError::INVALID_VALUE));
+    }
+}

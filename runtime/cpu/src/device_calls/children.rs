@@ -1,0 +1,246 @@
+//! Launches from the device: what device code calls, and what it asks for.
+
+use crate::device_calls::device_heap;
+use crate::errors::{CudaError, CudaResult, cudaGetErrorName, cudaGetErrorString};
+use crate::exec::arguments::OwnedArguments;
+use crate::exec::launch;
+use crate::exec::worker::{self, Place, Worker};
+use crate::registry::{self, Kernel};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use superstep_runtime_core::children;
+use superstep_runtime_core::cuda::Dim3;
+
+/// What a kernel asked for.
+pub type Child = children::Child<Work>;
+
+pub enum Work {
+    Launch(Launch),
+    Copy { to: u64, from: u64, bytes: u64 },
+    Fill { address: u64, value: u8, bytes: u64 },
+}
+
+pub struct Launch {
+    /// `sequence` of the launch that asked for it.
+    pub parent: u64,
+    pub kernel: Arc<Kernel>,
+    pub grid: Dim3,
+    pub block: Dim3,
+    pub shared_bytes: usize,
+    pub arguments: OwnedArguments,
+}
+
+/// Runs `body` as part of the runtime: a signal in it is not the kernel's.
+fn enter<T>(body: impl FnOnce(&'static Worker) -> T) -> T {
+    let Some(worker) = worker::current() else {
+        crate::runtime::unsupported(format_args!("a launch from the device outside of a kernel"));
+    };
+    worker.place.set(Place::Runtime);
+    let result = body(worker);
+    worker.place.set(Place::Kernel);
+    result
+}
+
+/// Bytes in front of a block of arguments, which hold its length, and the alignment of both: no argument needs more.
+const HEAD_BYTES: usize = 64;
+
+fn layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes.checked_add(HEAD_BYTES)?, HEAD_BYTES).ok()
+}
+
+/// A block for the arguments of a launch to come.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_child_arguments(_alignment: usize, bytes: usize) -> *mut c_void {
+    enter(|_| {
+        let Some(layout) = layout(bytes) else {
+            return std::ptr::null_mut();
+        };
+        // SAFETY: the layout is not empty.
+        let block = unsafe { alloc_zeroed(layout) };
+        if block.is_null() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the block was just allocated with room for its length, and is aligned for it.
+        unsafe {
+            block.cast::<usize>().write(bytes);
+            block.add(HEAD_BYTES).cast()
+        }
+    })
+}
+
+fn ask(
+    worker: &Worker,
+    function: *const c_void,
+    block_of_arguments: *mut u8,
+    (grid, block): (Dim3, Dim3),
+    shared_bytes: usize,
+    stream: *mut c_void,
+) -> CudaResult {
+    let kernel = registry::device_kernel(function).ok_or(CudaError::INVALID_DEVICE_FUNCTION)?;
+    let arguments = if block_of_arguments.is_null() {
+        OwnedArguments::from_block(&kernel, &[])?
+    } else {
+        let first = block_of_arguments.wrapping_sub(HEAD_BYTES);
+        // SAFETY: the block comes from `__superstep_child_arguments`, which wrote its length in front of it.
+        let bytes = unsafe {
+            let bytes = first.cast::<usize>().read();
+            std::slice::from_raw_parts(block_of_arguments, bytes)
+        };
+        let arguments = OwnedArguments::from_block(&kernel, bytes)?;
+        if let Some(layout) = layout(bytes.len()) {
+            // SAFETY: allocated with this layout, and a block serves one launch.
+            unsafe { dealloc(first, layout) };
+        }
+        arguments
+    };
+    launch::check(&kernel, grid.into(), block.into(), shared_bytes as u64)?;
+    let job = worker.job().ok_or(CudaError::INVALID_VALUE)?;
+    add(
+        worker,
+        stream,
+        Work::Launch(Launch {
+            parent: job.active.launch.sequence,
+            kernel,
+            grid,
+            block,
+            shared_bytes,
+            arguments,
+        }),
+    )
+}
+
+fn add(worker: &Worker, stream: *mut c_void, work: Work) -> CudaResult {
+    let job = worker.job().ok_or(CudaError::INVALID_VALUE)?;
+    let (cta, stream) = (worker.cta_number.get(), stream as usize);
+    job.add_child(Child { cta, stream, work });
+    Ok(())
+}
+
+/// A copy on the device, in the order of the children.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_child_copy(
+    to: *mut c_void,
+    from: *const c_void,
+    bytes: usize,
+    _kind: c_int,
+    stream: *mut c_void,
+) -> c_int {
+    let (to, from, bytes) = (to as u64, from as u64, bytes as u64);
+    enter(|worker| add(worker, stream, Work::Copy { to, from, bytes })).map_or_else(|e| e.0, |()| 0)
+}
+
+/// A memset on the device, in the order of the children.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_child_fill(
+    address: *mut c_void,
+    value: c_int,
+    bytes: usize,
+    stream: *mut c_void,
+) -> c_int {
+    let work = Work::Fill {
+        address: address as u64,
+        value: value as u8,
+        bytes: bytes as u64,
+    };
+    enter(|worker| add(worker, stream, work)).map_or_else(|e| e.0, |()| 0)
+}
+
+/// Asks for a launch; the arguments lie in a block from [`__superstep_child_arguments`], if there are any.
+///
+/// # Safety
+/// `grid` and `block` must be valid, and `arguments` such a block or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_child_launch(
+    function: *const c_void,
+    arguments: *mut c_void,
+    grid: *const Dim3,
+    block: *const Dim3,
+    shared_bytes: c_uint,
+    stream: *mut c_void,
+) -> c_int {
+    enter(|worker| {
+        // SAFETY: the caller's promise.
+        let shape = unsafe { (*grid, *block) };
+        let (arguments, bytes) = (arguments.cast(), shared_bytes as usize);
+        let asked = ask(worker, function, arguments, shape, bytes, stream);
+        asked.err().map_or(0, |error| error.0)
+    })
+}
+
+/// A stream of the device: no more than a number that no other stream has.
+///
+/// # Safety
+/// `place` must be valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_child_stream_create(
+    place: *mut *mut c_void,
+    _flags: c_uint,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { place.write(NEXT_STREAM.fetch_add(1, Ordering::Relaxed) as *mut c_void) };
+    0
+}
+
+/// Small numbers are CUDA's own.
+static NEXT_STREAM: AtomicUsize = AtomicUsize::new(0x100);
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_child_stream_destroy(_stream: *mut c_void) -> c_int {
+    0
+}
+
+/// The last error of the device: a launch that is refused says so itself.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_child_error() -> c_int {
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_child_error_name(code: c_int) -> *const c_char {
+    cudaGetErrorName(code)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_child_error_string(code: c_int) -> *const c_char {
+    cudaGetErrorString(code)
+}
+
+/// The device that runs the kernel.
+///
+/// # Safety
+/// `place` must be valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_child_device(place: *mut c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { place.write(0) };
+    0
+}
+
+/// Memory from the device's heap.
+///
+/// # Safety
+/// `place` must be valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_child_malloc(place: *mut *mut c_void, bytes: usize) -> c_int {
+    enter(|_| {
+        let address = device_heap::allocate(bytes as u64) as *mut c_void;
+        // SAFETY: the caller's promise.
+        unsafe { place.write(address) };
+        match address.is_null() {
+            true => CudaError::MEMORY_ALLOCATION.0,
+            false => 0,
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_child_free(address: *mut c_void) -> c_int {
+    enter(
+        |_| match address.is_null() || device_heap::free(address as u64) {
+            true => 0,
+            false => CudaError::INVALID_VALUE.0,
+        },
+    )
+}

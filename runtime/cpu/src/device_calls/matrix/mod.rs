@@ -1,0 +1,196 @@
+//! What a warp does with matrices (tensor cores), for all of its lanes at once.
+
+mod layout;
+mod product;
+#[cfg(test)]
+mod tests;
+
+use layout::Layout;
+use superstep_abi::cpu::WARP_LANES;
+use superstep_trace::matrix::{Element, MatrixOperation, Part, REGISTERS, Rows, Tile};
+
+/// What a lane brings to an operation of its warp.
+#[repr(C)]
+pub struct Lane {
+    /// Its registers, which also get the result.
+    pub registers: *mut [u32; REGISTERS],
+    pub address: u64,
+    /// Elements between lines of a matrix in memory.
+    pub stride: u64,
+}
+
+type Lanes<'a> = [&'a Lane; WARP_LANES as usize];
+
+impl Lane {
+    fn get(&self, register: usize) -> u32 {
+        // SAFETY: a lane's registers are its own and alive while it waits here; all places are below `REGISTERS`, or this panics.
+        unsafe { (&*self.registers)[register] }
+    }
+
+    fn set(&self, register: usize, value: u32) {
+        // SAFETY: as in `get`; nobody holds a reference into them.
+        unsafe { (&mut *self.registers)[register] = value }
+    }
+
+    /// A register of 32 bits, or two that are one of 64.
+    fn unit(&self, first: usize, unit: usize, is_wide: bool) -> u64 {
+        match is_wide {
+            true => {
+                let at = first + 2 * unit;
+                u64::from(self.get(at)) | u64::from(self.get(at + 1)) << 32
+            }
+            false => u64::from(self.get(first + unit)),
+        }
+    }
+
+    fn set_unit(&self, unit: usize, value: u64, is_wide: bool) {
+        match is_wide {
+            true => {
+                self.set(2 * unit, value as u32);
+                self.set(2 * unit + 1, (value >> 32) as u32);
+            }
+            false => self.set(unit, value as u32),
+        }
+    }
+}
+
+/// Does the operation with this code. Runs on the stack of a kernel, which a bad address ends, so nothing may have to be dropped.
+pub fn run(code: u64, lanes: &Lanes) {
+    match MatrixOperation::from_code(code) {
+        Some(MatrixOperation::Load(tile)) => load(tile, lanes),
+        Some(MatrixOperation::Store(tile)) => store(tile, lanes),
+        Some(MatrixOperation::Multiply(product)) => product::multiply(product, lanes),
+        Some(MatrixOperation::LoadRows(rows)) => load_rows(rows, lanes),
+        Some(MatrixOperation::StoreRows(rows)) => store_rows(rows, lanes),
+        None => crate::runtime::unsupported(format_args!("a matrix operation of number {code:#x}")),
+    }
+}
+
+/// Bytes of which the address of a row must be a multiple.
+pub const ROW_BYTES: u64 = 16;
+
+/// The first lane whose address of a row is not a multiple of [`ROW_BYTES`]. Those of lanes that name no row do not count.
+pub fn misaligned_row(code: u64, lanes: &Lanes) -> Option<usize> {
+    let rows = match MatrixOperation::from_code(code)? {
+        MatrixOperation::LoadRows(rows) | MatrixOperation::StoreRows(rows) => rows,
+        _ => return None,
+    };
+    let mut named = lanes.iter().take(8 * rows.matrices as usize);
+    named.position(|lane| !lane.address.is_multiple_of(ROW_BYTES))
+}
+
+/// Where in memory a lane's first number of a register lies, and how many bytes behind it the next one.
+fn place(tile: Tile, layout: &Layout, lane: &Lane, (row, column): (u32, u32)) -> (u64, u64) {
+    let (line, inside) = match tile.by_columns {
+        true => (column, row),
+        false => (row, column),
+    };
+    let number_bytes = u64::from(layout.bits / 8);
+    let line_bytes = lane.stride * u64::from(tile.element.bits()) / 8;
+    let first = lane.address + u64::from(line) * line_bytes + u64::from(inside) * number_bytes;
+    let in_line = layout.follow_in_row() != tile.by_columns;
+    (first, if in_line { number_bytes } else { line_bytes })
+}
+
+fn load(tile: Tile, lanes: &Lanes) {
+    let layout = Layout::of(tile.shape, tile.part, tile.element);
+    for (number, lane) in (0..).zip(lanes) {
+        for unit in 0..layout.units {
+            let (first, step) = place(tile, &layout, lane, layout.position(number, unit));
+            let mut value = 0;
+            for index in 0..layout.numbers {
+                let address = first + u64::from(index) * step;
+                // SAFETY: where the program asks to read; if nothing is there, a signal ends the kernel.
+                value |= unsafe { read(address, layout.bits) } << (index * layout.bits);
+            }
+            lane.set_unit(unit as usize, value, layout.bits == 64);
+        }
+        // Lanes have room for each number of halves twice.
+        if tile.element == Element::F16 && tile.part != Part::C {
+            for register in layout.units as usize..8 {
+                lane.set(register, lane.get(register % layout.units as usize));
+            }
+        }
+    }
+}
+
+fn store(tile: Tile, lanes: &Lanes) {
+    let layout = Layout::of(tile.shape, tile.part, tile.element);
+    for (number, lane) in (0..).zip(lanes) {
+        for unit in 0..layout.units {
+            let (first, step) = place(tile, &layout, lane, layout.position(number, unit));
+            let value = lane.unit(0, unit as usize, layout.bits == 64);
+            for index in 0..layout.numbers {
+                let address = first + u64::from(index) * step;
+                // SAFETY: where the program asks to write; if nothing is there, a signal ends the kernel.
+                unsafe { write(address, layout.bits, value >> (index * layout.bits)) };
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `address` must be readable, or a signal from here must be the kernel's.
+unsafe fn read(address: u64, bits: u32) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bits {
+            8 => u64::from((address as *const u8).read()),
+            16 => u64::from((address as *const u16).read_unaligned()),
+            32 => u64::from((address as *const u32).read_unaligned()),
+            _ => (address as *const u64).read_unaligned(),
+        }
+    }
+}
+
+/// # Safety
+/// `address` must be writable, or a signal from here must be the kernel's.
+unsafe fn write(address: u64, bits: u32, value: u64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bits {
+            8 => (address as *mut u8).write(value as u8),
+            16 => (address as *mut u16).write_unaligned(value as u16),
+            32 => (address as *mut u32).write_unaligned(value as u32),
+            _ => (address as *mut u64).write_unaligned(value),
+        }
+    }
+}
+
+/// Addresses of the halves that `lane` holds of a matrix: two neighbours in a row, or in a column.
+fn halves(rows: Rows, lanes: &Lanes, matrix: u32, lane: u32) -> [u64; 2] {
+    [0, 1].map(|half| {
+        let (major, minor) = (lane / 4, lane % 4 * 2 + half);
+        let (row, column) = if rows.transposed {
+            (minor, major)
+        } else {
+            (major, minor)
+        };
+        lanes[(matrix * 8 + row) as usize].address + u64::from(2 * column)
+    })
+}
+
+fn load_rows(rows: Rows, lanes: &Lanes) {
+    for (number, lane) in (0..).zip(lanes) {
+        for matrix in 0..rows.matrices {
+            let [low, high] = halves(rows, lanes, matrix, number);
+            // SAFETY: where the program asks to read; if nothing is there, a signal ends the kernel.
+            let value = unsafe { read(low, 16) | read(high, 16) << 16 };
+            lane.set(matrix as usize, value as u32);
+        }
+    }
+}
+
+fn store_rows(rows: Rows, lanes: &Lanes) {
+    for (number, lane) in (0..).zip(lanes) {
+        for matrix in 0..rows.matrices {
+            let value = u64::from(lane.get(matrix as usize));
+            let [low, high] = halves(rows, lanes, matrix, number);
+            // SAFETY: where the program asks to write; if nothing is there, a signal ends the kernel.
+            unsafe {
+                write(low, 16, value);
+                write(high, 16, value >> 16);
+            }
+        }
+    }
+}

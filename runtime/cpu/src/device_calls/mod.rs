@@ -1,0 +1,487 @@
+//! What kernels call: barriers, warp exchanges, logs that are full, `printf`, `assert`, `malloc`.
+
+pub mod children;
+pub mod device_heap;
+pub mod matrix;
+pub mod printf;
+
+use crate::device_calls::matrix::Lane;
+use crate::errors::CudaError;
+use crate::exec::cta::What;
+use crate::exec::fiber::Pause;
+use crate::exec::worker::{self, Mode, Place, Worker};
+use corosensei::trap::CoroutineTrapHandler;
+use std::ffi::{c_char, c_int, c_void};
+use superstep_abi::cpu::WARP_LANES;
+use superstep_runtime_core::cuda::text;
+use superstep_trace::matrix::REGISTERS;
+
+/// Runs `body` as part of the runtime: a signal in it is not the kernel's.
+fn enter<T>(what: &str, body: impl FnOnce(&'static Worker) -> T) -> T {
+    let Some(worker) = worker::current() else {
+        crate::runtime::unsupported(format_args!("{what} was called outside of a kernel"));
+    };
+    worker.place.set(Place::Runtime);
+    let result = body(worker);
+    worker.place.set(Place::Kernel);
+    result
+}
+
+/// Ends the launch with a failure; the calling fiber is never resumed.
+fn fail(worker: &Worker, error: CudaError, what: impl std::fmt::Display) -> ! {
+    let failure = worker.describe(error, what);
+    *worker.failure.borrow_mut() = Some(failure);
+    leave(worker, Pause::Failed)
+}
+
+fn leave(worker: &Worker, pause: Pause) -> ! {
+    loop {
+        worker.suspend(pause);
+    }
+}
+
+/// Whether the CTA's threads can wait for each other. A CTA of one thread need not; another one whose kernel is marked as having no need
+/// for fibers is a bug of the instrumentation.
+fn can_wait(worker: &Worker, what: &str) -> bool {
+    if matches!(worker.mode.get(), Mode::Fibers) {
+        return true;
+    }
+    if worker.job().is_some_and(|job| job.threads() > 1) {
+        let text = format_args!(
+            "{what} in a kernel whose module says that it has none; build the program again, and report this"
+        );
+        fail(worker, CudaError::LAUNCH_FAILURE, text);
+    }
+    false
+}
+
+/// The log of the running thread is full.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_log_full() {
+    enter("the log", |worker| match worker.discard.get() {
+        Some(log) => worker.set_log(log),
+        None => worker.suspend(Pause::LogFull),
+    });
+}
+
+/// A thread used `address`, in which bits of `mask` are set that must not be.
+///
+/// # Safety
+/// `file` must end with 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_misaligned(
+    address: u64,
+    mask: u64,
+    file: *const c_char,
+    line: u32,
+) -> ! {
+    enter("a misaligned access", |worker| {
+        let place = match line {
+            0 => String::new(),
+            // SAFETY: the caller's promise.
+            line => format!(" ({}:{line})", unsafe { text(file) }),
+        };
+        let bytes = mask + 1;
+        let text = format_args!(
+            "misaligned access: it used address {address:#x}{place}, which is not a multiple of {bytes}"
+        );
+        fail(worker, CudaError::MISALIGNED_ADDRESS, text)
+    })
+}
+
+fn barrier(id: u32, threads: u32, predicate: bool, wait: bool) -> u64 {
+    enter("a barrier", |worker| {
+        if !can_wait(worker, "a barrier") {
+            return 1 << 32 | u64::from(predicate);
+        }
+        let thread = worker.thread();
+        let mut cta = worker.cta.borrow_mut();
+        let passed = cta.arrive(thread, id, threads, predicate, wait);
+        let switch = !passed || cta.is_merge_due();
+        drop(cta);
+        if switch {
+            worker.suspend(Pause::Waiting);
+        }
+        worker.cta.borrow().answer(thread)
+    })
+}
+
+/// Waits until `thread_count` threads (0: all that are alive) have arrived at barrier `id`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_barrier(id: u32, thread_count: u32) {
+    barrier(id, thread_count, false, true);
+}
+
+/// Arrives at barrier `id` without waiting.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_barrier_arrive(id: u32, thread_count: u32) {
+    barrier(id, thread_count, false, false);
+}
+
+/// Waits at barrier `id`, and tells how many of the threads' predicates hold (`operation` 0), whether all do (1), whether any does (2).
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_barrier_reduce_count(
+    id: u32,
+    operation: u32,
+    predicate: u32,
+    thread_count: u32,
+) -> u32 {
+    let answer = barrier(id, thread_count, predicate != 0, true);
+    let (arrived, positive) = ((answer >> 32) as u32, answer as u32);
+    match operation {
+        0 => positive,
+        1 => u32::from(positive == arrived),
+        _ => u32::from(positive > 0),
+    }
+}
+
+/// [`__superstep_barrier_reduce_count`] for all threads.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_barrier_reduce(id: u32, operation: u32, predicate: u32) -> u32 {
+    __superstep_barrier_reduce_count(id, operation, predicate, 0)
+}
+
+/// Every lane of `mask` that has not exited hands in `value`; `out` gets all of them, 0 for the others. Returns the lanes that took part.
+///
+/// # Safety
+/// `out` must have room for 32 values.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_warp_gather(
+    mask: u32,
+    value: u64,
+    out: *mut [u64; WARP_LANES as usize],
+) -> u32 {
+    enter("a warp operation", |worker| {
+        // SAFETY: the caller's promise.
+        unsafe { gather(worker, mask, What::Values, value, out) }.0
+    })
+}
+
+/// The lanes that took part, and whether this is the one that the others waited for: none of them has gone on yet.
+///
+/// # Safety
+/// `out` must have room for 32 values.
+unsafe fn gather(
+    worker: &Worker,
+    mask: u32,
+    what: What,
+    value: u64,
+    out: *mut [u64; WARP_LANES as usize],
+) -> (u32, bool) {
+    let thread = worker.thread();
+    if !can_wait(worker, "a warp operation") {
+        let mut values = [0; WARP_LANES as usize];
+        values[(thread % WARP_LANES) as usize] = value;
+        // SAFETY: the caller's promise.
+        unsafe { out.write(values) };
+        return (1 << (thread % WARP_LANES), true);
+    }
+    let complete = (worker.cta.borrow_mut()).gather(thread, mask, what, value, out);
+    if !complete {
+        worker.suspend(Pause::Waiting);
+    }
+    (worker.cta.borrow().answer(thread) as u32, complete)
+}
+
+/// All lanes of a warp load, store or multiply matrices, of which each keeps a part in `registers`. The last to come does it for all.
+///
+/// # Safety
+/// `registers` must be the calling thread's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_matrix(
+    operation: u64,
+    registers: *mut [u32; REGISTERS],
+    address: u64,
+    stride: u64,
+) {
+    enter("a matrix operation", |worker| {
+        let own = Lane {
+            registers,
+            address,
+            stride,
+        };
+        let mut lanes = [0; WARP_LANES as usize];
+        let place = &raw const own as u64;
+        // SAFETY: `lanes` has room for 32 values.
+        let (present, is_last) =
+            unsafe { gather(worker, u32::MAX, What::Matrices, place, &mut lanes) };
+        if present != u32::MAX {
+            let text = format_args!(
+                "a matrix operation by {} of a warp's 32 lanes; it needs them all",
+                present.count_ones()
+            );
+            fail(worker, CudaError::LAUNCH_FAILURE, text);
+        }
+        if is_last {
+            // SAFETY: all lanes handed in the address of their own, which are alive: none has gone on yet.
+            let lanes = lanes.map(|lane| unsafe { &*(lane as *const Lane) });
+            if let Some(lane) = matrix::misaligned_row(operation, &lanes) {
+                let (address, bytes) = (lanes[lane].address, matrix::ROW_BYTES);
+                let text = format_args!(
+                    "misaligned access: lane {lane} named a matrix's row at address {address:#x}, which is not a multiple of {bytes}"
+                );
+                fail(worker, CudaError::MISALIGNED_ADDRESS, text);
+            }
+            // A bad address is the program's from here on.
+            worker.place.set(Place::Kernel);
+            matrix::run(operation, &lanes);
+            worker.place.set(Place::Runtime);
+        }
+    });
+}
+
+/// The lanes of the warp that are at `site` together.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_active_mask_at(site: *const c_void) -> u32 {
+    enter("a warp operation", |worker| {
+        let thread = worker.thread();
+        if !can_wait(worker, "a warp operation") {
+            return 1 << (thread % WARP_LANES);
+        }
+        worker
+            .cta
+            .borrow_mut()
+            .ask_active_mask(thread, site as usize);
+        worker.suspend(Pause::Waiting);
+        worker.cta.borrow().answer(thread) as u32
+    })
+}
+
+/// The lanes of the warp that are at the caller's place together, all callers of this function taken as one place.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_active_mask() -> u32 {
+    __superstep_active_mask_at(std::ptr::null())
+}
+
+/// Lets other threads of the CTA run.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_yield() {
+    enter("nanosleep", |worker| {
+        let Some(job) = worker.job() else { return };
+        if matches!(worker.mode.get(), Mode::Fibers) {
+            if let Some(grid) = &job.grid_barrier {
+                grid.announce();
+            }
+            worker.suspend(Pause::Yielded);
+        } else if job.is_stopped() {
+            leave(worker, Pause::Exit);
+        } else {
+            job.wait_for_others();
+        }
+    });
+}
+
+/// Whether `address` lies in global memory: a live allocation, a `__device__` variable, or the heap of device-side `malloc`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_is_global(address: *const c_void) -> bool {
+    let address = address as u64;
+    let Some((worker, job)) = worker::current().and_then(|worker| Some((worker, worker.job()?)))
+    else {
+        return crate::memory::is_global(address);
+    };
+    let (first, last) = worker.last_range.get();
+    if (first..last).contains(&address) {
+        return true;
+    }
+    match job
+        .ranges
+        .find(address)
+        .or_else(|| device_heap::range_of(address))
+    {
+        Some(range) => {
+            worker.last_range.set(range);
+            true
+        }
+        None => false,
+    }
+}
+
+/// The CTA's shared memory: where static variables lie, and where the dynamic array does.
+fn shared_ranges(worker: &Worker) -> [std::ops::Range<u64>; 2] {
+    let (first, last) = worker.thread_locals.get();
+    // SAFETY: the block is this worker's own thread-local variable; it is set while a launch runs.
+    let dynamic = unsafe { worker.block.get().as_ref() }.map_or(0..0, |block| {
+        let first = block.dynamic_shared as u64;
+        first..first + block.dynamic_shared_bytes
+    });
+    [first..last, dynamic]
+}
+
+/// Whether `address` lies in the CTA's shared memory, static or dynamic.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_is_shared(address: *const c_void) -> bool {
+    let is_in = |worker| {
+        shared_ranges(worker)
+            .iter()
+            .any(|r| r.contains(&(address as u64)))
+    };
+    worker::current().is_some_and(is_in)
+}
+
+/// The address in the CTA's shared memory that has these lower 32 bits. PTX keeps shared addresses in as many. Behind all of
+/// shared memory, the address that lies as far behind the static variables.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_shared_address(low: u32) -> *mut c_void {
+    let ranges = worker::current().map_or([0..0, 0..0], shared_ranges);
+    let behind = |range: &std::ops::Range<u64>| u64::from(low.wrapping_sub(range.start as u32));
+    let inside = |range: &&std::ops::Range<u64>| behind(range) < range.end - range.start;
+    let range = ranges.iter().find(inside).unwrap_or(&ranges[0]);
+    (range.start + behind(range)) as *mut c_void
+}
+
+/// Whether `address` lies on the running thread's stack, or in what its CTA keeps for its threads.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_is_local(address: *const c_void) -> bool {
+    worker::current().is_some_and(|worker| {
+        let (first, last) = worker.frame.get();
+        let on_stack = |trap: CoroutineTrapHandler<_>| trap.stack_ptr_in_bounds(address as usize);
+        (first as u64..last as u64).contains(&(address as u64))
+            || worker.trap.get().is_some_and(on_stack)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_worker_count() -> u32 {
+    crate::device::properties::MULTIPROCESSORS.max(crate::exec::pool::worker_count() as u32)
+}
+
+/// Number of the launch within the program (`%gridid`).
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_grid_id() -> u64 {
+    worker::current()
+        .and_then(Worker::job)
+        .map_or(0, |job| job.grid_id)
+}
+
+/// Where a cooperative launch has the barrier of its grid (`%envreg1` and `%envreg2`); 0 in another launch.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_grid_workspace() -> u64 {
+    let job = worker::current().and_then(Worker::job);
+    let grid = job.and_then(|job| job.grid_barrier.as_ref());
+    grid.map_or(0, |grid| grid.range().0)
+}
+
+/// Shared memory of the CTA, static and dynamic.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_shared_bytes() -> u64 {
+    worker::current().and_then(Worker::job).map_or(0, |job| {
+        job.kernel.static_shared_bytes + job.dynamic_shared_bytes
+    })
+}
+
+/// The device code needs something that this backend lacks.
+///
+/// # Safety
+/// `what` must end with 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_unsupported_device(what: *const c_char) -> ! {
+    let worker = worker::current();
+    // SAFETY: the caller's promise.
+    let what = unsafe { std::ffi::CStr::from_ptr(what) }.to_string_lossy();
+    match worker {
+        Some(worker) => {
+            worker.place.set(Place::Runtime);
+            fail(
+                worker,
+                CudaError::NOT_SUPPORTED,
+                format_args!("{what} is not supported by the CPU backend"),
+            )
+        }
+        None => {
+            crate::runtime::unsupported(format_args!("{what} is not supported by the CPU backend"))
+        }
+    }
+}
+
+/// Ends the running thread only (PTX `exit`).
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_exit_thread() -> ! {
+    enter("exit", |worker| leave(worker, Pause::Exit))
+}
+
+/// Ends the launch (PTX `trap`).
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_trap() -> ! {
+    enter("trap", |worker| {
+        fail(
+            worker,
+            CudaError::LAUNCH_FAILURE,
+            "the kernel stopped itself (trap)",
+        )
+    })
+}
+
+/// A failed `assert`: says so as CUDA does and ends the launch.
+///
+/// # Safety
+/// `message`, `file` and `function` must end with 0 or be null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_assertfail(
+    message: *const c_char,
+    file: *const c_char,
+    line: u32,
+    function: *const c_char,
+    _char_bytes: usize,
+) -> ! {
+    enter("assert", |worker| {
+        let [message, file, function] = [message, file, function]
+            .map(|text| crate::device_calls::printf::device_string(text as u64));
+        let thread = worker.job().map_or(([0; 3], [0; 3]), |job| {
+            (
+                job.cta_coordinates(worker.cta_number.get()),
+                worker::thread_coordinates(worker.thread(), job.block),
+            )
+        });
+        let ([x, y, z], [tx, ty, tz]) = thread;
+        let text = format!(
+            "{file}:{line}: {function}: block: [{x},{y},{z}], thread: [{tx},{ty},{tz}] Assertion `{message}` failed.\n"
+        );
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+        fail(
+            worker,
+            CudaError::ASSERT,
+            format_args!("assertion `{message}` failed at {file}:{line}"),
+        )
+    })
+}
+
+/// Device-side `printf`. `arguments` holds the values, each at its natural alignment. Returns the number of conversions.
+///
+/// # Safety
+/// `format` must end with 0, and `arguments` must hold what it asks for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_vprintf(
+    format: *const c_char,
+    arguments: *const c_void,
+) -> c_int {
+    enter("printf", |_| {
+        if format.is_null() {
+            return -1;
+        }
+        // SAFETY: the caller's promise.
+        let format = unsafe { std::ffi::CStr::from_ptr(format) };
+        // SAFETY: as above.
+        let mut values = unsafe { crate::device_calls::printf::Packed::new(arguments.cast()) };
+        let (text, conversions) =
+            crate::device_calls::printf::format(format.to_bytes(), &mut values);
+        crate::device_calls::printf::write_stdout(&text);
+        conversions
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_device_malloc(bytes: u64) -> *mut c_void {
+    enter("malloc", |_| device_heap::allocate(bytes) as *mut c_void)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_device_free(address: *mut c_void) {
+    enter("free", |worker| {
+        if !address.is_null() && !device_heap::free(address as u64) {
+            let text = format_args!(
+                "free of address {address:p}, which device-side malloc did not return"
+            );
+            fail(worker, CudaError::LAUNCH_FAILURE, text);
+        }
+    });
+}

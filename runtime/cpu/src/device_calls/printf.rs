@@ -1,0 +1,194 @@
+//! Device-side `printf`: C's format strings over the packed arguments that NVPTX passes.
+
+use std::ffi::{CString, c_char, c_int, c_void};
+
+/// The arguments of a call: each at its natural alignment, floats as doubles, strings as pointers.
+pub struct Packed {
+    cursor: *const u8,
+}
+
+impl Packed {
+    /// Arguments that start at `first`, which is aligned to 8 bytes.
+    ///
+    /// # Safety
+    /// The memory must hold what the format string asks for; `first` may be null when it asks for nothing.
+    pub unsafe fn new(first: *const u8) -> Self {
+        Packed { cursor: first }
+    }
+
+    fn next<T: Copy>(&mut self) -> Option<T> {
+        if self.cursor.is_null() {
+            return None;
+        }
+        let place = (self.cursor as usize).next_multiple_of(align_of::<T>()) as *const T;
+        self.cursor = place.wrapping_add(1).cast();
+        // SAFETY: the creator promised that the memory holds the arguments that the format string asks for.
+        Some(unsafe { place.read_unaligned() })
+    }
+}
+
+/// Formats a call; returns the text and the number of conversions.
+pub fn format(format: &[u8], arguments: &mut Packed) -> (Vec<u8>, c_int) {
+    let mut text = Vec::with_capacity(format.len() + 32);
+    let mut conversions = 0;
+    let mut rest = format;
+    while let Some((&byte, after)) = rest.split_first() {
+        if byte != b'%' {
+            text.push(byte);
+            rest = after;
+            continue;
+        }
+        let end = after
+            .iter()
+            .position(|byte| !b"#0- +'123456789.*hlLqjzt".contains(byte))
+            .unwrap_or(after.len());
+        let Some(&conversion) = after.get(end) else {
+            text.push(byte);
+            text.extend(after);
+            break;
+        };
+        rest = &after[end + 1..];
+        if conversion == b'%' {
+            text.push(b'%');
+            continue;
+        }
+        conversions += 1;
+        if convert(&after[..end], conversion, arguments, &mut text).is_none() {
+            text.push(b'%');
+            text.extend(&after[..=end]);
+        }
+    }
+    (text, conversions)
+}
+
+/// Formats one argument. `None` when the conversion is unknown or there is no argument.
+fn convert(
+    modifiers: &[u8],
+    conversion: u8,
+    arguments: &mut Packed,
+    text: &mut Vec<u8>,
+) -> Option<()> {
+    let mut flags = Vec::new();
+    for &byte in modifiers {
+        match byte {
+            b'*' => flags.extend(arguments.next::<c_int>()?.to_string().bytes()),
+            b'l' | b'L' | b'q' | b'j' | b'z' | b't' | b'h' => {}
+            _ => flags.push(byte),
+        }
+    }
+    // `l`, `ll`, `z`, `j`, `t`: 8 bytes.
+    let is_wide = modifiers.iter().any(|byte| b"lLqjzt".contains(byte));
+    let shorts = modifiers.iter().filter(|&&byte| byte == b'h').count();
+    /// Prints a value with a conversion of its type.
+    macro_rules! print {
+        ($suffix:expr, $value:expr) => {{
+            let format = CString::new([b"%", &flags[..], &$suffix[..]].concat()).ok()?;
+            let value = $value;
+            print(text, |buffer, bytes| {
+                // SAFETY: the format holds one conversion, of the value's type, and the buffer has room for `bytes`.
+                unsafe { libc::snprintf(buffer, bytes, format.as_ptr(), value) }
+            })
+        }};
+    }
+    match conversion {
+        b'd' | b'i' => {
+            let value = match (is_wide, shorts) {
+                (true, _) => arguments.next::<i64>()?,
+                (false, 0) => arguments.next::<i32>()?.into(),
+                (false, 1) => (arguments.next::<i32>()? as i16).into(),
+                (false, _) => (arguments.next::<i32>()? as i8).into(),
+            };
+            print!(b"lld", value)
+        }
+        b'u' | b'x' | b'X' | b'o' => {
+            let value = match (is_wide, shorts) {
+                (true, _) => arguments.next::<u64>()?,
+                (false, 0) => arguments.next::<u32>()?.into(),
+                (false, 1) => (arguments.next::<u32>()? as u16).into(),
+                (false, _) => (arguments.next::<u32>()? as u8).into(),
+            };
+            print!([b'l', b'l', conversion], value)
+        }
+        b'c' => print!(b"c", arguments.next::<c_int>()?),
+        b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => {
+            print!([conversion], arguments.next::<f64>()?)
+        }
+        b'p' => print!(b"p", arguments.next::<*const c_void>()?),
+        b's' => {
+            let string = CString::new(device_string(arguments.next::<u64>()?)).ok()?;
+            print!(b"s", string.as_ptr())
+        }
+        _ => None,
+    }
+}
+
+/// More than this no conversion gives: a width beyond it is a mistake.
+const MOST_CONVERTED_BYTES: usize = 1 << 20;
+
+/// Appends what `snprintf` puts into a buffer of so many bytes, which is made as large as it asks for.
+fn print(text: &mut Vec<u8>, snprintf: impl Fn(*mut c_char, usize) -> c_int) -> Option<()> {
+    let start = text.len();
+    let mut bytes = 64;
+    loop {
+        text.resize(start + bytes, 0);
+        let length = usize::try_from(snprintf(text[start..].as_mut_ptr().cast(), bytes));
+        text.truncate(start + length.unwrap_or(0));
+        match length {
+            Ok(length) if length < bytes => return Some(()),
+            Ok(length) if length <= MOST_CONVERTED_BYTES => bytes = length + 1,
+            _ => {
+                text.truncate(start);
+                return None;
+            }
+        }
+    }
+}
+
+/// Reads a string from an address that a kernel gave, at most 64 KiB; what cannot be read is left out.
+pub fn device_string(address: u64) -> String {
+    if address == 0 {
+        return "(null)".to_owned();
+    }
+    let mut bytes = Vec::new();
+    let mut buffer = [0u8; 256];
+    while bytes.len() < 64 << 10 {
+        let from = address + bytes.len() as u64;
+        // Up to the end of the page, so that an unreadable one behind does no harm.
+        let length = buffer.len().min(4096 - (from % 4096) as usize);
+        let local = libc::iovec {
+            iov_base: buffer.as_mut_ptr().cast(),
+            iov_len: length,
+        };
+        let remote = libc::iovec {
+            iov_base: from as *mut c_void,
+            iov_len: length,
+        };
+        // SAFETY: copies from this process's own memory into the buffer; unreadable memory is an error, not a signal.
+        let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+        let Ok(read @ 1..) = usize::try_from(read) else {
+            break;
+        };
+        match buffer[..read].iter().position(|&byte| byte == 0) {
+            Some(end) => {
+                bytes.extend(&buffer[..end]);
+                break;
+            }
+            None => bytes.extend(&buffer[..read]),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+unsafe extern "C" {
+    #[link_name = "stdout"]
+    static STDOUT: *mut libc::FILE;
+}
+
+/// Writes to the program's own standard output stream, so that the text stands where the program's own would.
+pub fn write_stdout(text: &[u8]) {
+    // SAFETY: C's standard output is valid while the program runs; `fwrite` locks it.
+    unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), STDOUT) };
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! Arguments of a kernel that outlive the call that passed them.
+
+use crate::errors::CudaError;
+use crate::registry::Kernel;
+use std::ffi::c_void;
+use superstep_abi::cpu::Parameter;
+
+/// Every parameter begins at a multiple of this many bytes: none needs more.
+const ALIGNMENT_BYTES: usize = 16;
+
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug)]
+struct Unit([u8; ALIGNMENT_BYTES]);
+
+/// Copies of a kernel's arguments.
+#[derive(Debug)]
+pub struct OwnedArguments {
+    /// The values; `places` point into them.
+    _values: Vec<Unit>,
+    places: Vec<*mut c_void>,
+}
+
+// SAFETY: plain values that nobody changes; the pointers lead to them.
+unsafe impl Send for OwnedArguments {}
+// SAFETY: as above.
+unsafe impl Sync for OwnedArguments {}
+
+impl OwnedArguments {
+    /// Copies what `arguments` points to, a pointer for each of the kernel's parameters.
+    pub fn copy(kernel: &Kernel, arguments: *const *mut c_void) -> Result<Self, CudaError> {
+        let parameters = kernel.parameters;
+        if !parameters.is_empty() && arguments.is_null() {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        // SAFETY: the program passes a pointer to each of the kernel's arguments.
+        let from = |index| unsafe { *arguments.add(index) }.cast_const();
+        Ok(Self::new(parameters, from))
+    }
+
+    /// Takes the arguments out of a block that device code filled.
+    pub fn from_block(kernel: &Kernel, block: &[u8]) -> Result<Self, CudaError> {
+        let parameters = kernel.parameters;
+        let end = |p: &Parameter| p.offset_bytes as usize + p.bytes as usize;
+        if parameters.iter().any(|p| end(p) > block.len()) {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        let from = |index: usize| {
+            block[parameters[index].offset_bytes as usize..]
+                .as_ptr()
+                .cast()
+        };
+        Ok(Self::new(parameters, from))
+    }
+
+    fn new(parameters: &[Parameter], from: impl Fn(usize) -> *const c_void) -> Self {
+        let units = |p: &Parameter| (p.bytes as usize).div_ceil(ALIGNMENT_BYTES);
+        let mut values = vec![Unit([0; ALIGNMENT_BYTES]); parameters.iter().map(units).sum()];
+        let mut rest = &mut values[..];
+        let mut places = Vec::with_capacity(parameters.len());
+        for (index, parameter) in parameters.iter().enumerate() {
+            let (own, behind) = rest.split_at_mut(units(parameter));
+            let (place, bytes) = (own.as_mut_ptr().cast::<u8>(), parameter.bytes as usize);
+            // SAFETY: the argument has as many bytes as the parameter, and so much room was set aside.
+            unsafe { place.copy_from_nonoverlapping(from(index).cast(), bytes) };
+            places.push(place.cast());
+            rest = behind;
+        }
+        OwnedArguments {
+            _values: values,
+            places,
+        }
+    }
+
+    /// A pointer to each value, as `cudaLaunchKernel` takes it. Kernels only read through it.
+    pub fn pointers(&self) -> *mut *mut c_void {
+        self.places.as_ptr().cast_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameter(bytes: u32) -> Parameter {
+        Parameter {
+            bytes,
+            offset_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn values_are_kept() {
+        let (mut a, mut b) = ([1u64, 2, 3], 4u8);
+        let from = [(&raw const a).cast(), (&raw const b).cast::<c_void>()];
+        let owned = OwnedArguments::new(&[parameter(24), parameter(1)], |index| from[index]);
+        (a, b) = ([0; 3], 0);
+        // SAFETY: two places, with as many bytes as the values have.
+        let (first, second) = unsafe {
+            let places = owned.pointers();
+            (
+                *(*places).cast::<[u64; 3]>(),
+                *(*places.add(1)).cast::<u8>(),
+            )
+        };
+        assert_eq!((first, second, a, b), ([1, 2, 3], 4, [0; 3], 0));
+    }
+}

@@ -1,0 +1,334 @@
+//! Barriers and warp operations for which the threads of a CTA wait. Bookkeeping only: `scheduler` switches between the threads.
+
+use superstep_abi::cpu::WARP_LANES;
+
+/// Barriers that PTX can name, and one for clusters.
+pub const BARRIERS: usize = 17;
+
+/// What a thread of the CTA does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Ready,
+    /// It waits at a barrier.
+    Barrier(u8),
+    /// It waits for the other lanes of a mask.
+    Gather(u32),
+    /// It waits to learn which lanes are with it at this place in the code.
+    ActiveMask(usize),
+    Exited,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Barrier {
+    /// Threads that must arrive; 0: all that are alive.
+    expected: u32,
+    arrived: u32,
+    /// Arrivals whose predicate holds.
+    positive: u32,
+    waiting: Vec<u32>,
+}
+
+/// What lanes hand each other. Lanes with another purpose do not meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Values,
+    /// Addresses of what they keep of matrices.
+    Matrices,
+}
+
+/// Lanes that exchange values and are not complete yet.
+#[derive(Clone, Debug)]
+struct Gather {
+    mask: u32,
+    what: What,
+    arrived: u32,
+    values: [u64; WARP_LANES as usize],
+    /// Where each lane wants the values.
+    places: [*mut [u64; WARP_LANES as usize]; WARP_LANES as usize],
+}
+
+impl Gather {
+    /// Whether nobody is missing of the lanes of a warp that are `present`.
+    fn is_complete(&self, present: u32) -> bool {
+        self.mask & present & !self.arrived == 0
+    }
+}
+
+/// The waiting threads of a CTA.
+#[derive(Debug, Default)]
+pub struct Cta {
+    states: Vec<State>,
+    /// What a thread that was waiting learns: barrier reduction (arrivals in the upper half, positive ones in the lower) or lanes.
+    answers: Vec<u64>,
+    barriers: [Barrier; BARRIERS],
+    gathers: Vec<Vec<Gather>>,
+    /// Lanes of each warp that have not exited.
+    present: Vec<u32>,
+    alive: u32,
+    merge_due: bool,
+    exchanged: bool,
+}
+
+impl Cta {
+    /// Starts with `threads` ready threads.
+    pub fn reset(&mut self, threads: u32) {
+        self.states.clear();
+        self.states.resize(threads as usize, State::Ready);
+        self.answers.clear();
+        self.answers.resize(threads as usize, 0);
+        for barrier in &mut self.barriers {
+            barrier.waiting.clear();
+            (barrier.expected, barrier.arrived, barrier.positive) = (0, 0, 0);
+        }
+        let warps = threads.div_ceil(WARP_LANES);
+        self.gathers.resize_with(warps as usize, Vec::new);
+        self.gathers.iter_mut().for_each(Vec::clear);
+        self.present.clear();
+        self.present.resize(warps as usize, u32::MAX);
+        if let (Some(last), 1..) = (self.present.last_mut(), threads % WARP_LANES) {
+            *last = (1 << (threads % WARP_LANES)) - 1;
+        }
+        self.alive = threads;
+        self.merge_due = false;
+        self.exchanged = false;
+    }
+
+    pub fn state(&self, thread: u32) -> State {
+        self.states[thread as usize]
+    }
+
+    /// What a thread that waited learned.
+    pub fn answer(&self, thread: u32) -> u64 {
+        self.answers[thread as usize]
+    }
+
+    /// Threads that have not exited.
+    pub fn alive(&self) -> u32 {
+        self.alive
+    }
+
+    /// Whether all threads passed a barrier since the last call: all that was logged so far lies before it.
+    pub fn take_merge_due(&mut self) -> bool {
+        std::mem::take(&mut self.merge_due)
+    }
+
+    /// Whether [`take_merge_due`](Self::take_merge_due) would say so.
+    pub fn is_merge_due(&self) -> bool {
+        self.merge_due
+    }
+
+    /// Whether lanes that waited for values of each other went on since the last call.
+    pub fn take_exchanged(&mut self) -> bool {
+        std::mem::take(&mut self.exchanged)
+    }
+
+    /// A thread arrives at a barrier, and waits when `wait`. `expected` 0 means all threads. True when it need not wait.
+    pub fn arrive(
+        &mut self,
+        thread: u32,
+        id: u32,
+        expected: u32,
+        predicate: bool,
+        wait: bool,
+    ) -> bool {
+        let Some(barrier) = self.barriers.get_mut(id as usize) else {
+            return true;
+        };
+        barrier.expected = expected;
+        barrier.arrived += 1;
+        barrier.positive += u32::from(predicate);
+        if wait {
+            barrier.waiting.push(thread);
+            self.states[thread as usize] = State::Barrier(id as u8);
+        }
+        self.release_if_complete(id as usize);
+        self.states[thread as usize] == State::Ready
+    }
+
+    /// How many threads barrier `id` waits for.
+    fn needed(&self, id: usize) -> u32 {
+        match self.barriers[id].expected {
+            0 => self.alive,
+            expected => expected,
+        }
+    }
+
+    fn release_if_complete(&mut self, id: usize) {
+        let arrived = self.barriers[id].arrived;
+        if arrived > 0 && arrived >= self.needed(id) {
+            self.release(id);
+        }
+    }
+
+    fn release(&mut self, id: usize) {
+        let barrier = &mut self.barriers[id];
+        let answer = u64::from(barrier.arrived) << 32 | u64::from(barrier.positive);
+        self.merge_due |= barrier.waiting.len() == self.alive as usize;
+        for thread in barrier.waiting.drain(..) {
+            self.states[thread as usize] = State::Ready;
+            self.answers[thread as usize] = answer;
+        }
+        (barrier.expected, barrier.arrived, barrier.positive) = (0, 0, 0);
+    }
+
+    /// A thread ended: it counts as arrived wherever others wait for it.
+    pub fn exit(&mut self, thread: u32) {
+        self.states[thread as usize] = State::Exited;
+        self.present[(thread / WARP_LANES) as usize] &= !(1 << (thread % WARP_LANES));
+        self.alive -= 1;
+        for id in 0..BARRIERS {
+            if self.barriers[id].expected == 0 {
+                self.release_if_complete(id);
+            }
+        }
+        self.complete_gathers(thread / WARP_LANES);
+    }
+
+    /// A thread hands in `value` for the lanes of `mask`. True when all are there and `place` is filled already; the answer is the mask of
+    /// the lanes that took part.
+    ///
+    /// `place` must stay valid until the thread runs again.
+    pub fn gather(
+        &mut self,
+        thread: u32,
+        mask: u32,
+        what: What,
+        value: u64,
+        place: *mut [u64; WARP_LANES as usize],
+    ) -> bool {
+        let (warp, lane) = (thread / WARP_LANES, (thread % WARP_LANES) as usize);
+        // A lane that is not in its own mask is alone: CUDA leaves the result open.
+        let mask = if mask >> lane & 1 == 1 {
+            mask
+        } else {
+            1 << lane
+        };
+        let pending = &mut self.gathers[warp as usize];
+        let is_same = |gather: &Gather| gather.mask == mask && gather.what == what;
+        let known = pending.iter().position(is_same);
+        let index = known.unwrap_or_else(|| {
+            pending.push(Gather {
+                mask,
+                what,
+                arrived: 0,
+                values: [0; WARP_LANES as usize],
+                places: [std::ptr::null_mut(); WARP_LANES as usize],
+            });
+            pending.len() - 1
+        });
+        let gather = &mut pending[index];
+        gather.arrived |= 1 << lane;
+        gather.values[lane] = value;
+        gather.places[lane] = place;
+        self.states[thread as usize] = State::Gather(mask);
+        if gather.is_complete(self.present[warp as usize]) {
+            let gather = pending.swap_remove(index);
+            self.hand_out(warp, &gather);
+        }
+        self.states[thread as usize] == State::Ready
+    }
+
+    fn complete_gathers(&mut self, warp: u32) {
+        let (pending, present) = (warp as usize, self.present[warp as usize]);
+        let complete = |gather: &Gather| gather.is_complete(present);
+        while let Some(index) = self.gathers[pending].iter().position(complete) {
+            let gather = self.gathers[pending].swap_remove(index);
+            self.hand_out(warp, &gather);
+        }
+    }
+
+    /// Gives the lanes that arrived what all of them handed in.
+    fn hand_out(&mut self, warp: u32, gather: &Gather) {
+        let first = warp * WARP_LANES;
+        for lane in (0..WARP_LANES).filter(|lane| gather.arrived >> lane & 1 == 1) {
+            let (thread, place) = ((first + lane) as usize, gather.places[lane as usize]);
+            if self.states[thread] == State::Gather(gather.mask) {
+                // SAFETY: the lane waits inside `gather`, so the array that it passed is alive on its stack.
+                unsafe { place.write(gather.values) };
+                self.answers[thread] = u64::from(gather.arrived);
+                self.states[thread] = State::Ready;
+                self.exchanged = true;
+            }
+        }
+    }
+
+    /// A thread asks which lanes are at `site` with it; it waits until no lane of its warp can run.
+    pub fn ask_active_mask(&mut self, thread: u32, site: usize) {
+        self.states[thread as usize] = State::ActiveMask(site);
+    }
+
+    /// When no lane of a warp can run: answers the lanes that ask for the active mask at one place. True when there were any.
+    pub fn answer_active_mask(&mut self, warp: u32) -> bool {
+        let first = (warp * WARP_LANES) as usize;
+        let last = self.states.len().min(first + WARP_LANES as usize);
+        let sites = self.states[first..last]
+            .iter()
+            .filter_map(|state| match state {
+                State::ActiveMask(site) => Some(*site),
+                _ => None,
+            });
+        let Some(site) = sites.min() else {
+            return false;
+        };
+        let at_site = |state: &State| *state == State::ActiveMask(site);
+        let mask = (first..last)
+            .filter(|&thread| at_site(&self.states[thread]))
+            .fold(0u64, |mask, thread| mask | 1 << (thread - first));
+        for thread in first..last {
+            if at_site(&self.states[thread]) {
+                self.states[thread] = State::Ready;
+                self.answers[thread] = mask;
+            }
+        }
+        true
+    }
+
+    /// When nothing can run: lets threads pass barriers with a thread count whose missing threads have exited. True when any passed.
+    pub fn release_for_exited(&mut self) -> bool {
+        let exited = self.states.len() as u32 - self.alive;
+        let complete = |barrier: &Barrier| {
+            !barrier.waiting.is_empty() && barrier.arrived + exited >= barrier.expected
+        };
+        let ids: Vec<usize> = (0..BARRIERS)
+            .filter(|&id| complete(&self.barriers[id]))
+            .collect();
+        ids.iter().for_each(|&id| self.release(id));
+        !ids.is_empty()
+    }
+
+    /// Says what everybody waits for: "threads 0-31 wait at barrier 0 (32 of 64 arrived), …".
+    pub fn describe_deadlock(&self) -> String {
+        let mut parts = Vec::new();
+        let mut thread = 0;
+        while thread < self.states.len() {
+            let state = self.states[thread];
+            let run = self.states[thread..]
+                .iter()
+                .take_while(|&&other| other == state)
+                .count();
+            let who = if run == 1 {
+                format!("thread {thread} waits")
+            } else {
+                format!("threads {thread}-{} wait", thread + run - 1)
+            };
+            match state {
+                State::Barrier(id) => {
+                    let (at, needed) = (usize::from(id), self.needed(id.into()));
+                    let arrived = self.barriers[at].arrived;
+                    parts.push(format!(
+                        "{who} at barrier {id} ({arrived} of {needed} arrived)"
+                    ));
+                }
+                State::Gather(mask) => {
+                    parts.push(format!("{who} for the lanes of warp mask {mask:#010x}"))
+                }
+                State::Ready | State::ActiveMask(_) | State::Exited => {}
+            }
+            thread += run;
+        }
+        parts.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests;

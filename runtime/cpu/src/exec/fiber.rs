@@ -1,0 +1,173 @@
+//! Fibers: stacks of their own for CUDA threads, so that a thread can wait in the middle of its kernel.
+
+use crate::mapping::{Mapping, PAGE_BYTES};
+use corosensei::stack::{Stack, StackPointer};
+use corosensei::{Coroutine, Yielder};
+use std::io::Error;
+use std::sync::Arc;
+
+/// Forbidden memory below a stack; larger than what one function is likely to take at once.
+pub const GUARD_BYTES: usize = 16 * PAGE_BYTES;
+/// Usable bytes of a stack unless the configuration gives another size.
+pub const DEFAULT_STACK_BYTES: usize = 256 << 10;
+
+/// Why a fiber switched back to the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// Its state in the CTA says what it waits for.
+    Waiting,
+    /// It waits for something that no state tells, in a loop: other warps go first.
+    Yielded,
+    /// A warp of a kernel without fibers of its own is through.
+    WarpDone,
+    LogFull,
+    /// The CUDA thread ended in the middle of a function.
+    Exit,
+    /// The kernel failed; the worker knows why.
+    Failed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Returned,
+    /// A signal handler ended it.
+    Fault,
+}
+
+/// Gives control back to the scheduler.
+pub type FiberYielder = Yielder<(), Pause>;
+/// A CUDA thread, or the loop over the threads of a CTA.
+pub type Fiber = Coroutine<(), Pause, End, FiberStack>;
+
+/// A stack, with a guard below unless there are very many.
+#[derive(Debug)]
+pub struct FiberStack {
+    /// Where it lies, perhaps with others.
+    _mapping: Arc<Mapping>,
+    /// Lowest address, that of the guard, and one past the highest.
+    ends: (usize, usize),
+    /// Bytes at the top left unused, so that the hot ends of many stacks do not share the same cache sets.
+    colour_bytes: usize,
+}
+
+// SAFETY: the guard, where there is one, is mapped without access and belongs to the mapping; the usable part is at least 16 pages; base and limit are
+// multiples of 64.
+unsafe impl Stack for FiberStack {
+    fn base(&self) -> StackPointer {
+        StackPointer::new(self.ends.1 - self.colour_bytes).unwrap_or(StackPointer::MIN)
+    }
+
+    fn limit(&self) -> StackPointer {
+        StackPointer::new(self.ends.0).unwrap_or(StackPointer::MIN)
+    }
+}
+
+impl FiberStack {
+    fn new(usable_bytes: usize, number: usize) -> Result<Self, Error> {
+        let mapping = Mapping::reserve(usable_bytes + GUARD_BYTES)?;
+        mapping.open(GUARD_BYTES, mapping.bytes() - GUARD_BYTES)?;
+        let ends = (mapping.base() as usize, mapping.end() as usize);
+        Ok(FiberStack::part(Arc::new(mapping), ends, number))
+    }
+
+    fn part(mapping: Arc<Mapping>, ends: (usize, usize), number: usize) -> Self {
+        FiberStack {
+            _mapping: mapping,
+            ends,
+            colour_bytes: number % 16 * 320,
+        }
+    }
+}
+
+/// Stacks that are not in use.
+#[derive(Debug)]
+pub struct StackPool {
+    free: Vec<FiberStack>,
+    made: usize,
+    stack_bytes: usize,
+    /// How many stacks are made at once, in one mapping and then without guards: the system allows a process only so many mappings.
+    slab: usize,
+}
+
+impl StackPool {
+    /// An empty pool of stacks with `stack_bytes` (rounded up to pages, at least 64 KiB).
+    pub fn new(stack_bytes: usize) -> Self {
+        StackPool {
+            free: Vec::new(),
+            made: 0,
+            stack_bytes: stack_bytes.max(64 << 10).next_multiple_of(PAGE_BYTES),
+            slab: 1,
+        }
+    }
+
+    /// From now on stacks have at least `bytes`. None may be in use.
+    pub fn set_least_bytes(&mut self, bytes: usize) {
+        if bytes > self.stack_bytes {
+            self.free.clear();
+            self.stack_bytes = bytes.next_multiple_of(PAGE_BYTES);
+        }
+    }
+
+    /// Makes further stacks so many at once.
+    pub fn set_slab(&mut self, stacks: usize) {
+        self.slab = stacks;
+    }
+
+    fn add_slab(&mut self) -> Result<(), Error> {
+        let bytes = self.stack_bytes + GUARD_BYTES;
+        let mapping = Arc::new(Mapping::new(bytes * self.slab)?.with_small_pages());
+        let first = mapping.base() as usize;
+        for number in 0..self.slab {
+            let ends = (first + number * bytes, first + (number + 1) * bytes);
+            self.free
+                .push(FiberStack::part(mapping.clone(), ends, number));
+        }
+        self.made += self.slab;
+        Ok(())
+    }
+
+    /// A stack, used before or new.
+    pub fn take(&mut self) -> Result<FiberStack, Error> {
+        if self.free.is_empty() && self.slab > 1 {
+            self.add_slab()?;
+        }
+        match self.free.pop() {
+            Some(stack) => Ok(stack),
+            None => {
+                self.made += 1;
+                FiberStack::new(self.stack_bytes, self.made)
+            }
+        }
+    }
+
+    pub fn give(&mut self, stack: FiberStack) {
+        self.free.push(stack);
+    }
+
+    /// Takes back the stack of a fiber wherever it stopped.
+    ///
+    /// # Safety
+    /// Nothing on the fiber's stack may need to be dropped.
+    pub unsafe fn reclaim(&mut self, mut fiber: Fiber) {
+        if !fiber.done() {
+            // SAFETY: the caller's promise.
+            unsafe { fiber.force_reset() };
+        }
+        self.give(fiber.into_stack());
+    }
+}
+
+/// Whether so many stacks may have a mapping and a guard each.
+pub fn may_have_guards(stacks: usize, most_mappings: usize) -> bool {
+    stacks <= most_mappings / 8
+}
+
+/// How many of `workers` may run CTAs of `threads_per_cta` fibers at once, so that their stacks take at most a quarter of the memory mappings
+/// that the system allows a process: the rest is for the program and for stacks of earlier launches.
+pub fn workers_for(workers: usize, threads_per_cta: usize, most_mappings: usize) -> usize {
+    // A stack takes two mappings: itself and its guard.
+    (most_mappings / 4 / (2 * threads_per_cta.max(1))).clamp(1, workers.max(1))
+}
+
+#[cfg(test)]
+mod tests;

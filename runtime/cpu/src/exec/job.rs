@@ -1,0 +1,229 @@
+//! One launch on its way through the workers.
+
+use crate::device::properties::MULTIPROCESSORS;
+use crate::device_calls::children::Child;
+use crate::errors::CudaError;
+use crate::exec::grid::Grid;
+use crate::memory::ranges::Ranges;
+use crate::record::probed::Probed;
+use crate::registry::Kernel;
+use crate::runtime::session;
+use parking_lot::Mutex;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use superstep_runtime_core::ActiveLaunch;
+use superstep_runtime_core::in_situ::Running;
+use superstep_trace::{Launch, Probe, Recorded};
+
+/// CTAs that a large GPU holds at the same time: 16 on each multiprocessor.
+const RESIDENT_CTAS: u64 = 16 * MULTIPROCESSORS as u64;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What later CUDA calls return.
+    pub error: CudaError,
+    /// Kernel, CTA, thread and what happened.
+    pub text: String,
+}
+
+/// The arguments of a launch as the program passed them: a pointer to each value.
+#[derive(Clone, Copy, Debug)]
+pub struct Arguments(pub *mut *mut c_void);
+
+// SAFETY: the program's call waits for the launch, so the values stay where they are, and kernels only read them.
+unsafe impl Send for Arguments {}
+// SAFETY: as above.
+unsafe impl Sync for Arguments {}
+
+pub struct Job {
+    pub kernel: Arc<Kernel>,
+    /// CTAs in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y and z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a CTA.
+    pub dynamic_shared_bytes: u64,
+    pub arguments: Arguments,
+    /// Number of the launch in the capture.
+    pub active: ActiveLaunch,
+    /// Global memory as it was when the launch began.
+    pub ranges: Arc<Ranges>,
+    /// Number among all launches of the program (`%gridid`).
+    pub grid_id: u64,
+    /// Where its accesses are added up; none where they are recorded.
+    pub running: Option<Running>,
+    /// What a probe that a user defined needs; none without one.
+    pub probed: Option<Box<Probed>>,
+    /// Whether the kernel's module has a probe whose handlers run once for a warp: all of its kernels log then, those too that reach no
+    /// place of it.
+    pub probe_logs: bool,
+    /// What its CTAs wait at; none unless the launch is cooperative.
+    pub grid_barrier: Option<Grid>,
+    ctas: u64,
+    next_cta: AtomicU64,
+    batch: u64,
+    stopped: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+    accesses: AtomicU64,
+    counts: Mutex<Vec<u64>>,
+    children: Mutex<Vec<Child>>,
+}
+
+impl Job {
+    /// A launch for `workers` workers.
+    pub fn new(
+        kernel: Arc<Kernel>,
+        arguments: Arguments,
+        active: ActiveLaunch,
+        ranges: Arc<Ranges>,
+        grid_id: u64,
+        workers: usize,
+    ) -> Self {
+        let &Launch {
+            grid,
+            block,
+            dynamic_shared_bytes,
+            ..
+        } = &active.launch;
+        let ctas: u64 = grid.iter().map(|&n| u64::from(n)).product();
+        // Few enough that all workers end at about the same time, many enough that the counter is no bottleneck. One by one
+        // where a GPU might hold all of them at the same time and they may wait for each other.
+        let batch = if ctas <= RESIDENT_CTAS && !kernel.forgets_threads {
+            1
+        } else {
+            (ctas / (workers as u64 * 16).max(1)).clamp(1, 64)
+        };
+        let sites = if kernel.probe == Probe::Count {
+            kernel.sites.len()
+        } else {
+            0
+        };
+        Job {
+            kernel,
+            grid,
+            block,
+            dynamic_shared_bytes,
+            arguments,
+            active,
+            ranges,
+            grid_id,
+            running: None,
+            probed: None,
+            probe_logs: false,
+            grid_barrier: None,
+            ctas,
+            next_cta: AtomicU64::new(0),
+            batch,
+            stopped: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            accesses: AtomicU64::new(0),
+            counts: Mutex::new(vec![0; sites]),
+            children: Mutex::default(),
+        }
+    }
+
+    pub fn ctas(&self) -> u64 {
+        self.ctas
+    }
+
+    pub fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Whether the kernel hands in its accesses, or what concerns a warp.
+    pub fn is_traced(&self) -> bool {
+        self.kernel.probe == Probe::Trace || self.probe_logs
+    }
+
+    /// Whether what a CTA hands in or counts is kept.
+    pub fn keeps(&self, cta: u64) -> bool {
+        match self.active.recorded {
+            Recorded::All => true,
+            Recorded::SelectedCtas => session().config().selection.takes_cta(self.ctas, cta),
+            Recorded::OutOfScope | Recorded::NotSampled => false,
+        }
+    }
+
+    /// Makes the launch cooperative: all of its CTAs run at the same time.
+    pub fn cooperate(&mut self) {
+        let grid = Grid::default();
+        self.ranges = Arc::new(self.ranges.with(grid.range()));
+        self.grid_barrier = Some(grid);
+        self.batch = 1;
+    }
+
+    /// All threads of a CTA wait for something that only others can do.
+    pub fn wait_for_others(&self) {
+        match &self.grid_barrier {
+            Some(grid) => grid.wait(),
+            None => std::thread::yield_now(),
+        }
+    }
+
+    /// The next CTAs to run; `None` when there are none, or the launch failed.
+    pub fn take_ctas(&self) -> Option<std::ops::Range<u64>> {
+        if self.is_stopped() {
+            return None;
+        }
+        let first = self.next_cta.fetch_add(self.batch, Ordering::Relaxed);
+        (first < self.ctas).then(|| first..self.ctas.min(first + self.batch))
+    }
+
+    /// How many CTAs were handed out; `None` when no more are left.
+    pub fn handed_out(&self) -> Option<u64> {
+        let next = self.next_cta.load(Ordering::Relaxed);
+        (next < self.ctas && !self.is_stopped()).then_some(next)
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    pub fn cta_coordinates(&self, cta: u64) -> [u32; 3] {
+        let (x, y) = (u64::from(self.grid[0]), u64::from(self.grid[1]));
+        [(cta % x) as u32, (cta / x % y) as u32, (cta / x / y) as u32]
+    }
+
+    /// Stops the launch; the first failure counts.
+    pub fn fail(&self, failure: Failure) {
+        self.failure.lock().get_or_insert(failure);
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Why the launch failed, if it did.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure.lock().clone()
+    }
+
+    /// Adds recorded accesses, each lane counted.
+    pub fn add_accesses(&self, accesses: u64) {
+        self.accesses.fetch_add(accesses, Ordering::Relaxed);
+    }
+
+    /// Recorded accesses of all workers.
+    pub fn accesses(&self) -> u64 {
+        self.accesses.load(Ordering::Relaxed)
+    }
+
+    /// Adds what a worker counted, in the order of the kernel's sites.
+    pub fn add_counts(&self, counts: impl Iterator<Item = u64>) {
+        for (sum, count) in self.counts.lock().iter_mut().zip(counts) {
+            *sum += count;
+        }
+    }
+
+    /// Takes note of a launch that a CTA asked for.
+    pub fn add_child(&self, child: Child) {
+        self.children.lock().push(child);
+    }
+
+    /// What CTAs asked for, each in the order in which it did.
+    pub fn take_children(&self) -> Vec<Child> {
+        std::mem::take(&mut self.children.lock())
+    }
+
+    pub fn counts(&self) -> Vec<u64> {
+        self.counts.lock().clone()
+    }
+}

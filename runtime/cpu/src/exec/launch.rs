@@ -1,0 +1,418 @@
+//! Launches: what `kernel<<<…>>>` becomes.
+
+use crate::device::devices;
+use crate::device::functions::occupancy;
+use crate::device::properties::MULTIPROCESSORS;
+use crate::device_calls::children::{Child, Work};
+use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, put, set_sticky};
+use crate::exec::job::{Arguments, Job};
+use crate::exec::pool;
+use crate::memory;
+use crate::memory::copies::{KIND_DEFAULT, Rows, copy_rows};
+use crate::memory::memset::fill_bytes;
+use crate::record::probed::Probed;
+use crate::registry::{self, Kernel};
+use crate::runtime::{session, unsupported};
+use crate::streams::graphs;
+use crate::streams::{as_given_to, stream_id};
+use parking_lot::ReentrantMutex;
+use std::cell::RefCell;
+use std::ffi::{c_int, c_uint, c_void};
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use superstep_abi::variable::CPU_THREADS;
+use superstep_runtime_core::children::run_all;
+use superstep_runtime_core::cuda::{Dim3, LaunchConfig};
+use superstep_runtime_core::{Geometry, limits::is_configuration};
+use superstep_trace::{LaunchOutcome, Probe, StreamId};
+
+/// Grid, block, shared memory and stream of `<<<…>>>`.
+#[derive(Clone, Copy, Debug)]
+struct Configuration {
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: usize,
+    stream: *mut c_void,
+}
+
+thread_local! {
+    /// Never dropped, so that destructors of the program's own thread-local and static variables may launch kernels. Has no memory
+    /// while it is empty.
+    static CONFIGURATIONS: RefCell<ManuallyDrop<Vec<Configuration>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
+}
+
+static NEXT_GRID: AtomicU64 = AtomicU64::new(1);
+/// Held from a launch's number to its end; an observer of a probe may launch meanwhile.
+static IN_ORDER: ReentrantMutex<()> = ReentrantMutex::new(());
+
+/// `__cudaPushCallConfiguration`: keeps what stands in `<<<…>>>` until the kernel's stub asks for it.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaPushCallConfiguration(
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: usize,
+    stream: *mut c_void,
+) -> c_uint {
+    CONFIGURATIONS.with_borrow_mut(|stack| {
+        stack.push(Configuration {
+            grid,
+            block,
+            shared_bytes,
+            stream,
+        })
+    });
+    0
+}
+
+/// `__cudaPopCallConfiguration`.
+///
+/// # Safety
+/// The pointers must be valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaPopCallConfiguration(
+    grid: *mut Dim3,
+    block: *mut Dim3,
+    shared_bytes: *mut usize,
+    stream: *mut *mut c_void,
+) -> c_int {
+    let last = CONFIGURATIONS.with_borrow_mut(|stack| {
+        let last = stack.pop();
+        if stack.is_empty() {
+            drop(std::mem::take(&mut **stack));
+        }
+        last
+    });
+    let Some(configuration) = last else {
+        return code_of(Err(CudaError::MISSING_CONFIGURATION));
+    };
+    let result = put(grid, configuration.grid)
+        .and_then(|()| put(block, configuration.block))
+        .and_then(|()| put(shared_bytes, configuration.shared_bytes))
+        .and_then(|()| put(stream, configuration.stream));
+    code_of(result)
+}
+
+/// Checks grid, block and shared memory against the limits of the device and the kernel.
+pub fn check(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared_bytes: u64) -> CudaResult {
+    if !is_configuration(grid, block) {
+        return Err(CudaError::INVALID_CONFIGURATION);
+    }
+    if grid.iter().map(|&n| u128::from(n)).product::<u128>() > u128::from(u32::MAX) {
+        let name = &kernel.display_name;
+        session().warning(format_args!("kernel {name}: a grid of {grid:?} CTAs has more than 2^32, which captures cannot number"));
+        return Err(CudaError::INVALID_CONFIGURATION);
+    }
+    if block.iter().product::<u32>() > kernel.most_threads
+        || shared_bytes > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed)
+    {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    Ok(())
+}
+
+/// What a program asks for when it launches a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// The host function that stands for the kernel.
+    pub function: *const c_void,
+    pub grid: Dim3,
+    pub block: Dim3,
+    pub shared_bytes: usize,
+    /// Whether all CTAs are to run at the same time.
+    pub is_cooperative: bool,
+}
+
+/// Checks that all CTAs of a launch fit on the device.
+fn check_residency(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], bytes: u64) -> CudaResult {
+    let threads = block.iter().product::<u32>() as c_int;
+    let resident = occupancy(kernel, threads, bytes as usize)?;
+    let most = u64::from(MULTIPROCESSORS) * resident as u64;
+    let ctas: u64 = grid.iter().map(|&n| u64::from(n)).product();
+    if ctas <= most {
+        return Ok(());
+    }
+    let name = &kernel.display_name;
+    session().warning(format_args!(
+        "kernel {name}: a cooperative launch of {ctas} CTAs, of which {most} fit"
+    ));
+    Err(CudaError::COOPERATIVE_LAUNCH_TOO_LARGE)
+}
+
+/// Runs a kernel, or makes it a node of the graph into which `stream` is being captured.
+fn submit(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
+    match graphs::launched(asked, arguments, stream)? {
+        true => Ok(()),
+        false => launch(asked, arguments, stream),
+    }
+}
+
+/// `cudaLaunchCooperativeKernelMultiDevice`, which no traced program may call on a GPU either.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaLaunchCooperativeKernelMultiDevice() -> ! {
+    unsupported(format_args!(
+        "cudaLaunchCooperativeKernelMultiDevice: Superstep does not support launches on several devices at once; launch on one after the other"
+    ))
+}
+
+/// Stops the program at a launch of CTAs in clusters.
+fn no_clusters(kernel: &Kernel) -> ! {
+    unsupported(format_args!(
+        "the kernel {} runs in clusters of CTAs, which the CPU backend does not support; run this program with --backend cuda",
+        kernel.display_name
+    ))
+}
+
+/// Runs a kernel to its end, and what it launches.
+pub fn launch(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
+    check_sticky()?;
+    let kernel = registry::kernel(asked.function)?;
+    let bytes = asked.shared_bytes as u64;
+    check(&kernel, asked.grid.into(), asked.block.into(), bytes)?;
+    if asked.is_cooperative {
+        check_residency(&kernel, asked.grid.into(), asked.block.into(), bytes)?;
+    }
+    let stream = stream_id(stream)?;
+    let children = run(&kernel, asked, arguments, stream, None)?;
+    if !children.is_empty() {
+        // What goes wrong with them is reported like everything that goes wrong on a device: by later calls.
+        let outcome = run_all(children, |work| run_child(work, stream));
+        outcome.unwrap_or_else(set_sticky);
+    }
+    Ok(())
+}
+
+/// Runs a kernel to its end; returns what it asks for.
+fn run(
+    kernel: &Arc<Kernel>,
+    asked: Asked,
+    arguments: *mut *mut c_void,
+    stream: StreamId,
+    parent: Option<u64>,
+) -> Result<Vec<Child>, CudaError> {
+    if kernel.in_clusters {
+        no_clusters(kernel);
+    }
+    let geometry = Geometry {
+        grid: asked.grid.into(),
+        block: asked.block.into(),
+        dynamic_shared_bytes: asked.shared_bytes as u64,
+        static_shared_bytes: kernel.static_shared_bytes,
+        device: devices::current(),
+    };
+    let mut workers = pool::worker_count();
+    if asked.is_cooperative {
+        workers = workers.max(geometry.grid.iter().product::<u32>() as usize);
+    }
+    let session = session();
+    // Who wrote memory last is a question of the order in which launches run, which therefore is that of their numbers.
+    let _in_order = session.shadow().map(|_| IN_ORDER.lock());
+    let active = session.launch_begin(stream, &kernel.name, geometry, parent);
+    let running = session.add_up(&active);
+    let grid_id = NEXT_GRID.fetch_add(1, Ordering::Relaxed);
+    let probed = match kernel.probe {
+        Probe::Defined => Probed::new(&kernel.name, &active, workers),
+        _ => Ok(None),
+    };
+    // Without its probe, a launch runs the kernel's other half; where there is none, nobody looks at what the probe finds.
+    let native = match &probed {
+        Ok(Some(probed)) if !probed.is_wanted => registry::native(kernel),
+        _ => None,
+    };
+    let mut job = Job::new(
+        native.clone().unwrap_or_else(|| kernel.clone()),
+        Arguments(arguments),
+        active,
+        memory::ranges(),
+        grid_id,
+        workers,
+    );
+    job.running = running;
+    if asked.is_cooperative {
+        job.cooperate();
+    }
+    match probed {
+        Ok(probed) => {
+            job.probe_logs = kernel.probe == Probe::Defined && Probed::logs(&kernel.name);
+            job.probed = probed.filter(|_| native.is_none());
+        }
+        Err(error) => {
+            session.fault(error);
+            set_sticky(CudaError::MEMORY_ALLOCATION);
+            return Err(CudaError::MEMORY_ALLOCATION);
+        }
+    }
+    let job = Arc::new(job);
+    let start = Instant::now();
+    if let Err(error) = pool::run(&job) {
+        session.fault(format_args!(
+            "failed to start {workers} worker threads: {error}; lower {CPU_THREADS}, or the number of CTAs in cooperative launches"
+        ));
+        set_sticky(CudaError::INITIALIZATION);
+        return Err(CudaError::INITIALIZATION);
+    }
+    let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    if kernel.probe == Probe::Count {
+        session.site_counts(&job.active, kernel.sites.iter().copied().zip(job.counts()));
+    }
+    if let Some(probed) = &job.probed {
+        probed.finish(&job, elapsed_ns);
+    }
+    let failure = job.failure();
+    let outcome = match &failure {
+        None => LaunchOutcome::Completed,
+        Some(failure) => LaunchOutcome::Failed(failure.text.clone()),
+    };
+    if let Some(running) = &job.running {
+        session.added_up(running);
+    }
+    session.launch_end(&job.active, job.accesses(), elapsed_ns, outcome);
+    // A failed kernel is reported like one that runs asynchronously: the launch succeeds, later calls fail.
+    if let Some(failure) = failure {
+        session.fault(&failure.text);
+        set_sticky(failure.error);
+        return Ok(Vec::new());
+    }
+    Ok(job.take_children())
+}
+
+/// Runs what a kernel asked for; returns what that asks for.
+fn run_child(work: Work, stream: StreamId) -> Result<Vec<Child>, CudaError> {
+    let children = match work {
+        Work::Launch(child) => {
+            let asked = Asked {
+                function: std::ptr::null(),
+                grid: child.grid,
+                block: child.block,
+                shared_bytes: child.shared_bytes,
+                is_cooperative: false,
+            };
+            let arguments = child.arguments.pointers();
+            run(&child.kernel, asked, arguments, stream, Some(child.parent))?
+        }
+        Work::Copy { to, from, bytes } => {
+            let rows = Rows::one(to, from, bytes);
+            copy_rows("a copy by a kernel", rows, KIND_DEFAULT, stream)?;
+            Vec::new()
+        }
+        Work::Fill {
+            address,
+            value,
+            bytes,
+        } => {
+            fill_bytes(address, value, bytes, stream)?;
+            Vec::new()
+        }
+    };
+    // A kernel that failed is the last.
+    check_sticky()?;
+    Ok(children)
+}
+
+/// `cudaLaunchAttribute`.
+#[repr(C, align(8))]
+pub struct LaunchAttribute {
+    id: c_int,
+    padding: [u8; 4],
+    value: [u32; 16],
+}
+
+const ATTRIBUTE_COOPERATIVE: c_int = 2;
+const ATTRIBUTE_CLUSTER: c_int = 4;
+
+fn launch_configured(
+    call: &str,
+    configuration: *const LaunchConfig,
+    function: *const c_void,
+    arguments: *mut *mut c_void,
+) -> CudaResult {
+    // SAFETY: the program passes a valid configuration or null.
+    let configuration = unsafe { configuration.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
+    let attributes = configuration.attributes.cast::<LaunchAttribute>();
+    if configuration.attribute_count > 0 && attributes.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    let mut is_cooperative = false;
+    for index in 0..configuration.attribute_count as usize {
+        // SAFETY: the program passes this many attributes.
+        let attribute = unsafe { &*attributes.add(index) };
+        let is_one_cta = attribute.value[..3].iter().all(|&n| n <= 1);
+        match attribute.id {
+            ATTRIBUTE_COOPERATIVE => is_cooperative = attribute.value[0] != 0,
+            ATTRIBUTE_CLUSTER if !is_one_cta => no_clusters(&*registry::kernel(function)?),
+            _ => {}
+        }
+    }
+    let &LaunchConfig {
+        grid,
+        block,
+        shared_bytes,
+        stream,
+        ..
+    } = configuration;
+    let asked = Asked {
+        function,
+        grid,
+        block,
+        shared_bytes,
+        is_cooperative,
+    };
+    submit(asked, arguments, as_given_to(call, stream))
+}
+
+cuda! {
+    fn [cudaLaunchKernel cudaLaunchKernel_ptsz](
+        function: *const c_void, grid: Dim3, block: Dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
+    ) {
+        submit(Asked { function, grid, block, shared_bytes, is_cooperative: false }, arguments, stream)
+    }
+
+    fn [cudaLaunchCooperativeKernel cudaLaunchCooperativeKernel_ptsz](
+        function: *const c_void, grid: Dim3, block: Dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
+    ) {
+        submit(Asked { function, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
+    }
+
+    fn [cudaLaunchKernelExC](configuration: *const LaunchConfig, function: *const c_void, arguments: *mut *mut c_void) {
+        launch_configured("cudaLaunchKernelExC", configuration, function, arguments)
+    }
+
+    fn [cudaLaunchKernelExC_ptsz](configuration: *const LaunchConfig, function: *const c_void, arguments: *mut *mut c_void) {
+        launch_configured("cudaLaunchKernelExC_ptsz", configuration, function, arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn configurations_are_a_stack() {
+        let dim = |x| Dim3 { x, y: 1, z: 1 };
+        __cudaPushCallConfiguration(dim(1), dim(2), 3, 4 as *mut c_void);
+        __cudaPushCallConfiguration(dim(5), dim(6), 7, std::ptr::null_mut());
+        let (mut grid, mut block, mut bytes, mut stream) =
+            (dim(0), dim(0), 0, std::ptr::null_mut());
+        // SAFETY: all pointers are valid.
+        let mut pop = || unsafe {
+            __cudaPopCallConfiguration(&mut grid, &mut block, &mut bytes, &mut stream)
+        };
+        assert_eq!(
+            (pop(), pop(), pop()),
+            (0, 0, CudaError::MISSING_CONFIGURATION.0)
+        );
+        assert_eq!(
+            (grid, block, bytes, stream as usize),
+            (dim(1), dim(2), 3, 4)
+        );
+    }
+
+    #[test]
+    fn structures_have_the_layout_of_the_headers() {
+        assert_eq!(offset_of!(LaunchAttribute, value), 8);
+        assert_eq!(size_of::<LaunchAttribute>(), 72);
+    }
+}

@@ -1,0 +1,250 @@
+//! The worker threads. They live as long as the program, spin for a moment after a launch and then sleep.
+
+use crate::exec::fault;
+use crate::exec::fiber::{DEFAULT_STACK_BYTES, may_have_guards, workers_for};
+use crate::exec::job::Job;
+use crate::exec::scheduler::Scheduler;
+use crate::exec::threads;
+use crate::exec::worker::{Mode, Worker};
+use crate::runtime::session;
+use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Turns of the loop in which a worker, or the waiting host thread, looks for news before it sleeps: some tens of microseconds.
+const SPIN_TURNS: u32 = 4000;
+/// When no CTA was handed out for so long, CTAs may be waiting for others that were not begun.
+const STALL: Duration = Duration::from_millis(250);
+/// Most workers that such a launch gets.
+const MOST_WORKERS: usize = 1024;
+/// Stack of a worker thread: thread-local (static shared) variables lie there too.
+const WORKER_STACK_BYTES: usize = 16 << 20;
+/// Mappings that a process may have where the system does not say (`vm.max_map_count`).
+const DEFAULT_MOST_MAPPINGS: usize = 65530;
+
+struct Pool {
+    state: Mutex<State>,
+    work: Condvar,
+    done: Condvar,
+    generation: AtomicU64,
+    /// Launches whose workers are all through.
+    finished: AtomicU64,
+    /// Launches run one after the other.
+    launch: Mutex<()>,
+    workers: usize,
+    stack_bytes: usize,
+    most_mappings: usize,
+}
+
+#[derive(Default)]
+struct State {
+    job: Option<Arc<Job>>,
+    /// Workers that may still join.
+    wanted: usize,
+    running: usize,
+    started: usize,
+}
+
+static POOL: OnceLock<Pool> = OnceLock::new();
+
+fn pool() -> &'static Pool {
+    POOL.get_or_init(|| {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let config = session().config();
+        let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+        Pool {
+            state: Mutex::default(),
+            work: Condvar::new(),
+            done: Condvar::new(),
+            generation: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+            launch: Mutex::new(()),
+            workers: config.cpu_threads.map_or_else(cores, usize::from),
+            stack_bytes: (config.cpu_stack_kib)
+                .map_or(DEFAULT_STACK_BYTES, |kib| (kib as usize) << 10),
+            most_mappings: limit
+                .and_then(|text| text.trim().parse().ok())
+                .unwrap_or(DEFAULT_MOST_MAPPINGS),
+        }
+    })
+}
+
+pub fn worker_count() -> usize {
+    pool().workers
+}
+
+/// How many stacks a worker makes at once for the threads of a CTA, when all CTAs of a launch run at the same time.
+pub fn slab_for(job: &Job) -> usize {
+    let threads = job.threads() as usize;
+    let stacks = threads.saturating_mul(job.ctas() as usize);
+    if may_have_guards(stacks, pool().most_mappings) {
+        1
+    } else {
+        threads
+    }
+}
+
+/// Runs a launch to its end.
+///
+/// # Errors
+/// Not one worker thread could be started.
+pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
+    let pool = pool();
+    let _one_at_a_time = pool.launch.lock();
+    fault::install_handlers();
+    let most = usize::try_from(job.ctas()).unwrap_or(usize::MAX);
+    let mut wanted = pool.workers.min(most).max(1);
+    if job.grid_barrier.is_some() {
+        wanted = most;
+    } else if matches!(job.kernel.mode(job.threads()), Mode::Fibers) {
+        wanted = workers_for(wanted, job.threads() as usize, pool.most_mappings);
+    }
+    let mut state = pool.state.lock();
+    match pool.start_workers(&mut state, wanted) {
+        Err(error) if state.started == 0 || job.grid_barrier.is_some() => return Err(error),
+        _ => {}
+    }
+    state.job = Some(job.clone());
+    state.wanted = wanted;
+    let generation = pool.generation.fetch_add(1, Ordering::Release) + 1;
+    drop(state);
+    pool.wake(wanted);
+    pool.wait(generation, job);
+    Ok(())
+}
+
+impl Pool {
+    /// Wakes so many workers: after a cooperative launch there may be far more of them than cores.
+    fn wake(&self, wanted: usize) {
+        if wanted > self.workers {
+            self.work.notify_all();
+        } else {
+            for _ in 0..wanted {
+                self.work.notify_one();
+            }
+        }
+    }
+
+    /// Starts workers until there are `wanted`, or the system gives no more threads.
+    fn start_workers(&'static self, state: &mut State, wanted: usize) -> std::io::Result<()> {
+        while state.started < wanted {
+            let number = state.started;
+            let work = |number| pool().work_for_ever(number as u32);
+            threads::start(
+                &format!("superstep-{number}"),
+                WORKER_STACK_BYTES,
+                work,
+                number,
+            )?;
+            state.started += 1;
+        }
+        Ok(())
+    }
+
+    fn work_for_ever(&self, number: u32) -> ! {
+        let worker: &'static Worker = Box::leak(Box::new(Worker::new(number)));
+        worker.become_current();
+        block_signals();
+        if let Err(error) = fault::give_alternate_stack() {
+            session().warning(format_args!(
+                "worker {number} has no signal stack, so faults in kernels end the program: {error}"
+            ));
+        }
+        let mut scheduler = Scheduler::new(worker, self.stack_bytes);
+        let mut seen = 0;
+        loop {
+            self.spin_for_work(seen);
+            let mut state = self.state.lock();
+            let job = loop {
+                if state.wanted > 0
+                    && let Some(job) = state.job.clone()
+                {
+                    state.wanted -= 1;
+                    state.running += 1;
+                    break job;
+                }
+                self.work.wait(&mut state);
+            };
+            seen = self.generation.load(Ordering::Acquire);
+            drop(state);
+            scheduler.run(&job);
+            let mut state = self.state.lock();
+            state.running -= 1;
+            // CTAs are handed out until none is left, so whoever leaves has seen the end: nobody else needs to come.
+            state.wanted = 0;
+            if state.running == 0 {
+                state.job = None;
+                self.finished.store(seen, Ordering::Release);
+                self.done.notify_all();
+            }
+        }
+    }
+
+    /// Waits a moment for a launch after number `seen`.
+    fn spin_for_work(&self, seen: u64) {
+        for _ in 0..SPIN_TURNS {
+            if self.generation.load(Ordering::Acquire) != seen {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Waits for the end of a launch. On a GPU all CTAs that fit run at the same time, and programs count on it when they make
+    /// CTAs wait for each other; here a launch whose CTAs seem to do so gets more workers than there are cores.
+    fn wait(&'static self, generation: u64, job: &Job) {
+        for _ in 0..SPIN_TURNS {
+            if self.finished.load(Ordering::Acquire) == generation {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        let mut state = self.state.lock();
+        let mut before = job.handed_out();
+        while self.finished.load(Ordering::Acquire) != generation {
+            if !self.done.wait_for(&mut state, STALL).timed_out() {
+                continue;
+            }
+            let now = job.handed_out();
+            // A probe's memory has parts for the workers that were foreseen, and no more.
+            let may_grow = job.probed.is_none() && state.wanted == 0 && job.grid_barrier.is_none();
+            if now.is_some() && now == before && may_grow {
+                self.double_workers(&mut state, job);
+            }
+            before = now;
+        }
+    }
+
+    /// Lets as many workers join as are at work. Where the system gives no more threads, the launch goes on with those it has.
+    fn double_workers(&'static self, state: &mut State, job: &Job) {
+        let mut most = MOST_WORKERS;
+        if job.kernel.needs_fibers {
+            most = workers_for(most, job.threads() as usize, self.most_mappings);
+        }
+        let wanted = (2 * state.running).min(most);
+        let _ = self.start_workers(state, wanted);
+        state.wanted = wanted.min(state.started).saturating_sub(state.running);
+        self.work.notify_all();
+    }
+}
+
+/// Signals meant for the program are handled by its own threads.
+fn block_signals() {
+    // SAFETY: fills a signal set in and blocks it for this thread; the signals of faults stay open.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigfillset(&mut set);
+        for signal in [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGFPE,
+            libc::SIGILL,
+            libc::SIGABRT,
+            libc::SIGTRAP,
+        ] {
+            libc::sigdelset(&mut set, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+    }
+}

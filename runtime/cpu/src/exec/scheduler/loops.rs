@@ -1,0 +1,281 @@
+//! Kernels whose threads run in loops that the instrumenter made: from one barrier to the next, or to the end when there is none. One fiber
+//! serves a worker for the whole launch, so that a fault can be caught.
+
+use super::{Outcome, Scheduler};
+use crate::errors::CudaError;
+use crate::exec::fiber::{Fiber, FiberYielder, Pause};
+use crate::exec::job::{Failure, Job};
+use crate::exec::worker::{Mode, Place, Worker};
+use corosensei::CoroutineResult;
+use std::cell::Cell;
+use superstep_abi::cpu::{DIVERGED, EXIT, Step, WARP_LANES};
+use superstep_trace::Recorded;
+
+impl Scheduler {
+    /// Works on a launch until no CTA is left.
+    pub(super) fn run_loops(&mut self, job: &Job) -> Outcome {
+        let mut fiber = Some(self.new_fiber(job, run_for_ever)?);
+        let outcome = self.run_loops_on(job, &mut fiber);
+        self.drop_fiber(&mut fiber);
+        outcome
+    }
+
+    fn run_loops_on(&mut self, job: &Job, fiber: &mut Option<Fiber>) -> Outcome {
+        while let Some(ctas) = job.take_ctas() {
+            if job.active.recorded == Recorded::All {
+                self.enter_cta(job, ctas.start);
+                self.run_range(job, ctas.start, ctas.end, fiber)?;
+                continue;
+            }
+            // Each CTA is recorded or not.
+            for cta in ctas {
+                self.enter_cta(job, cta);
+                self.run_range(job, cta, cta + 1, fiber)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run_range(&mut self, job: &Job, first: u64, last: u64, slot: &mut Option<Fiber>) -> Outcome {
+        self.worker.ctas.set((first, last));
+        if let Some(log) = self.worker.discard.get() {
+            self.worker.set_log(log);
+        }
+        while let Some(fiber) = slot {
+            match fiber.resume(()) {
+                CoroutineResult::Yield(Pause::WarpDone) => self.merge_warp(job),
+                CoroutineResult::Yield(Pause::LogFull) => self.merge_full_warp(job),
+                CoroutineResult::Yield(Pause::Yielded) => return Ok(()),
+                CoroutineResult::Yield(Pause::Failed) => {
+                    self.merge_warp(job);
+                    let failure = self.take_failure();
+                    return Err(self.name_thread(job, failure));
+                }
+                CoroutineResult::Yield(Pause::Waiting | Pause::Exit) => {
+                    let text = "it waits or ends in a way that its module does not declare; build the program again, and report this";
+                    return Err(self.worker.describe(CudaError::LAUNCH_FAILURE, text));
+                }
+                CoroutineResult::Return(_) => {
+                    let last = self.worker.last_access().filter(|_| self.is_logging(job));
+                    self.merge_warp(job);
+                    let failure = self.take_fault(last);
+                    self.drop_fiber(slot);
+                    return Err(self.name_thread(job, failure));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a CTA that failed again, thread by thread, when that is what it takes to know the thread. What the launch leaves in memory is
+    /// void anyway.
+    fn name_thread(&mut self, job: &Job, failure: Failure) -> Failure {
+        if self.worker.knows_thread.replace(true) {
+            return failure;
+        }
+        self.worker.mode.set(Mode::Fibers);
+        let again = self.run_fibers(job, self.worker.cta_number.get());
+        again.err().unwrap_or(failure)
+    }
+}
+
+fn run_for_ever(worker: &'static Worker, yielder: &FiberYielder) {
+    loop {
+        worker.run_ctas();
+        yielder.suspend(Pause::Yielded);
+    }
+}
+
+/// How the threads of a CTA go on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// All with the same region, or all have ended.
+    Together(u32),
+    Apart,
+}
+
+/// Compares where threads go on.
+struct Meeting {
+    all: u32,
+    any: u32,
+}
+
+impl Default for Meeting {
+    fn default() -> Self {
+        Meeting {
+            all: u32::MAX,
+            any: 0,
+        }
+    }
+}
+
+impl Meeting {
+    /// Some threads go on with `next`, or go on apart ([`DIVERGED`]).
+    fn add(&mut self, next: u32) {
+        (self.all, self.any) = match next {
+            DIVERGED => (0, u32::MAX),
+            next => (self.all & next, self.any | next),
+        };
+    }
+
+    fn next(&self) -> Next {
+        if self.all == self.any {
+            Next::Together(self.all)
+        } else {
+            Next::Apart
+        }
+    }
+}
+
+impl Worker {
+    /// Runs the CTAs that `ctas` names, one after the other; on the fiber.
+    fn run_ctas(&self) {
+        let Some(job) = self.job() else { return };
+        let Mode::Loops(step) = self.mode.get() else {
+            return;
+        };
+        let (first, last) = self.ctas.get();
+        let cta_loop = CtaLoop {
+            worker: self,
+            job,
+            step,
+            frame: self.frame.get().0,
+            threads: job.threads(),
+            warps: job.threads().div_ceil(WARP_LANES),
+            by_warp: job.is_traced() && self.discard.get().is_none(),
+            first_warp: Cell::new(0),
+        };
+        let mut ctaid = job.cta_coordinates(first);
+        for cta in first..last {
+            if job.is_stopped() {
+                return;
+            }
+            self.cta_number.set(cta);
+            // SAFETY: the block is this worker's own thread-local variable; nobody else accesses it now.
+            unsafe { (*self.block.get()).ctaid = ctaid };
+            cta_loop.run();
+            for (coordinate, extent) in ctaid.iter_mut().zip(job.grid) {
+                *coordinate += 1;
+                if *coordinate < extent {
+                    break;
+                }
+                *coordinate = 0;
+            }
+        }
+    }
+}
+
+/// Runs one CTA after the other.
+struct CtaLoop<'a> {
+    worker: &'a Worker,
+    job: &'a Job,
+    step: Step,
+    frame: *mut u8,
+    threads: u32,
+    warps: u32,
+    /// Whether each warp hands in its log.
+    by_warp: bool,
+    /// The warp that runs first. Fibers go round the warps, and the one that lets all others pass a barrier goes on at once: programs whose
+    /// threads race shall do the same here.
+    first_warp: Cell<u32>,
+}
+
+impl CtaLoop<'_> {
+    fn run(&self) {
+        self.first_warp.set(0);
+        let mut next = Next::Together(0);
+        loop {
+            next = match next {
+                Next::Together(EXIT) => return,
+                Next::Together(region) => self.run_together(region),
+                Next::Apart => self.run_apart(),
+            }
+        }
+    }
+
+    fn call(&self, region: u32, first: u32, last: u32) -> u32 {
+        self.worker.place.set(Place::Kernel);
+        // SAFETY: the thread block is filled in, the arguments are those that the program passed for this kernel, and the frame is large
+        // enough for the CTA.
+        let next = unsafe { (self.step)(self.job.arguments.0, self.frame, region, first, last) };
+        self.worker.place.set(Place::Runtime);
+        next
+    }
+
+    /// The CTA's threads in the order in which they run: as few ranges as that takes, or a range for each warp.
+    fn ranges(&self, mut run: impl FnMut(u32, u32)) {
+        let first = self.first_warp.get();
+        if !self.by_warp {
+            run(first * WARP_LANES, self.threads);
+            if first > 0 {
+                run(0, first * WARP_LANES);
+            }
+            return;
+        }
+        for warp in (first..self.warps).chain(0..first) {
+            self.worker.warp.set(warp);
+            self.worker.open_warp_log(None);
+            let thread = warp * WARP_LANES;
+            run(thread, self.threads.min(thread + WARP_LANES));
+            self.worker.suspend(Pause::WarpDone);
+        }
+    }
+
+    /// All threads run the same region.
+    fn run_together(&self, region: u32) -> Next {
+        let mut meeting = Meeting::default();
+        if self.by_warp {
+            self.ranges(|first, last| {
+                let next = self.call(region, first, last);
+                meeting.add(next);
+                self.note(first, last, next);
+            });
+        } else {
+            let first = self.first_warp.get() * WARP_LANES;
+            let last = if first > 0 { first } else { self.threads };
+            meeting.add(self.call(region, first, last));
+        }
+        let before = self.first_warp.get().checked_sub(1);
+        self.first_warp.set(before.unwrap_or(self.warps - 1));
+        meeting.next()
+    }
+
+    /// Each thread runs its own region. They meet at the next barrier, whichever that is for each.
+    fn run_apart(&self) -> Next {
+        let (mut meeting, mut last_warp) = (Meeting::default(), 0);
+        self.ranges(|first, end| {
+            let mut thread = first;
+            while thread < end {
+                let region = self.next(thread);
+                let mut last = thread + 1;
+                while last < end && self.next(last) == region {
+                    last += 1;
+                }
+                if region != EXIT {
+                    last_warp = (last - 1) / WARP_LANES;
+                    self.note(thread, last, self.call(region, thread, last));
+                }
+                thread = last;
+            }
+            (first..end).for_each(|thread| meeting.add(self.next(thread)));
+        });
+        self.first_warp.set(last_warp);
+        meeting.next()
+    }
+
+    /// The region that a thread goes on with.
+    fn next(&self, thread: u32) -> u32 {
+        // SAFETY: threads part only in kernels with a frame, which begins with a number for each thread.
+        unsafe { self.frame.cast::<u32>().add(thread as usize).read() }
+    }
+
+    /// Takes note of what threads go on with, unless the step function did.
+    fn note(&self, first: u32, last: u32, next: u32) {
+        if next != DIVERGED && self.job.kernel.frame_bytes > 0 {
+            for thread in first..last {
+                // SAFETY: as in `next`.
+                unsafe { self.frame.cast::<u32>().add(thread as usize).write(next) };
+            }
+        }
+    }
+}

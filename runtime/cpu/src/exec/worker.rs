@@ -1,0 +1,269 @@
+//! A worker as device code sees it: which thread of which CTA runs, and how to switch away from it.
+//!
+//! Device calls run on a fiber's stack while the scheduler waits on the worker's own, so everything here is shared between the two through
+//! cells; no borrow is ever held across a switch.
+
+use crate::errors::CudaError;
+use crate::exec::cta::Cta;
+use crate::exec::fault::SignalRecord;
+use crate::exec::fiber::{End, FiberYielder, Pause};
+use crate::exec::job::{Failure, Job};
+use crate::record::logs::WarpLog;
+use crate::record::merge::LogEntry;
+use corosensei::trap::CoroutineTrapHandler;
+use std::cell::{Cell, RefCell};
+use std::ptr::{null, null_mut};
+use superstep_abi::cpu::{Step, SuperstepThread, WARP_LANES};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a kernel: a signal is the kernel's fault.
+    Kernel,
+    /// In the runtime: a signal is our own.
+    Runtime,
+}
+
+/// How the threads of the current kernel run.
+#[derive(Clone, Copy, Debug)]
+pub enum Mode {
+    /// One after the other, each by a call of its own.
+    Plain,
+    /// In a loop from one barrier to the next.
+    Loops(Step),
+    Fibers,
+}
+
+pub struct Worker {
+    /// Its number, from 0: the "multiprocessor" of its CTAs.
+    pub number: u32,
+    /// The launch it works on.
+    job: Cell<*const Job>,
+    /// The thread block of the launch's module on this worker.
+    pub block: Cell<*mut SuperstepThread>,
+    pub mode: Cell<Mode>,
+    pub place: Cell<Place>,
+    /// Linear number of the current CTA.
+    pub cta_number: Cell<u64>,
+    /// The waiting threads of the current CTA.
+    pub cta: RefCell<Cta>,
+    /// Gives control to the scheduler; valid while a fiber runs.
+    pub yielder: Cell<*const FiberYielder>,
+    /// Ends the running fiber from a signal handler.
+    pub trap: Cell<Option<CoroutineTrapHandler<End>>>,
+    /// Lowest address of the running fiber's usable stack; its guard lies below.
+    pub stack_floor: Cell<u64>,
+    /// What a signal handler saw.
+    pub signal: Cell<Option<SignalRecord>>,
+    pub failure: RefCell<Option<Failure>>,
+    /// Log of a warp whose threads run one after the other; none before the first such kernel that is traced.
+    pub warp_log: RefCell<Option<WarpLog>>,
+    /// What a CTA keeps for threads that run in a loop: first and last byte.
+    pub frame: Cell<(*mut u8, *mut u8)>,
+    /// Whether the thread block says which thread runs.
+    pub knows_thread: Cell<bool>,
+    /// CTAs to run in [`Mode::Loops`]: the first, and one past the last.
+    pub ctas: Cell<(u64, u64)>,
+    /// The warp whose threads run one after the other.
+    pub warp: Cell<u32>,
+    /// Where the current CTA logs, first to last word, when nobody wants to know: written again and again.
+    pub discard: Cell<Option<(*mut u64, *mut u64)>>,
+    /// Threads still to run in [`Mode::Plain`]: the next one, and one past the last of the warp.
+    pub next_thread: Cell<u32>,
+    pub end_thread: Cell<u32>,
+    /// `threadIdx` of each thread of a CTA of the current shape: cheaper than dividing for each thread of each CTA.
+    tids: RefCell<([u32; 3], Vec<[u32; 3]>)>,
+    /// The range of global memory found last.
+    pub last_range: Cell<(u64, u64)>,
+    /// This worker's thread-local variables, which hold static shared memory.
+    pub thread_locals: Cell<(u64, u64)>,
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Worker> = const { Cell::new(null()) };
+}
+
+/// The worker that the calling host thread is, if any.
+pub fn current<'a>() -> Option<&'a Worker> {
+    // SAFETY: `become_current` stored a pointer to a worker that lives as long as its thread.
+    unsafe { CURRENT.get().as_ref() }
+}
+
+impl Worker {
+    pub fn new(number: u32) -> Self {
+        Worker {
+            number,
+            job: Cell::new(null()),
+            block: Cell::new(null_mut()),
+            mode: Cell::new(Mode::Plain),
+            place: Cell::new(Place::Runtime),
+            cta_number: Cell::new(0),
+            cta: RefCell::default(),
+            yielder: Cell::new(null()),
+            trap: Cell::new(None),
+            stack_floor: Cell::new(0),
+            signal: Cell::new(None),
+            failure: RefCell::new(None),
+            warp_log: RefCell::new(None),
+            frame: Cell::new((null_mut(), null_mut())),
+            knows_thread: Cell::new(true),
+            ctas: Cell::new((0, 0)),
+            warp: Cell::new(0),
+            discard: Cell::new(None),
+            next_thread: Cell::new(0),
+            end_thread: Cell::new(0),
+            tids: RefCell::default(),
+            last_range: Cell::new((0, 0)),
+            thread_locals: Cell::new((0, 0)),
+        }
+    }
+
+    /// Makes this the calling host thread's worker for ever.
+    pub fn become_current(&'static self) {
+        CURRENT.set(self);
+    }
+
+    /// Sets the launch; it must outlive the worker's work on it.
+    pub fn set_job(&self, job: Option<&Job>) {
+        self.job.set(job.map_or(null(), |job| job));
+        self.last_range.set((0, 0));
+    }
+
+    /// The launch; `None` when idle.
+    pub fn job(&self) -> Option<&Job> {
+        // SAFETY: `set_job` stores a launch that outlives the work on it, and clears it afterwards.
+        unsafe { self.job.get().as_ref() }
+    }
+
+    /// Sets the shape of the CTAs to come.
+    pub fn set_shape(&self, block: [u32; 3]) {
+        let (shape, tids) = &mut *self.tids.borrow_mut();
+        if *shape != block {
+            *shape = block;
+            tids.clear();
+            tids.extend(
+                (0..block.iter().product()).map(|thread| thread_coordinates(thread, block)),
+            );
+        }
+    }
+
+    /// Fills the thread block in for thread `thread`.
+    pub fn enter_thread(&self, thread: u32) {
+        let tid = self.tids.borrow().1.get(thread as usize).copied();
+        let block = self.block.get();
+        // SAFETY: the block is this worker's own thread-local variable; nobody else accesses it now.
+        unsafe {
+            (*block).tid = tid.unwrap_or_default();
+            (*block).lane = thread % WARP_LANES;
+            (*block).warp = thread / WARP_LANES;
+            (*block).thread = thread;
+        }
+    }
+
+    /// Number of the current thread in its CTA.
+    pub fn thread(&self) -> u32 {
+        // SAFETY: as in `enter_thread`; null before the first launch.
+        unsafe { self.block.get().as_ref() }.map_or(0, |block| block.thread)
+    }
+
+    /// Sets where the current thread logs.
+    pub fn set_log(&self, (cursor, end): (*mut u64, *mut u64)) {
+        let block = self.block.get();
+        // SAFETY: as in `enter_thread`.
+        unsafe {
+            (*block).log_cursor = cursor;
+            (*block).log_end = end;
+        }
+    }
+
+    /// How far the current thread logged.
+    pub fn log_cursor(&self) -> *mut u64 {
+        // SAFETY: as in `enter_thread`.
+        unsafe { (*self.block.get()).log_cursor }
+    }
+
+    pub fn suspend(&self, pause: Pause) {
+        // SAFETY: device calls run on a fiber, whose yielder the scheduler stored before it switched there.
+        if let Some(yielder) = unsafe { self.yielder.get().as_ref() } {
+            yielder.suspend(pause);
+        }
+    }
+
+    /// Runs the threads of the current warp one after the other; on the plain fiber.
+    pub fn run_lanes(&self) {
+        let Some(job) = self.job() else {
+            return;
+        };
+        while self.next_thread.get() < self.end_thread.get() {
+            let thread = self.next_thread.replace(self.next_thread.get() + 1);
+            self.enter_thread(thread);
+            if let Some(log) = self.discard.get() {
+                self.set_log(log);
+            } else if let Some(log) = self.warp_log.borrow_mut().as_mut() {
+                log.begin((thread % WARP_LANES) as usize, self.log_cursor());
+            }
+            self.place.set(Place::Kernel);
+            // SAFETY: the thread block is filled in, and the arguments are those that the program passed for this kernel.
+            unsafe { (job.kernel.thunk)(job.arguments.0) };
+            self.place.set(Place::Runtime);
+        }
+    }
+
+    /// Empties the log of the current warp; what comes belongs to `lane`, if to any.
+    pub fn open_warp_log(&self, lane: Option<usize>) {
+        if let Some(log) = self.warp_log.borrow_mut().as_mut() {
+            self.set_log(log.open(lane));
+        }
+    }
+
+    /// The last access of the current thread that the log of its warp has.
+    pub fn last_access(&self) -> Option<LogEntry> {
+        let log = self.warp_log.borrow();
+        let lane = (self.thread() % WARP_LANES) as usize;
+        log.as_ref()?.lanes(self.log_cursor())[lane].last().copied()
+    }
+
+    /// A failure with kernel, CTA and thread in front of `what`.
+    pub fn describe(&self, error: CudaError, what: impl std::fmt::Display) -> Failure {
+        let Some(job) = self.job() else {
+            return Failure {
+                error,
+                text: what.to_string(),
+            };
+        };
+        let [x, y, z] = job.cta_coordinates(self.cta_number.get());
+        let [tx, ty, tz] = thread_coordinates(self.thread(), job.block);
+        let kernel = &job.kernel.display_name;
+        let thread = match self.knows_thread.get() {
+            true => format!("thread ({tx},{ty},{tz})"),
+            false => "one of its threads".to_owned(),
+        };
+        let text = format!("kernel {kernel}, CTA ({x},{y},{z}), {thread}: {what}");
+        Failure { error, text }
+    }
+}
+
+/// `threadIdx` of thread `thread` in a CTA of shape `block`.
+pub fn thread_coordinates(thread: u32, block: [u32; 3]) -> [u32; 3] {
+    [
+        thread % block[0],
+        thread / block[0] % block[1],
+        thread / block[0] / block[1],
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_numbered_x_first() {
+        assert_eq!(thread_coordinates(0, [8, 4, 2]), [0, 0, 0]);
+        assert_eq!(thread_coordinates(9, [8, 4, 2]), [1, 1, 0]);
+        assert_eq!(thread_coordinates(63, [8, 4, 2]), [7, 3, 1]);
+    }
+
+    #[test]
+    fn host_threads_are_no_workers() {
+        assert!(current().is_none());
+    }
+}

@@ -1,0 +1,239 @@
+//! CUDA arrays, as far as copies go: plain memory with a pitch. There are no textures to read them with.
+
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::handles::Handles;
+use crate::memory;
+use crate::memory::copies::{Rows, copy_rows};
+use crate::streams::stream_id;
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
+use superstep_runtime_core::cuda::Extent;
+use superstep_trace::AllocationKind;
+
+/// `cudaChannelFormatDesc`: bits of each component.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ChannelFormat {
+    x: c_int,
+    y: c_int,
+    z: c_int,
+    w: c_int,
+    kind: c_int,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Array {
+    pub address: u64,
+    /// Bytes from row to row.
+    pub pitch_bytes: u64,
+    pub element_bytes: u64,
+    /// Elements; 0 for dimensions that it lacks.
+    pub extent: Extent,
+    format: ChannelFormat,
+    flags: c_uint,
+}
+
+static ARRAYS: Handles<Array> = Handles::new();
+
+/// The array behind a handle.
+pub fn get(handle: *const c_void) -> Result<Arc<Array>, CudaError> {
+    ARRAYS.get(handle)
+}
+
+fn allocate(
+    place: *mut *mut c_void,
+    format: *const ChannelFormat,
+    extent: Extent,
+    flags: c_uint,
+) -> CudaResult {
+    check_sticky()?;
+    // SAFETY: the program passes a valid format or null.
+    let format = *unsafe { format.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
+    let bits =
+        [format.x, format.y, format.z, format.w].map(|bits| u64::try_from(bits).unwrap_or(0));
+    let bits: u64 = bits.iter().sum();
+    if place.is_null() || bits == 0 || !bits.is_multiple_of(8) || extent.width == 0 {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    let element_bytes = bits / 8;
+    let too_large = CudaError::MEMORY_ALLOCATION;
+    let row = extent.width.checked_mul(element_bytes as usize);
+    let pitch = memory::pitch_of(row.ok_or(too_large)?)?;
+    let rows = extent.height.max(1).checked_mul(extent.depth.max(1));
+    let bytes = rows
+        .and_then(|rows| rows.checked_mul(pitch))
+        .ok_or(too_large)?;
+    let address = memory::allocate(bytes, AllocationKind::Array)?;
+    let array = Array {
+        address,
+        pitch_bytes: pitch as u64,
+        element_bytes,
+        extent,
+        format,
+        flags,
+    };
+    put(place, ARRAYS.insert(array))
+}
+
+fn free(handle: *mut c_void) -> CudaResult {
+    check_sticky()?;
+    if handle.is_null() {
+        return Ok(());
+    }
+    let array = ARRAYS.remove(handle)?;
+    memory::free(array.address, |kind| *kind == AllocationKind::Array)
+}
+
+/// First byte of a part of an array: `x` bytes into row `y`.
+fn part(handle: *const c_void, x: usize, y: usize) -> Result<(u64, u64), CudaError> {
+    let array = get(handle)?;
+    if x as u64 > array.pitch_bytes || y >= array.extent.height.max(1) {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    Ok((
+        array.address + y as u64 * array.pitch_bytes + x as u64,
+        array.pitch_bytes,
+    ))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaCreateChannelDesc(
+    x: c_int,
+    y: c_int,
+    z: c_int,
+    w: c_int,
+    kind: c_int,
+) -> ChannelFormat {
+    ChannelFormat { x, y, z, w, kind }
+}
+
+cuda! {
+    fn [cudaMallocArray](array: *mut *mut c_void, format: *const ChannelFormat, width: usize, height: usize, flags: c_uint) {
+        allocate(array, format, Extent { width, height, depth: 0 }, flags)
+    }
+
+    fn [cudaMalloc3DArray](array: *mut *mut c_void, format: *const ChannelFormat, extent: Extent, flags: c_uint) {
+        allocate(array, format, extent, flags)
+    }
+
+    fn [cudaFreeArray](array: *mut c_void) {
+        free(array)
+    }
+
+    fn [cudaArrayGetInfo](format: *mut ChannelFormat, extent: *mut Extent, flags: *mut c_uint, array: *mut c_void) {
+        let array = get(array)?;
+        if !format.is_null() {
+            put(format, array.format)?;
+        }
+        if !extent.is_null() {
+            put(extent, array.extent)?;
+        }
+        if !flags.is_null() {
+            put(flags, array.flags)?;
+        }
+        Ok(())
+    }
+
+    fn [cudaGetChannelDesc](format: *mut ChannelFormat, array: *const c_void) {
+        put(format, get(array)?.format)
+    }
+
+}
+
+cuda! { in_stream Copy:
+    fn [cudaMemcpyToArray cudaMemcpyToArray_ptds] [cudaMemcpyToArrayAsync cudaMemcpyToArrayAsync_ptsz](
+        array: *mut c_void, x: usize, y: usize, from: *const c_void, bytes: usize, kind: c_int
+    ) |call, stream| {
+        let stream = stream_id(stream)?;
+        in_rows(array, x, y, bytes, |address, offset, bytes| {
+            copy_rows(call, Rows::one(address, from as u64 + offset, bytes), kind, stream)
+        })
+    }
+
+    fn [cudaMemcpyFromArray cudaMemcpyFromArray_ptds] [cudaMemcpyFromArrayAsync cudaMemcpyFromArrayAsync_ptsz](
+        to: *mut c_void, array: *const c_void, x: usize, y: usize, bytes: usize, kind: c_int
+    ) |call, stream| {
+        let stream = stream_id(stream)?;
+        in_rows(array, x, y, bytes, |address, offset, bytes| {
+            copy_rows(call, Rows::one(to as u64 + offset, address, bytes), kind, stream)
+        })
+    }
+
+    fn [cudaMemcpy2DToArray cudaMemcpy2DToArray_ptds] [cudaMemcpy2DToArrayAsync cudaMemcpy2DToArrayAsync_ptsz](
+        array: *mut c_void, x: usize, y: usize, from: *const c_void, pitch: usize, width: usize, height: usize, kind: c_int
+    ) |call, stream| {
+        let (to, to_pitch) = part(array, x, y)?;
+        let (bytes, rows) = (width as u64, height as u64);
+        let rows = Rows { to, from: from as u64, bytes, rows, to_pitch, from_pitch: pitch as u64 };
+        copy_rows(call, rows, kind, stream_id(stream)?)
+    }
+
+    fn [cudaMemcpy2DFromArray cudaMemcpy2DFromArray_ptds] [cudaMemcpy2DFromArrayAsync cudaMemcpy2DFromArrayAsync_ptsz](
+        to: *mut c_void, pitch: usize, array: *const c_void, x: usize, y: usize, width: usize, height: usize, kind: c_int
+    ) |call, stream| {
+        let (from, from_pitch) = part(array, x, y)?;
+        let (bytes, rows) = (width as u64, height as u64);
+        let rows = Rows { to: to as u64, from, bytes, rows, to_pitch: pitch as u64, from_pitch };
+        copy_rows(call, rows, kind, stream_id(stream)?)
+    }
+}
+
+/// Cuts `bytes` from row `y`, byte `x` on into the array's rows: address, offset in the linear memory, bytes.
+fn in_rows(
+    handle: *const c_void,
+    x: usize,
+    y: usize,
+    bytes: usize,
+    copy: impl Fn(u64, u64, u64) -> CudaResult,
+) -> CudaResult {
+    let array = get(handle)?;
+    let row_bytes = array.extent.width as u64 * array.element_bytes;
+    let (mut column, mut row, mut done) = (x as u64, y as u64, 0);
+    while done < bytes as u64 {
+        if column >= row_bytes || row >= array.extent.height.max(1) as u64 {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        let piece = (row_bytes - column).min(bytes as u64 - done);
+        copy(
+            array.address + row * array.pitch_bytes + column,
+            done,
+            piece,
+        )?;
+        (column, row, done) = (0, row + 1, done + piece);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_array_holds_what_is_copied_there() {
+        let format = cudaCreateChannelDesc(32, 0, 0, 0, 2);
+        let mut handle = std::ptr::null_mut();
+        let (width, height, depth) = (3, 2, 0);
+        let extent = Extent {
+            width,
+            height,
+            depth,
+        };
+        assert_eq!(allocate(&mut handle, &format, extent, 0), Ok(()));
+        let values = [1u32, 2, 3, 4, 5, 6];
+        let mut back = [0u32; 6];
+        // SAFETY: both hold 6 values.
+        unsafe {
+            assert_eq!(
+                cudaMemcpyToArray(handle, 0, 0, values.as_ptr().cast(), 24, 1),
+                0
+            );
+            assert_eq!(
+                cudaMemcpy2DFromArray(back.as_mut_ptr().cast(), 12, handle, 0, 0, 12, 2, 2),
+                0
+            );
+        }
+        assert_eq!(back, values);
+        assert_eq!(free(handle), Ok(()));
+        assert_eq!(free(handle), Err(CudaError::INVALID_RESOURCE_HANDLE));
+    }
+}

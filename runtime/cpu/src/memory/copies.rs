@@ -1,0 +1,173 @@
+//! Copies: `cudaMemcpy` and its relatives. Each is checked against the allocations that it touches, done at once, and noted.
+
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
+use crate::memory;
+use crate::runtime::session;
+use crate::streams::stream_id;
+use std::ffi::{c_int, c_void};
+use superstep_runtime_core::cuda::direction;
+use superstep_trace::{CopyDirection, StreamId};
+
+/// `cudaMemcpyDefault`.
+pub const KIND_DEFAULT: c_int = 4;
+
+/// Which sides of a copy must be device memory; `None`: whatever they are.
+fn sides(kind: c_int) -> Result<(Option<bool>, Option<bool>), CudaError> {
+    match kind {
+        0 => Ok((Some(false), Some(false))),
+        1 => Ok((Some(true), Some(false))),
+        2 => Ok((Some(false), Some(true))),
+        3 => Ok((Some(true), Some(true))),
+        KIND_DEFAULT => Ok((None, None)),
+        _ => Err(CudaError::INVALID_MEMCPY_DIRECTION),
+    }
+}
+
+/// Checks one side of a copy or memset of `bytes` at `address`; returns whether it is device memory. It is an invalid value, with a warning,
+/// when it leaves its allocation, or is no device memory but must be.
+pub fn check_side(
+    call: &str,
+    side: &str,
+    address: u64,
+    bytes: u64,
+    must_be_device: Option<bool>,
+) -> Result<bool, CudaError> {
+    let fail = |what: std::fmt::Arguments<'_>| {
+        session().warning(format_args!(
+            "{call} of {bytes} bytes: the {side} {address:#x} {what}"
+        ));
+        Err(CudaError::INVALID_VALUE)
+    };
+    match memory::find(address) {
+        Some(target) if target.end() - address < bytes => {
+            let over = bytes - (target.end() - address);
+            fail(format_args!(
+                "is in the {} byte allocation at {:#x}, which ends {over} bytes too early",
+                target.bytes, target.address
+            ))
+        }
+        Some(target) => Ok(!target.is_host()),
+        None if must_be_device == Some(true) => fail(format_args!(
+            "is not device memory: {}",
+            memory::locate(address)
+        )),
+        None => Ok(false),
+    }
+}
+
+/// Rows of a copy: `rows` times `bytes`, the starts `to_pitch` and `from_pitch` apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    pub to: u64,
+    pub from: u64,
+    /// Bytes of a row.
+    pub bytes: u64,
+    pub rows: u64,
+    /// Bytes from row to row at the destination.
+    pub to_pitch: u64,
+    /// Bytes from row to row at the source.
+    pub from_pitch: u64,
+}
+
+impl Rows {
+    /// A copy in one piece.
+    pub fn one(to: u64, from: u64, bytes: u64) -> Self {
+        Rows {
+            to,
+            from,
+            bytes,
+            rows: 1,
+            to_pitch: bytes,
+            from_pitch: bytes,
+        }
+    }
+}
+
+/// Bytes from the first to one past the last of so many rows of `bytes`, `pitch` apart; there is at least one.
+pub fn span(rows: u64, bytes: u64, pitch: u64) -> Result<u64, CudaError> {
+    let before = pitch.checked_mul(rows - 1);
+    before
+        .and_then(|before| before.checked_add(bytes))
+        .ok_or(CudaError::INVALID_VALUE)
+}
+
+/// Whether each side lies where it may, and in which direction the copy goes. Copies nothing.
+pub fn check_rows(call: &str, rows: &Rows, kind: c_int) -> Result<CopyDirection, CudaError> {
+    let (to_device, from_device) = sides(kind)?;
+    if rows.rows > 1 && (rows.to_pitch < rows.bytes || rows.from_pitch < rows.bytes) {
+        return Err(CudaError::INVALID_PITCH);
+    }
+    if rows.to == 0 || rows.from == 0 {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    let to_span = span(rows.rows, rows.bytes, rows.to_pitch)?;
+    let is_to_device = check_side(call, "destination", rows.to, to_span, to_device)?;
+    let from_span = span(rows.rows, rows.bytes, rows.from_pitch)?;
+    let is_from_device = check_side(call, "source", rows.from, from_span, from_device)?;
+    Ok(direction(is_from_device, is_to_device))
+}
+
+pub fn copy_rows(call: &str, rows: Rows, kind: c_int, stream: StreamId) -> CudaResult {
+    check_sticky()?;
+    if rows.bytes == 0 || rows.rows == 0 {
+        return sides(kind).map(drop);
+    }
+    let direction = check_rows(call, &rows, kind)?;
+    let (count, bytes) = (rows.rows, rows.bytes);
+    let is_dense = rows.to_pitch == rows.bytes && rows.from_pitch == rows.bytes;
+    let (count, bytes) = if is_dense {
+        (1, bytes * count)
+    } else {
+        (count, bytes)
+    };
+    for row in 0..count {
+        let to = rows.to + row * rows.to_pitch;
+        let from = rows.from + row * rows.from_pitch;
+        // SAFETY: device sides were checked against their allocations; that host sides are valid is the program's promise.
+        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes as usize) };
+        session().copy(direction, to, from, bytes, stream);
+    }
+    Ok(())
+}
+
+/// Copies in one piece.
+pub fn copy(
+    call: &str,
+    to: *mut c_void,
+    from: *const c_void,
+    bytes: usize,
+    kind: c_int,
+    stream: *mut c_void,
+) -> CudaResult {
+    let rows = Rows::one(to as u64, from as u64, bytes as u64);
+    copy_rows(call, rows, kind, stream_id(stream)?)
+}
+
+cuda! { in_stream Copy:
+    /// Done at once, since streams run in order.
+    fn [cudaMemcpy cudaMemcpy_ptds] [cudaMemcpyAsync cudaMemcpyAsync_ptsz](
+        to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int
+    ) |call, stream| {
+        copy(call, to, from, bytes, kind, stream)
+    }
+
+    fn [cudaMemcpy2D cudaMemcpy2D_ptds] [cudaMemcpy2DAsync cudaMemcpy2DAsync_ptsz](
+        to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int
+    ) |call, stream| {
+        if width > to_pitch || width > from_pitch {
+            return Err(CudaError::INVALID_PITCH);
+        }
+        let rows = Rows {
+            to: to as u64,
+            from: from as u64,
+            bytes: width as u64,
+            rows: height as u64,
+            to_pitch: to_pitch as u64,
+            from_pitch: from_pitch as u64,
+        };
+        copy_rows(call, rows, kind, stream_id(stream)?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

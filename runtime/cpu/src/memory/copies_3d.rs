@@ -1,0 +1,108 @@
+//! `cudaMemcpy3D`: boxes of pitched memory and of arrays.
+
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
+use crate::memory::copies::{Rows, check_rows, copy_rows};
+use crate::streams::graphs::{Kind, submit};
+use crate::streams::{default_of, stream_id};
+use std::ffi::c_void;
+use superstep_runtime_core::cuda::{Copy3d, PitchedPointer, Position};
+
+/// One side of a 3-dimensional copy: first byte, row pitch, slice pitch.
+fn side_3d(
+    array: *mut c_void,
+    position: Position,
+    pitched: PitchedPointer,
+) -> Result<(u64, u64, u64), CudaError> {
+    let (base, pitch, height, element) = if array.is_null() {
+        let base = pitched.pointer as u64;
+        (base, pitched.pitch as u64, pitched.height, 1)
+    } else {
+        let array = crate::memory::arrays::get(array)?;
+        let height = array.extent.height.max(1);
+        (
+            array.address,
+            array.pitch_bytes,
+            height,
+            array.element_bytes,
+        )
+    };
+    if base == 0 {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    let slice = pitch.checked_mul(height as u64);
+    let first = slice.and_then(|slice| {
+        let z = (position.z as u64).checked_mul(slice)?;
+        let y = (position.y as u64).checked_mul(pitch)?;
+        let x = (position.x as u64).checked_mul(element)?;
+        base.checked_add(z)?.checked_add(y)?.checked_add(x)
+    });
+    match (first, slice) {
+        (Some(first), Some(slice)) => Ok((first, pitch, slice)),
+        _ => Err(CudaError::INVALID_VALUE),
+    }
+}
+
+pub fn copy_3d(call: &str, copy: &Copy3d, stream: *mut c_void) -> CudaResult {
+    check_sticky()?;
+    let (to, to_pitch, to_slice) = side_3d(
+        copy.destination_array,
+        copy.destination_position,
+        copy.destination,
+    )?;
+    let (from, from_pitch, from_slice) =
+        side_3d(copy.source_array, copy.source_position, copy.source)?;
+    // With an array on either side the width is in elements.
+    let array = crate::memory::arrays::get(copy.source_array)
+        .or_else(|_| crate::memory::arrays::get(copy.destination_array));
+    let element_bytes = array.map_or(1, |array| array.element_bytes);
+    let bytes = (copy.extent.width as u64).checked_mul(element_bytes);
+    let bytes = bytes.ok_or(CudaError::INVALID_VALUE)?;
+    let stream = stream_id(stream)?;
+    let slice = |z: u64| {
+        Some(Rows {
+            to: to.checked_add(z.checked_mul(to_slice)?)?,
+            from: from.checked_add(z.checked_mul(from_slice)?)?,
+            bytes,
+            rows: copy.extent.height as u64,
+            to_pitch,
+            from_pitch,
+        })
+    };
+    let slices = || (0..copy.extent.depth as u64).map(|z| slice(z).ok_or(CudaError::INVALID_VALUE));
+    // All of it first: a box that does not fit is refused, not copied in part.
+    if bytes > 0 && copy.extent.height > 0 {
+        for rows in slices() {
+            check_rows(call, &rows?, copy.kind)?;
+        }
+    }
+    for rows in slices() {
+        copy_rows(call, rows?, copy.kind, stream)?;
+    }
+    Ok(())
+}
+
+/// The parameters of a call, which need not outlive it.
+fn taken(parameters: *const Copy3d) -> Result<Copy3d, CudaError> {
+    // SAFETY: the program passes valid parameters or null.
+    unsafe { parameters.as_ref() }
+        .copied()
+        .ok_or(CudaError::INVALID_VALUE)
+}
+
+cuda! {
+    fn [cudaMemcpy3D](parameters: *const Copy3d) {
+        copy_3d("cudaMemcpy3D", &taken(parameters)?, default_of("cudaMemcpy3D"))
+    }
+
+    fn [cudaMemcpy3D_ptds](parameters: *const Copy3d) {
+        copy_3d("cudaMemcpy3D", &taken(parameters)?, default_of("cudaMemcpy3D_ptds"))
+    }
+
+    fn [cudaMemcpy3DAsync cudaMemcpy3DAsync_ptsz](parameters: *const Copy3d, stream: *mut c_void) {
+        let copy = taken(parameters)?;
+        submit(stream, Kind::Copy, move |stream| copy_3d("cudaMemcpy3DAsync", &copy, stream))
+    }
+}
+
+#[cfg(test)]
+mod tests;

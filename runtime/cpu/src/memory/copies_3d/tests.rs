@@ -1,0 +1,45 @@
+//! Tests of `copies_3d`.
+
+use super::*;
+use superstep_runtime_core::cuda::Extent;
+#[test]
+fn a_box_is_copied() {
+    let host: Vec<u8> = (0..24).collect();
+    let device = crate::memory::allocate(256, superstep_trace::AllocationKind::Device).unwrap();
+    let pitched = |pointer: u64, pitch, height| PitchedPointer {
+        pointer: pointer as *mut c_void,
+        pitch,
+        width: pitch,
+        height,
+    };
+    let zero = Position { x: 0, y: 0, z: 0 };
+    let mut copy = Copy3d {
+        source_array: std::ptr::null_mut(),
+        source_position: Position { x: 1, y: 1, z: 0 },
+        source: pitched(host.as_ptr() as u64, 4, 3),
+        destination_array: std::ptr::null_mut(),
+        destination_position: zero,
+        destination: pitched(device, 16, 4),
+        extent: Extent {
+            width: 2,
+            height: 2,
+            depth: 2,
+        },
+        kind: 1,
+    };
+    assert_eq!(copy_3d("test", &copy, std::ptr::null_mut()), Ok(()));
+    // SAFETY: the allocation has 256 bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(device as *const u8, 256) };
+    assert_eq!(
+        [&bytes[0..3], &bytes[16..19], &bytes[64..67], &bytes[80..83]],
+        [[5, 6, 0], [9, 10, 0], [17, 18, 0], [21, 22, 0]]
+    );
+    // The destination has four slices: the source is not read for the first of them either.
+    copy.extent.depth = 5;
+    assert_eq!(
+        copy_3d("test", &copy, std::ptr::null_mut()),
+        Err(CudaError::INVALID_VALUE),
+        "out of bounds"
+    );
+    assert_eq!(bytes[128..], [0; 128], "nothing of it was copied");
+}

@@ -1,0 +1,251 @@
+//! Device memory: each allocation ends at a guard page, and freed ranges stay forbidden for a while, so that accesses outside of
+//! allocations fault where they happen. What a GPU's larger pages have behind an allocation opens at the first access.
+
+use crate::mapping::{Mapping, PAGE_BYTES};
+use std::collections::{BTreeMap, VecDeque};
+use superstep_trace::{AllocationKind, DEVICE_PAGE_BYTES};
+
+/// Alignment of an allocation's first byte; also the granularity of its distance to the guard page.
+pub const ALIGNMENT_BYTES: usize = 256;
+/// Forbidden address space in front of and behind an allocation.
+const GUARD_BYTES: usize = 16 * PAGE_BYTES;
+/// Freed ranges that stay forbidden: their number ...
+const QUARANTINE_COUNT: usize = 2048;
+/// ... and their address space.
+const QUARANTINE_BYTES: usize = 1 << 38;
+
+/// A live or freed range of memory.
+#[derive(Debug)]
+pub struct Block {
+    pub address: u64,
+    /// Size as asked for.
+    pub bytes: u64,
+    pub kind: AllocationKind,
+    mapping: Option<Mapping>,
+}
+
+impl Block {
+    /// One past the last byte.
+    pub fn end(&self) -> u64 {
+        self.address + self.bytes
+    }
+
+    pub fn contains(&self, address: u64) -> bool {
+        address.wrapping_sub(self.address) < self.bytes
+    }
+
+    /// Whether the program itself owns the memory (`cudaHostRegister`).
+    pub fn is_registered(&self) -> bool {
+        self.mapping.is_none()
+    }
+
+    /// The pages behind the block that a GPU has: the first byte and one past the last.
+    fn behind(&self) -> Option<(u64, u64)> {
+        let pages = self.bytes.checked_next_multiple_of(DEVICE_PAGE_BYTES)?;
+        let end = self.end().next_multiple_of(PAGE_BYTES as u64);
+        let last = (self.address + pages) / PAGE_BYTES as u64 * PAGE_BYTES as u64;
+        (self.kind == AllocationKind::Device && end < last).then_some((end, last))
+    }
+}
+
+/// Where an address lies in relation to the block nearest to it that is, or was, allocated.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Location {
+    /// First byte of the block, and its bytes.
+    pub block: (u64, u64),
+    pub relation: Relation,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    Inside,
+    /// Inside of one that was freed.
+    Freed,
+    /// So many bytes behind the end of a block (0: the first byte behind it).
+    Behind(u64),
+    /// So many bytes in front of a block (1: the byte right in front).
+    Before(u64),
+}
+
+#[derive(Debug, Default)]
+pub struct Heap {
+    live: BTreeMap<u64, Block>,
+    freed: VecDeque<Block>,
+    freed_bytes: usize,
+    live_bytes: u64,
+}
+
+impl Heap {
+    /// Allocates `bytes` (at least 1) of zeroes; `None` when the operating system has no more.
+    pub fn allocate(&mut self, bytes: u64, kind: AllocationKind) -> Option<u64> {
+        let used = usize::try_from(bytes)
+            .ok()?
+            .checked_next_multiple_of(ALIGNMENT_BYTES)?;
+        let pages = used.checked_next_multiple_of(PAGE_BYTES)?;
+        let behind = match kind {
+            AllocationKind::Device => usize::try_from(DEVICE_PAGE_BYTES).ok()?,
+            _ => 0,
+        };
+        let mapping = Mapping::reserve(pages.checked_add(2 * GUARD_BYTES + behind)?).ok()?;
+        mapping.open(GUARD_BYTES, pages).ok()?;
+        let address = mapping.base() as u64 + (GUARD_BYTES + pages - used) as u64;
+        self.live_bytes += bytes;
+        self.live.insert(
+            address,
+            Block {
+                address,
+                bytes,
+                kind,
+                mapping: Some(mapping),
+            },
+        );
+        Some(address)
+    }
+
+    /// Opens what a GPU has behind the end of the block before `address`; false when `address` does not lie there.
+    pub fn open_behind(&self, address: u64) -> bool {
+        let Some((_, block)) = self.live.range(..=address).next_back() else {
+            return false;
+        };
+        let (Some(mapping), Some((first, end))) = (&block.mapping, block.behind()) else {
+            return false;
+        };
+        let offset = first - mapping.base() as u64;
+        (first..end).contains(&address)
+            && mapping
+                .open(offset as usize, (end - first) as usize)
+                .is_ok()
+    }
+
+    /// Whether `address` lies behind the end of the block before it, where a GPU has memory.
+    pub fn is_behind(&self, address: u64) -> bool {
+        let block = self.live.range(..=address).next_back();
+        block.is_some_and(|(_, block)| {
+            let last = block.behind().map_or(0, |(_, last)| last);
+            (block.end()..last).contains(&address)
+        })
+    }
+
+    /// Takes note of host memory that the program owns; false when it overlaps a block.
+    pub fn register(&mut self, address: u64, bytes: u64) -> bool {
+        let Some(end) = address.checked_add(bytes) else {
+            return false;
+        };
+        let overlaps = |(_, block): (&u64, &Block)| block.end() > address;
+        let before = self.live.range(..end).next_back();
+        if bytes == 0 || before.is_some_and(overlaps) {
+            return false;
+        }
+        let block = Block {
+            address,
+            bytes,
+            kind: AllocationKind::Pinned,
+            mapping: None,
+        };
+        self.live.insert(address, block);
+        true
+    }
+
+    /// The live block that starts at `address`.
+    pub fn block_at(&self, address: u64) -> Option<&Block> {
+        self.live.get(&address)
+    }
+
+    /// The live block that holds `address`.
+    pub fn find(&self, address: u64) -> Option<&Block> {
+        let (_, block) = self.live.range(..=address).next_back()?;
+        Some(block).filter(|block| block.contains(address))
+    }
+
+    /// The live blocks, by ascending address.
+    pub fn iter(&self) -> impl Iterator<Item = &Block> {
+        self.live.values()
+    }
+
+    pub fn live_bytes(&self) -> u64 {
+        self.live_bytes
+    }
+
+    /// Frees the block that starts at `address`; false when there is none.
+    pub fn free(&mut self, address: u64) -> bool {
+        let Some(block) = self.live.remove(&address) else {
+            return false;
+        };
+        if let Some(mapping) = &block.mapping {
+            self.live_bytes -= block.bytes;
+            if mapping.close().is_ok() {
+                self.freed_bytes += mapping.bytes();
+                self.freed.push_back(block);
+            }
+        }
+        while self.freed.len() > QUARANTINE_COUNT || self.freed_bytes > QUARANTINE_BYTES {
+            let oldest = self.freed.pop_front();
+            self.freed_bytes -= oldest
+                .and_then(|block| block.mapping)
+                .map_or(0, |mapping| mapping.bytes());
+        }
+        true
+    }
+
+    /// Frees everything; returns the addresses.
+    pub fn clear(&mut self) -> Vec<u64> {
+        let addresses: Vec<u64> = self.live.keys().copied().collect();
+        for &address in &addresses {
+            self.free(address);
+        }
+        addresses
+    }
+
+    /// Describes `address` in relation to the nearest block; `None` when nothing is allocated.
+    pub fn locate(&self, address: u64) -> Option<Location> {
+        let at = |relation| {
+            move |block: &Block| Location {
+                block: (block.address, block.bytes),
+                relation,
+            }
+        };
+        let (mut below, mut above) = (self.live.range(..=address), self.live.range(address..));
+        let below = below.next_back().map(|(_, block)| block);
+        let inside = below
+            .filter(|block| block.contains(address))
+            .map(at(Relation::Inside));
+        let is_freed = |block: &&Block| block.contains(address);
+        let freed = || {
+            self.freed
+                .iter()
+                .rev()
+                .find(is_freed)
+                .map(at(Relation::Freed))
+        };
+        inside.or_else(freed).or_else(|| {
+            let behind = below.map(|block| (address - block.end(), block));
+            let before = above
+                .next()
+                .map(|(_, block)| (block.address - address, block));
+            match (behind, before) {
+                (Some((behind, block)), before)
+                    if before.is_none_or(|(before, _)| behind < before) =>
+                {
+                    Some(at(Relation::Behind(behind))(block))
+                }
+                (_, before) => before.map(|(before, block)| at(Relation::Before(before))(block)),
+            }
+        })
+    }
+}
+
+impl std::fmt::Display for Location {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (address, bytes) = self.block;
+        let block = format_args!("the {bytes} byte allocation at {address:#x}");
+        match self.relation {
+            Relation::Inside => write!(f, "inside {block}"),
+            Relation::Freed => write!(f, "inside {block}, which was freed"),
+            Relation::Behind(distance) => write!(f, "{distance} bytes behind the end of {block}"),
+            Relation::Before(distance) => write!(f, "{distance} bytes in front of {block}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! `cudaMemset` and its relatives.
+
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
+use crate::memory::copies::{check_side, span};
+use crate::runtime::session;
+use crate::streams::graphs::MemsetParameters;
+use crate::streams::stream_id;
+use std::ffi::{c_int, c_void};
+use superstep_runtime_core::cuda::{Extent, PitchedPointer};
+use superstep_trace::StreamId;
+
+fn fill(
+    address: *mut c_void,
+    pitch: usize,
+    value: c_int,
+    width: usize,
+    rows: usize,
+    stream: *mut c_void,
+) -> CudaResult {
+    check_sticky()?;
+    let stream = stream_id(stream)?;
+    if width == 0 || rows == 0 {
+        return Ok(());
+    }
+    if rows > 1 && pitch < width {
+        return Err(CudaError::INVALID_PITCH);
+    }
+    let span = span(rows as u64, width as u64, pitch as u64)?;
+    check_side(
+        "cudaMemset",
+        "destination",
+        address as u64,
+        span,
+        Some(true),
+    )?;
+    let is_dense = pitch == width || rows == 1;
+    let (count, bytes) = if is_dense {
+        (1, width * rows)
+    } else {
+        (rows, width)
+    };
+    for row in 0..count {
+        let first = address as u64 + (row * pitch) as u64;
+        // SAFETY: the whole span was checked against its allocation.
+        unsafe { std::ptr::write_bytes(first as *mut u8, value as u8, bytes) };
+        session().memset(first, bytes as u64, value as u8, stream);
+    }
+    Ok(())
+}
+
+/// What a kernel asked for: the memory may be the device's heap.
+pub fn fill_bytes(address: u64, value: u8, bytes: u64, stream: StreamId) -> CudaResult {
+    if crate::device_calls::device_heap::range_of(address).is_none() {
+        check_side(
+            "a memset by a kernel",
+            "destination",
+            address,
+            bytes,
+            Some(true),
+        )?;
+    }
+    // SAFETY: the bytes lie in an allocation, or in the device's heap, whose blocks are the kernel's own affair.
+    unsafe { std::ptr::write_bytes(address as *mut u8, value, bytes as usize) };
+    session().memset(address, bytes, value, stream);
+    Ok(())
+}
+
+/// Rows of elements of 1, 2 or 4 bytes, for a node of a graph.
+pub fn fill_elements(parameters: &MemsetParameters, stream: *mut c_void) -> CudaResult {
+    let &MemsetParameters {
+        address,
+        pitch,
+        value,
+        element_bytes,
+        width,
+        height,
+    } = parameters;
+    let bytes = width
+        .checked_mul(element_bytes as usize)
+        .ok_or(CudaError::INVALID_VALUE)?;
+    // The check and the note in the trace are those of bytes.
+    fill(address, pitch, value as c_int, bytes, height, stream)?;
+    if element_bytes == 1 {
+        return Ok(());
+    }
+    let element = &value.to_ne_bytes()[..element_bytes as usize];
+    for row in 0..height {
+        let first = address as usize + row * pitch;
+        for column in 0..width {
+            let place = (first + column * element.len()) as *mut u8;
+            // SAFETY: `fill` checked all of the rows against their allocation.
+            unsafe { place.copy_from_nonoverlapping(element.as_ptr(), element.len()) };
+        }
+    }
+    Ok(())
+}
+
+fn fill_3d(
+    pitched: PitchedPointer,
+    value: c_int,
+    extent: Extent,
+    stream: *mut c_void,
+) -> CudaResult {
+    let slice = pitched.pitch.checked_mul(pitched.height);
+    for z in 0..extent.depth {
+        let first = slice
+            .and_then(|slice| (pitched.pointer as usize).checked_add(z.checked_mul(slice)?))
+            .ok_or(CudaError::INVALID_VALUE)? as *mut c_void;
+        let (width, rows) = (extent.width, extent.height);
+        fill(first, pitched.pitch, value, width, rows, stream)?;
+    }
+    Ok(())
+}
+
+cuda! { in_stream Memset:
+    fn [cudaMemset cudaMemset_ptds] [cudaMemsetAsync cudaMemsetAsync_ptsz](
+        address: *mut c_void, value: c_int, bytes: usize
+    ) |_call, stream| {
+        fill(address, bytes, value, bytes, 1, stream)
+    }
+
+    fn [cudaMemset2D cudaMemset2D_ptds] [cudaMemset2DAsync cudaMemset2DAsync_ptsz](
+        address: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize
+    ) |_call, stream| {
+        fill(address, pitch, value, width, height, stream)
+    }
+
+    fn [cudaMemset3D cudaMemset3D_ptds] [cudaMemset3DAsync cudaMemset3DAsync_ptsz](
+        pitched: PitchedPointer, value: c_int, extent: Extent
+    ) |_call, stream| {
+        fill_3d(pitched, value, extent, stream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::null_mut;
+    use superstep_trace::AllocationKind;
+
+    #[test]
+    fn fills_rows_and_only_device_memory() {
+        let address = crate::memory::allocate(64, AllocationKind::Device).unwrap() as *mut c_void;
+        assert_eq!(fill(address, 16, 0x1ff, 3, 4, null_mut()), Ok(()));
+        // SAFETY: the allocation has 64 bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(address.cast::<u8>(), 64) };
+        assert_eq!(bytes[..5], [255, 255, 255, 0, 0]);
+        assert_eq!(bytes[48..52], [255, 255, 255, 0]);
+        assert_eq!(
+            fill(address, 65, 0, 65, 1, null_mut()),
+            Err(CudaError::INVALID_VALUE)
+        );
+        let words = MemsetParameters {
+            address,
+            pitch: 16,
+            value: 0x01020304,
+            element_bytes: 4,
+            width: 2,
+            height: 2,
+        };
+        assert_eq!(fill_elements(&words, null_mut()), Ok(()));
+        assert_eq!(bytes[16..25], [4, 3, 2, 1, 4, 3, 2, 1, 0]);
+        let mut host = [0u8; 4];
+        assert_eq!(
+            fill(host.as_mut_ptr().cast(), 4, 0, 4, 1, null_mut()),
+            Err(CudaError::INVALID_VALUE)
+        );
+    }
+}

@@ -1,0 +1,409 @@
+//! Device memory of the program: `cudaMalloc` and its relatives, and what the rest of the runtime asks about addresses.
+
+pub mod arrays;
+pub mod copies;
+pub mod copies_3d;
+pub mod heap;
+pub mod memset;
+pub mod pools;
+pub mod ranges;
+pub mod symbols;
+
+use crate::device::devices;
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::mapping::PAGE_BYTES;
+use crate::memory::heap::{Block, Heap, Relation};
+use crate::memory::ranges::Ranges;
+use crate::registry;
+use crate::runtime::session;
+use crate::streams::graphs;
+use parking_lot::Mutex;
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::{Arc, LazyLock};
+use superstep_runtime_core::AllocatedBy;
+use superstep_runtime_core::cuda::{Extent, PitchedPointer};
+use superstep_trace::AllocationKind;
+
+/// Rows of pitched memory start at multiples of this, as on current GPUs.
+const PITCH_BYTES: usize = 512;
+
+#[derive(Default)]
+struct Memory {
+    heap: Heap,
+    /// The ranges of global memory, and the number of symbols that they were made with; none when something changed.
+    ranges: Option<(usize, Arc<Ranges>)>,
+}
+
+static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(Mutex::default);
+
+/// What a pointer of the program points into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// First byte of the block.
+    pub address: u64,
+    pub bytes: u64,
+    pub kind: AllocationKind,
+}
+
+impl Target {
+    /// One past the last byte.
+    pub fn end(&self) -> u64 {
+        self.address + self.bytes
+    }
+
+    /// Whether copies treat it as host memory.
+    pub fn is_host(&self) -> bool {
+        self.kind == AllocationKind::Pinned
+    }
+}
+
+/// The allocation or variable that holds `address`.
+pub fn find(address: u64) -> Option<Target> {
+    let memory = MEMORY.lock();
+    if let Some(block) = memory.heap.find(address) {
+        return Some(Target {
+            address: block.address,
+            bytes: block.bytes,
+            kind: block.kind.clone(),
+        });
+    }
+    drop(memory);
+    let symbol = registry::symbols()
+        .into_iter()
+        .find(|symbol| address.wrapping_sub(symbol.address) < symbol.bytes)?;
+    Some(Target {
+        address: symbol.address,
+        bytes: symbol.bytes,
+        kind: AllocationKind::Symbol { name: symbol.name },
+    })
+}
+
+/// Global memory as it is now.
+pub fn ranges() -> Arc<Ranges> {
+    let symbol_count = registry::symbol_count();
+    let mut memory = MEMORY.lock();
+    if let Some((count, ranges)) = &memory.ranges
+        && *count == symbol_count
+    {
+        return ranges.clone();
+    }
+    let mut list: Vec<(u64, u64)> = memory
+        .heap
+        .iter()
+        .map(|block| (block.address, block.end()))
+        .collect();
+    let symbols = registry::symbols()
+        .into_iter()
+        .filter(|symbol| symbol.is_global);
+    list.extend(symbols.map(|symbol| (symbol.address, symbol.address + symbol.bytes)));
+    let ranges = Arc::new(Ranges::new(list));
+    memory.ranges = Some((symbol_count, ranges.clone()));
+    ranges
+}
+
+/// Whether `address` lies in global memory now.
+pub fn is_global(address: u64) -> bool {
+    ranges().find(address).is_some()
+}
+
+/// Whether `address` lies behind the end of an allocation, where a GPU has memory.
+pub fn is_behind(address: u64) -> bool {
+    MEMORY.lock().heap.is_behind(address)
+}
+
+/// Lets kernels access what a GPU has behind the end of the allocation before `address`; false when `address` does not lie there.
+pub fn open_behind(address: u64) -> bool {
+    MEMORY.lock().heap.open_behind(address)
+}
+
+/// An allocation that is farther away than this has nothing to do with an address.
+const NEAR_BYTES: u64 = 1 << 32;
+
+/// Where an address lies, in words.
+pub fn locate(address: u64) -> String {
+    if address < PAGE_BYTES as u64 {
+        return "a null pointer or a small number in place of a pointer".to_owned();
+    }
+    let location = MEMORY.lock().heap.locate(address);
+    let mut symbols = registry::symbols();
+    symbols.retain(|symbol| symbol.is_global);
+    let heap_distance = match &location {
+        None => u64::MAX,
+        Some(location) => match location.relation {
+            Relation::Inside | Relation::Freed => return location.to_string(),
+            Relation::Behind(distance) | Relation::Before(distance) => distance,
+        },
+    };
+    // A variable may lie nearer than any allocation.
+    let nearest = symbols.iter().map(|symbol| {
+        let behind = address.wrapping_sub(symbol.address + symbol.bytes);
+        let before = symbol.address.wrapping_sub(address);
+        (behind.min(before), behind <= before, symbol)
+    });
+    match nearest.min_by_key(|entry| entry.0) {
+        Some((_, _, symbol)) if address.wrapping_sub(symbol.address) < symbol.bytes => {
+            format!("inside variable {}", symbol.name)
+        }
+        Some((distance, is_behind, symbol)) if distance < heap_distance.min(NEAR_BYTES) => {
+            let side = if is_behind {
+                "behind the end of"
+            } else {
+                "in front of"
+            };
+            format!(
+                "{distance} bytes {side} variable {} ({} bytes at {:#x})",
+                symbol.name, symbol.bytes, symbol.address
+            )
+        }
+        _ => match location {
+            Some(location) if heap_distance <= NEAR_BYTES => location.to_string(),
+            _ => "far from any allocation".to_owned(),
+        },
+    }
+}
+
+/// Physical memory of the machine: what programs see as the device's.
+pub fn total_bytes() -> u64 {
+    // SAFETY: `sysconf` only returns a number.
+    let ask = |name| u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0);
+    ask(libc::_SC_PHYS_PAGES) * ask(libc::_SC_PAGESIZE)
+}
+
+/// Allocates `bytes` (0 gives address 0) and takes note of it.
+pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
+    check_sticky()?;
+    if bytes == 0 {
+        return Ok(0);
+    }
+    let mut memory = MEMORY.lock();
+    let bytes = bytes as u64;
+    let sum = memory.heap.live_bytes().checked_add(bytes);
+    if sum.is_none_or(|sum| sum > total_bytes()) {
+        return Err(CudaError::MEMORY_ALLOCATION);
+    }
+    let address = memory.heap.allocate(bytes, kind.clone());
+    let address = address.ok_or(CudaError::MEMORY_ALLOCATION)?;
+    memory.ranges = None;
+    devices::allocated(address);
+    session().allocate(
+        AllocatedBy::Caller,
+        devices::current(),
+        address,
+        bytes,
+        kind,
+    );
+    Ok(address)
+}
+
+/// Frees what [`allocate`] returned; `accept` says which kinds the caller may free.
+pub fn free(address: u64, accept: impl Fn(&AllocationKind) -> bool) -> CudaResult {
+    check_sticky()?;
+    if address == 0
+        || free_block(address, |block| {
+            !block.is_registered() && accept(&block.kind)
+        })
+    {
+        return Ok(());
+    }
+    let location = match MEMORY.lock().heap.locate(address) {
+        Some(location) => location.to_string(),
+        None => "nothing is allocated".to_owned(),
+    };
+    session().warning(format_args!(
+        "a program frees address {address:#x}, where no such allocation starts: {location}"
+    ));
+    Err(CudaError::INVALID_VALUE)
+}
+
+/// Frees the block that starts at `address`; false where there is none that is accepted.
+fn free_block(address: u64, accept: impl Fn(&Block) -> bool) -> bool {
+    let mut memory = MEMORY.lock();
+    let is_accepted = memory.heap.block_at(address).is_some_and(accept);
+    if is_accepted {
+        memory.heap.free(address);
+        memory.ranges = None;
+        pools::freed(address);
+        session().free(address);
+    }
+    is_accepted
+}
+
+pub fn is_device(kind: &AllocationKind) -> bool {
+    matches!(kind, AllocationKind::Device | AllocationKind::Managed)
+}
+
+fn is_pinned(kind: &AllocationKind) -> bool {
+    *kind == AllocationKind::Pinned
+}
+
+pub fn reset() {
+    let mut memory = MEMORY.lock();
+    for address in memory.heap.clear() {
+        session().free(address);
+    }
+    memory.ranges = None;
+}
+
+/// Row length of pitched memory with rows of `width` bytes.
+pub fn pitch_of(width: usize) -> Result<usize, CudaError> {
+    width
+        .checked_next_multiple_of(PITCH_BYTES)
+        .ok_or(CudaError::MEMORY_ALLOCATION)
+}
+
+fn allocate_into(place: *mut *mut c_void, bytes: usize, kind: AllocationKind) -> CudaResult {
+    if place.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    put(place, allocate(bytes, kind)? as *mut c_void)
+}
+
+fn register(address: *mut c_void, bytes: usize) -> CudaResult {
+    check_sticky()?;
+    if address.is_null() || bytes == 0 {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    let mut memory = MEMORY.lock();
+    if !memory.heap.register(address as u64, bytes as u64) {
+        return Err(CudaError::HOST_MEMORY_ALREADY_REGISTERED);
+    }
+    memory.ranges = None;
+    let (address, bytes) = (address as u64, bytes as u64);
+    session().allocate(
+        AllocatedBy::Caller,
+        0,
+        address,
+        bytes,
+        AllocationKind::Pinned,
+    );
+    Ok(())
+}
+
+fn unregister(address: u64) -> CudaResult {
+    check_sticky()?;
+    if free_block(address, Block::is_registered) {
+        Ok(())
+    } else {
+        Err(CudaError::HOST_MEMORY_NOT_REGISTERED)
+    }
+}
+
+fn device_pointer(host: *mut c_void) -> Result<*mut c_void, CudaError> {
+    check_sticky()?;
+    // Host and device share one address space.
+    find(host as u64)
+        .filter(|target| target.is_host())
+        .map(|_| host)
+        .ok_or(CudaError::INVALID_VALUE)
+}
+
+/// `cudaPointerAttributes`.
+#[repr(C)]
+pub struct PointerAttributes {
+    kind: c_int,
+    device: c_int,
+    device_pointer: *mut c_void,
+    host_pointer: *mut c_void,
+}
+
+fn attributes_of(pointer: *const c_void) -> PointerAttributes {
+    let pointer = pointer.cast_mut();
+    let null = std::ptr::null_mut();
+    let target = find(pointer as u64);
+    let device = target
+        .as_ref()
+        .map_or(0, |target| devices::of(target.address));
+    let kind = target.map(|target| target.kind);
+    let (kind, device, device_pointer, host_pointer) = match kind {
+        None => (0, -2, null, pointer),
+        Some(AllocationKind::Pinned) => (1, device, pointer, pointer),
+        Some(AllocationKind::Managed) => (3, device, pointer, pointer),
+        Some(_) => (2, device, pointer, null),
+    };
+    PointerAttributes {
+        kind,
+        device,
+        device_pointer,
+        host_pointer,
+    }
+}
+
+cuda! {
+    fn [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) {
+        allocate_into(pointer, bytes, AllocationKind::Device)
+    }
+
+    fn [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize) {
+        if bytes == 0 {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        allocate_into(pointer, bytes, AllocationKind::Managed)
+    }
+
+    fn [cudaMallocHost cudaHostAlloc](pointer: *mut *mut c_void, bytes: usize) {
+        allocate_into(pointer, bytes, AllocationKind::Pinned)
+    }
+
+    fn [cudaFree](pointer: *mut c_void) {
+        graphs::free_in(std::ptr::null_mut(), pointer as u64)
+    }
+
+    fn [cudaFreeAsync cudaFreeAsync_ptsz](pointer: *mut c_void, stream: *mut c_void) {
+        graphs::free_in(stream, pointer as u64)
+    }
+
+    fn [cudaFreeHost](pointer: *mut c_void) {
+        free(pointer as u64, is_pinned)
+    }
+
+    fn [cudaHostRegister](pointer: *mut c_void, bytes: usize) {
+        register(pointer, bytes)
+    }
+
+    fn [cudaHostUnregister](pointer: *mut c_void) {
+        unregister(pointer as u64)
+    }
+
+    fn [cudaHostGetDevicePointer](device: *mut *mut c_void, host: *mut c_void) {
+        put(device, device_pointer(host)?)
+    }
+
+    /// `cudaHostGetFlags`: pinned memory is always mapped here.
+    fn [cudaHostGetFlags](flags: *mut c_uint, host: *mut c_void) {
+        device_pointer(host)?;
+        put(flags, 2)
+    }
+
+    fn [cudaMallocPitch](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) {
+        let row = pitch_of(width)?;
+        let bytes = row.checked_mul(height).ok_or(CudaError::MEMORY_ALLOCATION)?;
+        put(pitch, row)?;
+        allocate_into(pointer, bytes, AllocationKind::Device)
+    }
+
+    fn [cudaMalloc3D](pointer: *mut PitchedPointer, extent: Extent) {
+        if pointer.is_null() {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        let pitch = pitch_of(extent.width)?;
+        let rows = extent.height.checked_mul(extent.depth);
+        let bytes = rows.and_then(|rows| rows.checked_mul(pitch)).ok_or(CudaError::MEMORY_ALLOCATION)?;
+        let address = allocate(bytes, AllocationKind::Device)?;
+        put(pointer, PitchedPointer { pointer: address as *mut c_void, pitch, width: extent.width, height: extent.height })
+    }
+
+    fn [cudaMemGetInfo](free: *mut usize, total: *mut usize) {
+        check_sticky()?;
+        let all = total_bytes();
+        put(free, all.saturating_sub(MEMORY.lock().heap.live_bytes()) as usize)?;
+        put(total, all as usize)
+    }
+
+    fn [cudaPointerGetAttributes](attributes: *mut PointerAttributes, pointer: *const c_void) {
+        check_sticky()?;
+        put(attributes, attributes_of(pointer))
+    }
+}
+
+#[cfg(test)]
+mod tests;

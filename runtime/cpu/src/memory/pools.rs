@@ -1,0 +1,195 @@
+//! Memory pools. Memory comes from the system and goes back there at once, so a pool only counts what was taken from it.
+
+use crate::device::devices;
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::handles::Handles;
+use crate::streams::graphs;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
+
+#[derive(Debug, Default)]
+struct Pool {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Attributes that the program set, by number.
+    set: BTreeMap<c_int, u64>,
+    used_bytes: u64,
+    most_used_bytes: u64,
+}
+
+static POOLS: Handles<Pool> = Handles::new();
+/// The default pool of each device, and the one that is used in its place.
+static OF_DEVICES: Mutex<BTreeMap<c_int, (usize, usize)>> = Mutex::new(BTreeMap::new());
+/// Pool and bytes of live allocations.
+static TAKEN: Mutex<BTreeMap<u64, (usize, u64)>> = Mutex::new(BTreeMap::new());
+
+/// Numbers of `cudaMemPoolAttr`: three switches, the bytes that a pool keeps, and what it has.
+const SWITCHES: std::ops::RangeInclusive<c_int> = 1..=3;
+const RELEASE_THRESHOLD: c_int = 4;
+const RESERVED_NOW: c_int = 5;
+const RESERVED_MOST: c_int = 6;
+const USED_NOW: c_int = 7;
+const USED_MOST: c_int = 8;
+/// `cudaMemAccessFlagsProtReadWrite`.
+const READ_AND_WRITE: c_int = 3;
+
+/// The default pool of a device, and the one in use.
+fn of_device(device: c_int) -> Result<(usize, usize), CudaError> {
+    devices::check(device)?;
+    let make = || {
+        let pool = POOLS.insert(Pool::default()) as usize;
+        (pool, pool)
+    };
+    Ok(*OF_DEVICES.lock().entry(device).or_insert_with(make))
+}
+
+/// Takes memory from a pool, or from the current device's.
+fn allocate(
+    bytes: usize,
+    pool: Option<usize>,
+    stream: *mut c_void,
+) -> Result<*mut c_void, CudaError> {
+    let handle = match pool {
+        Some(pool) => pool,
+        None => of_device(devices::current())?.1,
+    };
+    let pool = POOLS.get(handle as *const c_void)?;
+    let address = graphs::allocate_in(stream, bytes)?;
+    let mut state = pool.state.lock();
+    state.used_bytes += bytes as u64;
+    state.most_used_bytes = state.most_used_bytes.max(state.used_bytes);
+    TAKEN.lock().insert(address as u64, (handle, bytes as u64));
+    Ok(address)
+}
+
+/// Notes that memory was freed, which may have come from a pool.
+pub fn freed(address: u64) {
+    let Some((pool, bytes)) = TAKEN.lock().remove(&address) else {
+        return;
+    };
+    // A pool may have been destroyed meanwhile.
+    if let Ok(pool) = POOLS.get(pool as *const c_void) {
+        pool.state.lock().used_bytes -= bytes;
+    }
+}
+
+fn read(state: &State, number: c_int) -> Result<u64, CudaError> {
+    Ok(match number {
+        RESERVED_NOW | USED_NOW => state.used_bytes,
+        RESERVED_MOST | USED_MOST => state.most_used_bytes,
+        RELEASE_THRESHOLD => state.set.get(&number).copied().unwrap_or(0),
+        _ if SWITCHES.contains(&number) => state.set.get(&number).copied().unwrap_or(1),
+        _ => return Err(CudaError::INVALID_VALUE),
+    })
+}
+
+/// Attributes are integers of 32 bits where they are switches, else of 64.
+fn set(state: &mut State, number: c_int, value: *const c_void) -> CudaResult {
+    if value.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    let value = if SWITCHES.contains(&number) {
+        // SAFETY: the program passes a value of the attribute's type.
+        u64::from(unsafe { value.cast::<u32>().read() })
+    } else {
+        // SAFETY: as above.
+        unsafe { value.cast::<u64>().read() }
+    };
+    match number {
+        // The highest values can only be forgotten.
+        RESERVED_MOST | USED_MOST if value == 0 => state.most_used_bytes = state.used_bytes,
+        RELEASE_THRESHOLD => drop(state.set.insert(number, value)),
+        _ if SWITCHES.contains(&number) => drop(state.set.insert(number, value)),
+        _ => return Err(CudaError::INVALID_VALUE),
+    }
+    Ok(())
+}
+
+fn destroy(handle: usize) -> CudaResult {
+    let mut of_devices = OF_DEVICES.lock();
+    if of_devices.values().any(|(default, _)| *default == handle) {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    for (default, used) in of_devices.values_mut() {
+        if *used == handle {
+            *used = *default;
+        }
+    }
+    POOLS.remove(handle as *const c_void).map(drop)
+}
+
+cuda! {
+    // Streams run in order, so memory is there at once.
+    fn [cudaMallocAsync cudaMallocAsync_ptsz](place: *mut *mut c_void, bytes: usize, stream: *mut c_void) {
+        check_sticky()?;
+        if place.is_null() {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        put(place, allocate(bytes, None, stream)?)
+    }
+
+    fn [cudaMallocFromPoolAsync cudaMallocFromPoolAsync_ptsz](
+        place: *mut *mut c_void, bytes: usize, pool: usize, stream: *mut c_void
+    ) {
+        check_sticky()?;
+        if place.is_null() {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        put(place, allocate(bytes, Some(pool), stream)?)
+    }
+
+    fn [cudaMemPoolCreate](place: *mut usize, properties: *const c_void) {
+        if properties.is_null() {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        put(place, POOLS.insert(Pool::default()) as usize)
+    }
+
+    fn [cudaMemPoolDestroy](pool: usize) {
+        destroy(pool)
+    }
+
+    fn [cudaDeviceGetDefaultMemPool](place: *mut usize, device: c_int) {
+        put(place, of_device(device)?.0)
+    }
+
+    fn [cudaDeviceGetMemPool](place: *mut usize, device: c_int) {
+        put(place, of_device(device)?.1)
+    }
+
+    fn [cudaDeviceSetMemPool](device: c_int, pool: usize) {
+        let (default, _) = of_device(device)?;
+        POOLS.get(pool as *const c_void)?;
+        OF_DEVICES.lock().insert(device, (default, pool));
+        Ok(())
+    }
+
+    fn [cudaMemPoolGetAttribute](pool: usize, number: c_int, place: *mut c_void) {
+        let value = read(&POOLS.get(pool as *const c_void)?.state.lock(), number)?;
+        match SWITCHES.contains(&number) {
+            true => put(place.cast::<u32>(), value as u32),
+            false => put(place.cast::<u64>(), value),
+        }
+    }
+
+    fn [cudaMemPoolSetAttribute](pool: usize, number: c_int, value: *const c_void) {
+        set(&mut POOLS.get(pool as *const c_void)?.state.lock(), number, value)
+    }
+
+    /// `cudaMemPoolTrimTo`: a pool keeps nothing. Every device reaches all memory.
+    fn [cudaMemPoolTrimTo cudaMemPoolSetAccess](pool: usize) {
+        POOLS.get(pool as *const c_void).map(drop)
+    }
+
+    fn [cudaMemPoolGetAccess](flags: *mut c_int, pool: usize) {
+        POOLS.get(pool as *const c_void)?;
+        put(flags, READ_AND_WRITE)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! Tests of `pools`.
+
+use super::*;
+use std::ptr::null_mut;
+
+#[test]
+fn a_pool_counts_what_was_taken_from_it() {
+    let (default, used) = of_device(0).unwrap();
+    assert_eq!(default, used);
+    assert_eq!(of_device(7), Err(CudaError::INVALID_DEVICE));
+    let own = POOLS.insert(Pool::default()) as usize;
+    let address = allocate(1000, Some(own), null_mut()).unwrap();
+    let value = |number| {
+        read(
+            &POOLS.get(own as *const c_void).unwrap().state.lock(),
+            number,
+        )
+    };
+    assert_eq!((value(USED_NOW), value(USED_MOST)), (Ok(1000), Ok(1000)));
+    assert_eq!(graphs::free_in(null_mut(), address as u64), Ok(()));
+    assert_eq!((value(USED_NOW), value(USED_MOST)), (Ok(0), Ok(1000)));
+    let threshold = u64::MAX;
+    let place = (&raw const threshold).cast();
+    let set = |number| {
+        set(
+            &mut POOLS.get(own as *const c_void).unwrap().state.lock(),
+            number,
+            place,
+        )
+    };
+    assert_eq!(
+        (set(RELEASE_THRESHOLD), value(RELEASE_THRESHOLD)),
+        (Ok(()), Ok(u64::MAX))
+    );
+    assert_eq!(set(USED_NOW), Err(CudaError::INVALID_VALUE));
+    assert_eq!(
+        (destroy(own), destroy(own)),
+        (Ok(()), Err(CudaError::INVALID_RESOURCE_HANDLE))
+    );
+    assert_eq!(destroy(default), Err(CudaError::INVALID_VALUE));
+}

@@ -1,0 +1,41 @@
+//! Tests of `memory`.
+
+use super::*;
+
+#[test]
+fn allocations_become_ranges_and_go_again() {
+    let address = allocate(1000, AllocationKind::Device).unwrap();
+    assert!(is_global(address + 999) && !is_global(address + 1000));
+    assert_eq!(find(address + 5).map(|target| target.bytes), Some(1000));
+    assert_eq!(
+        free(address, is_pinned),
+        Err(CudaError::INVALID_VALUE),
+        "of another kind"
+    );
+    assert_eq!(free(address + 1, is_device), Err(CudaError::INVALID_VALUE));
+    assert_eq!(free(address, is_device), Ok(()));
+    assert!(!is_global(address));
+    assert_eq!(free(0, is_device), Ok(()));
+}
+
+#[test]
+fn there_is_no_more_memory_than_the_machine_has() {
+    assert_eq!(
+        allocate(usize::MAX, AllocationKind::Device),
+        Err(CudaError::MEMORY_ALLOCATION)
+    );
+    assert_eq!(
+        allocate(1 << 50, AllocationKind::Device),
+        Err(CudaError::MEMORY_ALLOCATION)
+    );
+    assert_eq!(allocate(0, AllocationKind::Device), Ok(0));
+}
+
+#[test]
+fn pointers_are_described() {
+    let address = allocate(64, AllocationKind::Managed).unwrap();
+    assert_eq!(attributes_of(address as *const c_void).kind, 3);
+    let local = 0u8;
+    assert_eq!(attributes_of((&raw const local).cast()).kind, 0);
+    assert_eq!(pitch_of(513), Ok(1024));
+}

@@ -1,0 +1,241 @@
+//! Where the probe handler writes: memory for the log entries of the threads that a worker runs.
+//!
+//! A kernel without fibers runs its threads one after the other, so the logs of a warp lie one behind the other in one buffer
+//! ([`WarpLog`]). Fibers of a CTA log at the same time, so each thread has a segment of its own that grows on demand ([`CtaLogs`]).
+
+use crate::mapping::Mapping;
+use crate::record::merge::{LANES, LogEntry};
+use std::io::Error;
+
+const ENTRY_BYTES: usize = size_of::<LogEntry>();
+/// Most entries that a thread holds before its warp is merged.
+pub const MOST_THREAD_ENTRIES: usize = 1 << 20;
+/// Entries of a worker's buffer, shared by the threads that it runs. Memory that no log reaches costs nothing; where the buffer is full,
+/// lanes are grouped with those only that came as far.
+const BUFFER_ENTRIES: usize = 32 << 20;
+/// Entries of a fresh segment before anything is known about the kernel.
+const FIRST_SEGMENT_ENTRIES: usize = 32;
+
+#[derive(Debug)]
+struct Buffer {
+    mapping: Mapping,
+}
+
+impl Buffer {
+    fn new(entries: usize) -> Result<Self, Error> {
+        Ok(Buffer {
+            mapping: Mapping::new(entries * ENTRY_BYTES)?,
+        })
+    }
+
+    /// Address of entry `index`, at most one past the last.
+    fn at(&self, index: usize) -> *mut u64 {
+        let index = index.min(self.mapping.bytes() / ENTRY_BYTES);
+        // SAFETY: the index was limited to the mapping.
+        unsafe { self.mapping.base().add(index * ENTRY_BYTES).cast() }
+    }
+
+    /// Index of the entry that starts at `cursor`.
+    fn index_of(&self, cursor: *mut u64) -> usize {
+        (cursor as usize).saturating_sub(self.mapping.base() as usize) / ENTRY_BYTES
+    }
+
+    fn entries(&self, first: usize, last: usize) -> &[LogEntry] {
+        let last = last.min(self.mapping.bytes() / ENTRY_BYTES);
+        let first = first.min(last);
+        // SAFETY: the range lies inside the mapping, entries are plain data, and nobody writes there while the slice lives: the caller
+        // is the worker's scheduler, and the threads that write are its own fibers.
+        unsafe { std::slice::from_raw_parts(self.at(first).cast(), last - first) }
+    }
+}
+
+/// The log of one warp whose lanes run one after the other. It is noted where each lane's entries begin, in a loop by the loop itself; they
+/// end where the next lane's begin.
+#[derive(Debug)]
+pub struct WarpLog {
+    buffer: Buffer,
+    /// First entry of each lane, null for lanes that did not run.
+    starts: Mapping,
+}
+
+impl WarpLog {
+    /// An empty log.
+    pub fn new() -> Result<Self, Error> {
+        Ok(WarpLog {
+            buffer: Buffer::new(BUFFER_ENTRIES)?,
+            starts: Mapping::new(LANES * size_of::<*mut u64>())?,
+        })
+    }
+
+    /// The entries of `lane` begin at `cursor`.
+    pub fn begin(&mut self, lane: usize, cursor: *mut u64) {
+        let starts = self.starts.base().cast::<*mut u64>();
+        // SAFETY: the mapping holds this many pointers.
+        unsafe { starts.add(lane % LANES).write(cursor) };
+    }
+
+    /// Where the loop notes the lanes' first entries.
+    pub fn starts(&self) -> *mut u64 {
+        self.starts.base().cast()
+    }
+
+    /// Empties the log, and tells where to write: cursor and end. The entries to come belong to `lane`, if to any.
+    pub fn open(&mut self, lane: Option<usize>) -> (*mut u64, *mut u64) {
+        let first = self.buffer.at(0);
+        let starts = self.starts.base().cast::<*mut u64>();
+        // SAFETY: the mapping holds this many pointers, and no loop runs now.
+        unsafe { starts.write_bytes(0, LANES) };
+        if let Some(lane) = lane {
+            self.begin(lane, first);
+        }
+        (first, self.buffer.at(usize::MAX))
+    }
+
+    /// The lanes' entries when the loop wrote up to `cursor`.
+    pub fn lanes(&self, cursor: *mut u64) -> [&[LogEntry]; LANES] {
+        let mut lanes: [&[LogEntry]; LANES] = [&[]; LANES];
+        let mut end = self.buffer.index_of(cursor);
+        for (lane, entries) in lanes.iter_mut().enumerate().rev() {
+            // SAFETY: the mapping holds this many pointers, and no loop runs now.
+            let start = unsafe { self.starts.base().cast::<*mut u64>().add(lane).read() };
+            if !start.is_null() {
+                let first = self.buffer.index_of(start).min(end);
+                *entries = self.buffer.entries(first, end);
+                end = first;
+            }
+        }
+        lanes
+    }
+}
+
+/// Part of the buffer that belongs to a thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct Segment {
+    first: usize,
+    used: usize,
+    capacity: usize,
+}
+
+/// What to do for a thread whose segment is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// It has a larger segment now.
+    Grown,
+    /// There is no room: its warp must be merged.
+    MergeWarp,
+}
+
+/// The logs of a CTA whose threads are fibers.
+#[derive(Debug)]
+pub struct CtaLogs {
+    buffer: Buffer,
+    segments: Vec<Segment>,
+    /// First entry that belongs to nobody.
+    next: usize,
+    /// Capacity of a thread's first segment, learned from the CTAs before.
+    first_capacity: usize,
+}
+
+impl CtaLogs {
+    /// Empty logs.
+    pub fn new() -> Result<Self, Error> {
+        Ok(CtaLogs {
+            buffer: Buffer::new(BUFFER_ENTRIES)?,
+            segments: Vec::new(),
+            next: 0,
+            first_capacity: FIRST_SEGMENT_ENTRIES,
+        })
+    }
+
+    /// Forgets what was learned about a kernel.
+    pub fn forget(&mut self) {
+        self.first_capacity = FIRST_SEGMENT_ENTRIES;
+    }
+
+    /// Starts a CTA with `threads` empty logs.
+    pub fn reset(&mut self, threads: usize) {
+        self.first_capacity = self
+            .first_capacity
+            .min(BUFFER_ENTRIES / threads.max(1))
+            .max(1);
+        self.segments.clear();
+        let capacity = self.first_capacity;
+        self.segments.extend((0..threads).map(|thread| Segment {
+            first: thread * capacity,
+            used: 0,
+            capacity,
+        }));
+        self.next = threads * capacity;
+    }
+
+    /// Where a thread writes: cursor and end.
+    pub fn open(&self, thread: usize) -> (*mut u64, *mut u64) {
+        let segment = self.segments[thread];
+        (
+            self.buffer.at(segment.first + segment.used),
+            self.buffer.at(segment.first + segment.capacity),
+        )
+    }
+
+    /// Takes note of how far a thread wrote.
+    pub fn close(&mut self, thread: usize, cursor: *mut u64) {
+        let segment = &mut self.segments[thread];
+        segment.used = self
+            .buffer
+            .index_of(cursor)
+            .saturating_sub(segment.first)
+            .min(segment.capacity);
+    }
+
+    /// Finds room for a thread whose segment is full.
+    pub fn grow(&mut self, thread: usize) -> Room {
+        let old = self.segments[thread];
+        let capacity = old.capacity * 2;
+        if capacity > MOST_THREAD_ENTRIES || self.next + capacity > BUFFER_ENTRIES {
+            return Room::MergeWarp;
+        }
+        let new = Segment {
+            first: self.next,
+            used: old.used,
+            capacity,
+        };
+        let source = self.buffer.at(old.first).cast::<LogEntry>();
+        // SAFETY: both segments lie inside the buffer and do not overlap: the new one starts behind all others.
+        unsafe { source.copy_to_nonoverlapping(self.buffer.at(new.first).cast(), old.used) };
+        self.next += capacity;
+        self.first_capacity = self.first_capacity.max(capacity);
+        self.segments[thread] = new;
+        Room::Grown
+    }
+
+    /// The entries of warp `warp`'s lanes.
+    pub fn lanes(&self, warp: usize) -> [&[LogEntry]; LANES] {
+        std::array::from_fn(|lane| match self.segments.get(warp * LANES + lane) {
+            Some(segment) => self
+                .buffer
+                .entries(segment.first, segment.first + segment.used),
+            None => &[],
+        })
+    }
+
+    /// Whether warp `warp` has any entries.
+    pub fn has_entries(&self, warp: usize) -> bool {
+        self.segments
+            .iter()
+            .skip(warp * LANES)
+            .take(LANES)
+            .any(|segment| segment.used > 0)
+    }
+
+    /// Empties the logs of warp `warp`.
+    pub fn clear(&mut self, warp: usize) {
+        self.segments
+            .iter_mut()
+            .skip(warp * LANES)
+            .take(LANES)
+            .for_each(|segment| segment.used = 0);
+    }
+}
+
+#[cfg(test)]
+mod tests;

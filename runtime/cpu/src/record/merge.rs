@@ -1,0 +1,135 @@
+//! Forms access groups from the logs of a warp's lanes: "smallest site first".
+//!
+//! Each lane has a cursor into its log. The smallest site among the lanes' next entries is taken; all lanes whose next entry has that site
+//! and the same width form one group and move on. Sites are numbered in the order of the code, so for structured control flow this is how
+//! the hardware groups lanes; the order of each thread is kept whatever the control flow.
+
+use superstep_trace::{AccessGroup, SiteId};
+
+/// One access of one thread, as the probe handler writes it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Width in the upper half, site in the lower half.
+    pub width_and_site: u64,
+    pub address: u64,
+}
+
+impl LogEntry {
+    /// An access of `width_bytes` at `site`.
+    #[cfg(test)]
+    pub const fn new(site: u32, width_bytes: u32, address: u64) -> Self {
+        LogEntry {
+            width_and_site: (width_bytes as u64) << 32 | site as u64,
+            address,
+        }
+    }
+
+    pub fn words(entries: &[LogEntry]) -> &[u64] {
+        // SAFETY: an entry is two words, without padding.
+        unsafe { std::slice::from_raw_parts(entries.as_ptr().cast(), 2 * entries.len()) }
+    }
+
+    /// Site first, then width: the order of groups.
+    const fn key(self) -> u64 {
+        self.width_and_site.rotate_left(32)
+    }
+}
+
+pub const LANES: usize = 32;
+
+/// Merges the logs of a warp's lanes and hands every group to `sink`. Site, mask, width and addresses of `group` are overwritten, the rest
+/// is taken as it is.
+pub fn merge_warp(
+    lanes: &[&[LogEntry]; LANES],
+    group: &mut AccessGroup,
+    mut sink: impl FnMut(&AccessGroup),
+) {
+    let mut rests = *lanes;
+    let mut live: Vec<usize> = Vec::with_capacity(LANES);
+    live.extend((0..LANES).filter(|&lane| !rests[lane].is_empty()));
+    while !live.is_empty() {
+        // While all lanes agree, no lane has to be looked for.
+        let common = live
+            .iter()
+            .map(|&lane| rests[lane].len())
+            .min()
+            .unwrap_or(0);
+        let together = merge_uniform(&rests, &live, common, group, &mut sink);
+        for &lane in &live {
+            rests[lane] = &rests[lane][together..];
+        }
+        live.retain(|&lane| !rests[lane].is_empty());
+        if together < common {
+            merge_step(&mut rests, &live, group, &mut sink);
+            live.retain(|&lane| !rests[lane].is_empty());
+        }
+    }
+}
+
+/// Emits groups of all live lanes for as long as their entries agree, at most `common`; returns how many.
+fn merge_uniform(
+    rests: &[&[LogEntry]; LANES],
+    live: &[usize],
+    common: usize,
+    group: &mut AccessGroup,
+    sink: &mut impl FnMut(&AccessGroup),
+) -> usize {
+    let mut logs: [&[LogEntry]; LANES] = [&[]; LANES];
+    for (log, &lane) in logs.iter_mut().zip(live) {
+        *log = &rests[lane][..common];
+    }
+    let logs = &logs[..live.len()];
+    group.mask = live.iter().fold(0, |mask, &lane| mask | 1 << lane);
+    for step in 0..common {
+        let first = logs[0][step].width_and_site;
+        let mut differ = 0;
+        for (log, address) in logs.iter().zip(&mut group.addresses) {
+            let entry = log[step];
+            differ |= entry.width_and_site ^ first;
+            *address = entry.address;
+        }
+        if differ != 0 {
+            return step;
+        }
+        group.site = SiteId(first as u32);
+        group.width_bytes = (first >> 32) as u32;
+        sink(group);
+    }
+    common
+}
+
+/// Emits the one group of the smallest site among the live lanes, none of which is empty.
+fn merge_step(
+    rests: &mut [&[LogEntry]; LANES],
+    live: &[usize],
+    group: &mut AccessGroup,
+    sink: &mut impl FnMut(&AccessGroup),
+) {
+    let Some(smallest) = live
+        .iter()
+        .filter_map(|&lane| rests[lane].first())
+        .map(|entry| entry.key())
+        .min()
+    else {
+        return;
+    };
+    group.mask = 0;
+    let mut count = 0;
+    for &lane in live {
+        if let Some((entry, rest)) = rests[lane].split_first()
+            && entry.key() == smallest
+        {
+            group.mask |= 1 << lane;
+            group.addresses[count] = entry.address;
+            count += 1;
+            rests[lane] = rest;
+        }
+    }
+    group.site = SiteId((smallest >> 32) as u32);
+    group.width_bytes = smallest as u32;
+    sink(group);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! Launches of kernels with a probe that a user defined: their memory, and calling the handler for the lanes of a warp.
+//!
+//! Lanes do not run together here. What concerns a warp is logged like the accesses of a trace, and the merge of the logs
+//! (`merge.rs`) says which lanes were at a place together.
+
+use crate::exec::job::Job;
+use crate::record::merge::{LANES, LogEntry};
+use crate::record::runs::{self, Bits, Run};
+use crate::runtime::session;
+use parking_lot::RwLock;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use superstep_runtime_core::ActiveLaunch;
+use superstep_runtime_core::probe::{Layout, ProbeContext, TooLarge};
+use superstep_trace::probe::{At, Pass};
+use superstep_trace::{ModuleTable, PointSite};
+
+/// What a handler learns of the lanes that were at a place together. Mirrors `struct Group` of `probes/include/superstep/probe.h`.
+#[repr(C)]
+#[derive(Clone, Debug)]
+pub struct Group {
+    context: *const ProbeContext,
+    and_bits: u64,
+    or_bits: u64,
+    site: u32,
+    point: u32,
+    line: u32,
+    operation: u32,
+    width: u32,
+    active_mask: u32,
+    taken_mask: u32,
+    unique_lines: u32,
+}
+
+type GroupHandler = unsafe extern "C" fn(*const Group, u32);
+
+static HANDLERS: RwLock<BTreeMap<u32, GroupHandler>> = RwLock::new(BTreeMap::new());
+
+/// A module's handler for groups of lanes; called by a constructor in its device object.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_register_probe_group(module: u32, handler: Option<GroupHandler>) {
+    if let Some(handler) = handler {
+        HANDLERS.write().insert(module, handler);
+    }
+}
+
+/// The probe's half of a launch.
+#[derive(Debug)]
+pub struct Probed {
+    module: Arc<ModuleTable>,
+    layout: Layout,
+    /// Written by device code through the addresses in `context`, read when the launch is over.
+    fields: Vec<u64>,
+    tables: Vec<u64>,
+    parameters: Vec<u64>,
+    context: ProbeContext,
+    group: Option<GroupHandler>,
+    /// Whether the launch is to have its probe.
+    pub is_wanted: bool,
+}
+
+impl Probed {
+    /// Memory for a launch of `kernel`; `None` when it carries no probe, an error when the memory would be too large.
+    pub fn new(
+        kernel: &str,
+        active: &ActiveLaunch,
+        workers: usize,
+    ) -> Result<Option<Box<Self>>, TooLarge> {
+        let (grid, block) = (active.launch.grid, active.launch.block);
+        let layout = session().probe_layout(kernel, grid, block, workers as u32)?;
+        let Some((module, layout)) = layout else {
+            return Ok(None);
+        };
+        let group = HANDLERS.read().get(&module.module).copied();
+        let (parameters, is_wanted) = session().probe_parameters(active, &module, &layout);
+        let mut probed = Box::new(Probed {
+            fields: vec![0; layout.field_bytes().div_ceil(8) as usize],
+            tables: vec![0; (layout.table_bytes() / 8) as usize],
+            parameters,
+            context: ProbeContext::default(),
+            group: group.filter(|_| groups_lanes(&module)),
+            layout,
+            module,
+            is_wanted,
+        });
+        probed.context = layout.context(
+            probed.fields.as_mut_ptr() as u64,
+            probed.tables.as_mut_ptr() as u64,
+            probed.parameters.as_ptr() as u64,
+            active.launch.launch.0,
+        );
+        Ok(Some(probed))
+    }
+
+    /// What device code finds everything by.
+    pub fn context(&self) -> *const ProbeContext {
+        &self.context
+    }
+
+    /// Whether the lanes of `kernel` log what concerns their warp.
+    pub fn logs(kernel: &str) -> bool {
+        let module = session().registry().kernel(kernel);
+        module.is_some_and(|(module, _)| groups_lanes(&module))
+    }
+
+    /// Hands over what the launch left.
+    pub fn finish(&self, job: &Job, elapsed_ns: u64) {
+        if !self.is_wanted {
+            return;
+        }
+        // SAFETY: the words were allocated as such, and the launch is over.
+        let bytes = unsafe {
+            std::slice::from_raw_parts(self.fields.as_ptr().cast::<u8>(), self.fields.len() * 8)
+        };
+        session().probe_results(
+            &job.active,
+            &self.module,
+            &self.layout,
+            elapsed_ns,
+            bytes,
+            &self.tables,
+        );
+    }
+}
+
+fn groups_lanes(module: &ModuleTable) -> bool {
+    let probe = module.defined.as_ref();
+    probe.is_some_and(|probe| probe.spec.groups_lanes())
+}
+
+/// Calls the handler of a launch, on one worker. Which of a group's numbers its place's handler is passed is known; the others are left
+/// out.
+#[derive(Debug, Default)]
+pub struct Handling {
+    handler: Option<GroupHandler>,
+    /// A group for each site of the module, with all that stays as it is.
+    groups: Vec<Group>,
+    /// What the handler of each site needs, and how many sites are logged with it.
+    needs: Vec<Needs>,
+    /// Whether any handler needs the bits of values.
+    bits: bool,
+}
+
+// SAFETY: the pointers in the groups are the launch's, and used by the worker that runs it.
+unsafe impl Send for Handling {}
+
+#[derive(Clone, Copy, Debug)]
+struct Needs {
+    followers: u32,
+    bits: bool,
+    taken: bool,
+    lines: bool,
+}
+
+impl Handling {
+    /// Takes over what a launch needs.
+    pub fn begin(&mut self, probed: &Probed) {
+        self.groups.clear();
+        self.needs.clear();
+        self.handler = probed.group;
+        let Some(probe) = self.handler.and(probed.module.defined.as_ref()) else {
+            return;
+        };
+        let first = probed.module.module << 16;
+        for (site, number) in probe.sites.iter().zip(first..) {
+            let passes = |pass: &Pass| {
+                let point = probe.spec.points.get(site.point as usize);
+                point.is_some_and(|point| point.pass.contains(pass))
+            };
+            self.needs.push(Needs {
+                followers: site.followers,
+                bits: passes(&Pass::AndBits) || passes(&Pass::OrBits),
+                taken: passes(&Pass::TakenMask),
+                lines: passes(&Pass::UniqueLines),
+            });
+            self.groups.push(Group::of(site, number, &probed.context));
+        }
+        self.bits = self.needs.iter().any(|needs| needs.bits);
+    }
+
+    /// Merges the logs of a warp's lanes, and calls the handler for each group of them.
+    pub fn merge(&mut self, lanes: &[&[LogEntry]; LANES]) {
+        let Handling {
+            handler,
+            groups,
+            needs,
+            bits,
+        } = self;
+        let Some(handler) = *handler else {
+            return;
+        };
+        let places = |site: u32| {
+            needs
+                .get((site & 0xffff) as usize)
+                .map_or(1, |needs| 1 + needs.followers as usize)
+        };
+        let mut found = Bits::EMPTY;
+        runs::merge_warp(
+            lanes,
+            |site| (1 + places(site)).next_multiple_of(2),
+            |run| {
+                let first = (run.head & 0xffff) as usize;
+                let range = first..first + places(run.head as u32);
+                let (Some(groups), Some(needs)) = (groups.get_mut(range.clone()), needs.get(range))
+                else {
+                    return;
+                };
+                if *bits {
+                    found.set(run.rows);
+                }
+                // Of an access it is known only now.
+                groups[0].width = (run.head >> 32) as u32;
+                for (index, (group, needs)) in groups.iter_mut().zip(needs).enumerate() {
+                    group.fill(run, 1 + index, *needs, &found);
+                }
+                // SAFETY: the handler is the module's own, and reads the structures during the call only. What it writes is the memory of this
+                // launch, and there only the words of this worker's CTA or of this worker.
+                unsafe { handler(groups.as_ptr(), groups.len() as u32) };
+            },
+        );
+    }
+}
+
+impl Group {
+    /// What is known of every group at a site.
+    fn of(site: &PointSite, number: u32, context: *const ProbeContext) -> Self {
+        Group {
+            context,
+            and_bits: 0,
+            or_bits: 0,
+            site: number,
+            point: site.point,
+            line: site.line,
+            operation: site.operation,
+            // A block's site has its number of instructions there.
+            width: if site.at == At::Block { 0 } else { site.width },
+            active_mask: 0,
+            taken_mask: 0,
+            unique_lines: 0,
+        }
+    }
+
+    /// What the lanes of a run say about this site, whose payloads are word `word` of their entries.
+    fn fill(&mut self, run: &Run<'_>, word: usize, needs: Needs, found: &Bits) {
+        self.active_mask = run.mask;
+        if needs.bits {
+            (self.and_bits, self.or_bits) = (found.all[word], found.any[word]);
+        }
+        let mut payloads = [0; LANES];
+        if needs.taken || needs.lines {
+            for (payload, row) in payloads.iter_mut().zip(run.rows) {
+                *payload = row.get(word).copied().unwrap_or_default();
+            }
+        }
+        let payloads = &payloads[..run.rows.len()];
+        if needs.taken {
+            let mut lanes = run.mask;
+            self.taken_mask = 0;
+            for &payload in payloads {
+                let lane = lanes & lanes.wrapping_neg();
+                lanes ^= lane;
+                self.taken_mask |= if payload != 0 { lane } else { 0 };
+            }
+        }
+        if needs.lines {
+            self.unique_lines = unique_lines(payloads);
+        }
+    }
+}
+
+/// In how many lines of 32 bytes some addresses lie.
+fn unique_lines(addresses: &[u64]) -> u32 {
+    let mut lines = [0u64; 32];
+    let mut count = 0;
+    for line in addresses.iter().map(|address| address >> 5) {
+        // Neighbouring lanes mostly share a line.
+        let is_known = count > 0 && lines[count - 1] == line || lines[..count].contains(&line);
+        if !is_known && count < lines.len() {
+            lines[count] = line;
+            count += 1;
+        }
+    }
+    count as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn lines_are_counted_once() {
+        assert_eq!(unique_lines(&[0, 4, 31, 32, 5, 33]), 2);
+        let scattered: Vec<u64> = (0..32).map(|lane| lane * 64).collect();
+        assert_eq!(unique_lines(&scattered), 32);
+    }
+
+    #[test]
+    fn a_group_has_the_layout_of_the_header() {
+        assert_eq!(size_of::<Group>(), 56);
+        assert_eq!(offset_of!(Group, site), 24);
+        assert_eq!(offset_of!(Group, unique_lines), 52);
+    }
+}

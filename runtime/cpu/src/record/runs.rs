@@ -1,0 +1,176 @@
+//! Forms groups of lanes from what a defined probe logs: "smallest site first", as for the accesses of a trace (`merge.rs`).
+//!
+//! An entry here is a head (width << 32 | site of its first place) and a payload for each place of a *run*, which a thread passes without
+//! letting any other run (`instrument/src/defined/runs.rs`). Lanes that are together at the first place are together at all of them.
+
+use crate::record::merge::{LANES, LogEntry};
+
+/// Places of an entry at most.
+pub const MOST_PLACES: usize = 62;
+/// Words of an entry at most.
+pub const MOST_WORDS: usize = MOST_PLACES + 2;
+
+/// Lanes that were at the places of a run together.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// Width and site of the first place.
+    pub head: u64,
+    pub mask: u32,
+    /// The entry of each of them, from the lowest lane on: head, payloads, and a word to make the number even.
+    pub rows: &'a [&'a [u64]],
+}
+
+/// Merges the logs of a warp's lanes and hands every run to `sink`. `words_of` says how many words the entry of a site has.
+pub fn merge_warp(
+    lanes: &[&[LogEntry]; LANES],
+    words_of: impl Fn(u32) -> usize,
+    mut sink: impl FnMut(&Run<'_>),
+) {
+    let mut live = Lanes::of(lanes);
+    let mut rows: [&[u64]; LANES] = [&[]; LANES];
+    while live.count > 0 {
+        let first = live.rests[0][0];
+        let rests = &live.rests[..live.count];
+        // While all lanes agree, none has to be looked for.
+        let is_uniform = rests
+            .iter()
+            .fold(0, |differ, rest| differ | rest[0] ^ first)
+            == 0;
+        let smallest = if is_uniform {
+            first
+        } else {
+            let heads = rests.iter().map(|rest| rest[0]);
+            heads.min_by_key(|head| key(*head)).unwrap_or(first)
+        };
+        let words = words_of(smallest as u32);
+        let (mut mask, mut count, mut some_ended) = (0, 0, false);
+        for (rest, bit) in live.rests[..live.count].iter_mut().zip(live.bits) {
+            if rest[0] != smallest {
+                continue;
+            }
+            let (row, behind) = rest.split_at(words.clamp(2, rest.len()));
+            rows[count] = row;
+            count += 1;
+            mask |= bit;
+            *rest = behind;
+            some_ended |= behind.is_empty();
+        }
+        sink(&Run {
+            head: smallest,
+            mask,
+            rows: &rows[..count],
+        });
+        if some_ended {
+            live.drop_ended();
+        }
+    }
+}
+
+/// Site first, then width: the order of groups.
+const fn key(head: u64) -> u64 {
+    head.rotate_left(32)
+}
+
+/// Lanes with something left, from the lowest on.
+struct Lanes<'a> {
+    rests: [&'a [u64]; LANES],
+    bits: [u32; LANES],
+    count: usize,
+}
+
+impl<'a> Lanes<'a> {
+    fn of(lanes: &[&'a [LogEntry]; LANES]) -> Self {
+        let mut live = Lanes {
+            rests: lanes.map(LogEntry::words),
+            bits: std::array::from_fn(|lane| 1 << lane),
+            count: LANES,
+        };
+        live.drop_ended();
+        live
+    }
+
+    fn drop_ended(&mut self) {
+        let mut kept = 0;
+        for index in 0..self.count {
+            if !self.rests[index].is_empty() {
+                (self.rests[kept], self.bits[kept]) = (self.rests[index], self.bits[index]);
+                kept += 1;
+            }
+        }
+        self.count = kept;
+    }
+}
+
+/// The bits that are set in the payloads of all rows, and of any row, for each word of an entry.
+#[derive(Debug)]
+pub struct Bits {
+    pub all: [u64; MOST_WORDS],
+    pub any: [u64; MOST_WORDS],
+}
+
+impl Bits {
+    pub const EMPTY: Bits = Bits {
+        all: [0; MOST_WORDS],
+        any: [0; MOST_WORDS],
+    };
+
+    /// Of the words of entries of the same length, at most [`MOST_WORDS`].
+    pub fn set(&mut self, rows: &[&[u64]]) {
+        let words = rows.first().map_or(0, |row| row.len()).min(MOST_WORDS);
+        if std::is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has it.
+            unsafe { self.set_avx512(rows, words) }
+        } else if std::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has it.
+            unsafe { self.set_avx2(rows, words) }
+        } else {
+            self.set_columns(rows, words);
+        }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    fn set_avx512(&mut self, rows: &[&[u64]], words: usize) {
+        self.set_columns(rows, words);
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn set_avx2(&mut self, rows: &[&[u64]], words: usize) {
+        self.set_columns(rows, words);
+    }
+
+    /// Columns of eight words, then of two.
+    #[inline(always)]
+    fn set_columns(&mut self, rows: &[&[u64]], words: usize) {
+        let mut at = 0;
+        while at + 8 <= words {
+            self.set_column::<8>(rows, at);
+            at += 8;
+        }
+        if at + 4 <= words {
+            self.set_column::<4>(rows, at);
+            at += 4;
+        }
+        if at + 2 <= words {
+            self.set_column::<2>(rows, at);
+        }
+    }
+
+    #[inline(always)]
+    fn set_column<const WORDS: usize>(&mut self, rows: &[&[u64]], at: usize) {
+        let (mut all, mut any) = ([u64::MAX; WORDS], [0; WORDS]);
+        for row in rows {
+            let Some(words) = row.get(at..at + WORDS) else {
+                continue;
+            };
+            for (index, word) in words.iter().enumerate() {
+                all[index] &= word;
+                any[index] |= word;
+            }
+        }
+        self.all[at..at + WORDS].copy_from_slice(&all);
+        self.any[at..at + WORDS].copy_from_slice(&any);
+    }
+}
+
+#[cfg(test)]
+mod tests;

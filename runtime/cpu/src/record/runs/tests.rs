@@ -1,0 +1,114 @@
+//! Tests of `runs`.
+
+use super::*;
+use crate::record::merge;
+use proptest::prelude::*;
+use superstep_trace::AccessGroup;
+
+/// Sites 0 to 14 in runs of 1, 3, 1, 8 and 2 places: by site, how many follow.
+const FOLLOWERS: [usize; 15] = [0, 2, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+const HEADS: [u32; 5] = [0, 1, 4, 5, 13];
+
+fn words_of(site: u32) -> usize {
+    (2 + FOLLOWERS[site as usize]).next_multiple_of(2)
+}
+
+/// What a lane logs that comes to these runs.
+fn log(heads: &[u32], seed: u64) -> Vec<LogEntry> {
+    let mut words = Vec::new();
+    for &head in heads {
+        words.push(u64::from(head));
+        let payloads = words.len() as u64..(words.len() + words_of(head) - 1) as u64;
+        words.extend(payloads.map(|payload| payload.wrapping_mul(seed)));
+    }
+    let pairs = words.chunks_exact(2);
+    pairs
+        .map(|pair| LogEntry {
+            width_and_site: pair[0],
+            address: pair[1],
+        })
+        .collect()
+}
+
+/// The same with an entry for each place.
+fn place_by_place(log: &[LogEntry]) -> Vec<LogEntry> {
+    let (mut rest, mut entries) = (LogEntry::words(log), Vec::new());
+    while let Some(&head) = rest.first() {
+        let places = 1 + FOLLOWERS[head as usize];
+        let payloads = rest[1..=places].iter();
+        entries.extend(payloads.zip(head..).map(|(&address, site)| LogEntry {
+            width_and_site: site,
+            address,
+        }));
+        rest = &rest[words_of(head as u32)..];
+    }
+    entries
+}
+
+fn slices(logs: &[Vec<LogEntry>]) -> [&[LogEntry]; LANES] {
+    std::array::from_fn(|lane| logs.get(lane).map_or(&[][..], Vec::as_slice))
+}
+
+proptest! {
+    /// Site, lanes and payloads of every group are those of logs with an entry for each place, in the same order.
+    #[test]
+    fn runs_are_grouped_as_their_places_are(
+        heads in prop::collection::vec(prop::collection::vec(prop::sample::select(&HEADS[..]), 0..20), 0..=LANES),
+        seed in 1u64..,
+    ) {
+        let logs: Vec<_> = (heads.iter().zip(seed..u64::MAX)).map(|(heads, seed)| log(heads, seed)).collect();
+        let singles: Vec<_> = logs.iter().map(|log| place_by_place(log)).collect();
+        let mut expected = Vec::new();
+        merge::merge_warp(&slices(&singles), &mut AccessGroup::EMPTY.clone(), |group| {
+            expected.push((group.site.0, group.mask, group.active_addresses().to_vec()));
+        });
+        let mut found = Vec::new();
+        merge_warp(&slices(&logs), words_of, |run| {
+            for place in 0..=FOLLOWERS[run.head as usize] {
+                let payloads = run.rows.iter().map(|row| row[1 + place]).collect();
+                found.push((run.head as u32 + place as u32, run.mask, payloads));
+            }
+        });
+        prop_assert_eq!(found, expected);
+    }
+
+    /// Whatever the processor has.
+    #[test]
+    fn bits_are_those_of_all_rows_and_of_any(
+        pairs in 1..=MOST_WORDS / 2,
+        lanes in 1..=LANES,
+        seed in any::<u64>(),
+    ) {
+        let mut state = seed;
+        let rows: Vec<Vec<u64>> = (0..lanes).map(|_| {
+            (0..2 * pairs).map(|_| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                // Some bits in all, some in none.
+                state >> 20 | 0xff0 << 44
+            }).collect()
+        }).collect();
+        let rows: Vec<&[u64]> = rows.iter().map(Vec::as_slice).collect();
+        let mut bits = Bits::EMPTY;
+        let mut plain = Bits::EMPTY;
+        bits.set(&rows);
+        plain.set_columns(&rows, 2 * pairs);
+        for word in 0..2 * pairs {
+            let column = rows.iter().map(|row| row[word]);
+            let all = column.clone().fold(u64::MAX, |all, payload| all & payload);
+            let any = column.fold(0, |any, payload| any | payload);
+            prop_assert_eq!((bits.all[word], bits.any[word]), (all, any));
+            prop_assert_eq!((plain.all[word], plain.any[word]), (all, any));
+        }
+    }
+}
+
+#[test]
+fn a_log_that_ends_within_an_entry_is_read_to_its_end() {
+    let whole = log(&[5], 3);
+    let logs = [whole[..3].to_vec()];
+    let mut lengths = Vec::new();
+    merge_warp(&slices(&logs), words_of, |run| {
+        lengths.push(run.rows[0].len())
+    });
+    assert_eq!(lengths, [6]);
+}

@@ -1,0 +1,149 @@
+//! Events: time stamps.
+
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::handles::Handles;
+use crate::streams::graphs::{self, Captured};
+use parking_lot::Mutex;
+use std::ffi::{c_uint, c_void};
+use std::time::Instant;
+
+/// `cudaEventDisableTiming`.
+const DISABLE_TIMING: c_uint = 2;
+const ALL_FLAGS: c_uint = 7;
+
+struct Event {
+    has_time: bool,
+    recorded: Mutex<Option<Instant>>,
+    /// Where in a capture it was recorded last.
+    captured: Mutex<Option<Captured>>,
+}
+
+static EVENTS: Handles<Event> = Handles::new();
+
+/// Checks an event's handle.
+pub fn check(handle: *const c_void) -> CudaResult {
+    EVENTS.get(handle).map(drop)
+}
+
+fn create(place: *mut *mut c_void, flags: c_uint) -> CudaResult {
+    check_sticky()?;
+    if place.is_null() || flags & !ALL_FLAGS != 0 {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    put(
+        place,
+        EVENTS.insert(Event {
+            has_time: flags & DISABLE_TIMING == 0,
+            recorded: Mutex::new(None),
+            captured: Mutex::new(None),
+        }),
+    )
+}
+
+pub fn record(event: *mut c_void, stream: *mut c_void) -> CudaResult {
+    let event = EVENTS.get(event)?;
+    crate::streams::get(stream)?;
+    check_sticky()?;
+    let captured = graphs::at_event(stream);
+    let is_captured = captured.is_some();
+    *event.captured.lock() = captured;
+    if is_captured {
+        return Ok(());
+    }
+    *event.recorded.lock() = Some(Instant::now());
+    Ok(())
+}
+
+/// `cudaEventRecordExternal` and `cudaEventWaitExternal`: in a capture the event becomes a node.
+const EXTERNAL: c_uint = 1;
+
+/// What comes to `stream` waits for what the event stands for.
+pub fn wait(stream: *mut c_void, handle: *mut c_void, flags: c_uint) -> CudaResult {
+    let event = EVENTS.get(handle)?;
+    if flags & EXTERNAL != 0 {
+        return graphs::external(stream, handle, true).map(drop);
+    }
+    let captured = event.captured.lock().clone();
+    // Where that capture is over, what it held is part of a graph, and there is nothing to wait for.
+    if let Some(captured) = captured {
+        graphs::join(stream, captured);
+    }
+    Ok(())
+}
+
+/// Milliseconds from one event to another.
+fn elapsed(start: *mut c_void, end: *mut c_void) -> Result<f32, CudaError> {
+    let (start, end) = (EVENTS.get(start)?, EVENTS.get(end)?);
+    check_sticky()?;
+    if !start.has_time || !end.has_time {
+        return Err(CudaError::INVALID_RESOURCE_HANDLE);
+    }
+    // One statement each: both may be the same event.
+    let start = *start.recorded.lock();
+    let end = *end.recorded.lock();
+    match (start, end) {
+        (Some(start), Some(end)) if end >= start => Ok((end - start).as_secs_f32() * 1e3),
+        (Some(start), Some(end)) => Ok(-((start - end).as_secs_f32() * 1e3)),
+        _ => Err(CudaError::INVALID_RESOURCE_HANDLE),
+    }
+}
+
+cuda! {
+    fn [cudaEventCreate](event: *mut *mut c_void) {
+        create(event, 0)
+    }
+
+    fn [cudaEventCreateWithFlags](event: *mut *mut c_void, flags: c_uint) {
+        create(event, flags)
+    }
+
+    fn [cudaEventDestroy](event: *mut c_void) {
+        EVENTS.remove(event).map(drop)
+    }
+
+    fn [cudaEventRecord cudaEventRecord_ptsz](event: *mut c_void, stream: *mut c_void) {
+        record(event, stream)
+    }
+
+    fn [cudaEventRecordWithFlags cudaEventRecordWithFlags_ptsz](event: *mut c_void, stream: *mut c_void, flags: c_uint) {
+        check(event)?;
+        if flags & EXTERNAL != 0 && graphs::external(stream, event, false)? {
+            return Ok(());
+        }
+        record(event, stream)
+    }
+
+    /// `cudaEventSynchronize`: all work is done.
+    fn [cudaEventSynchronize cudaEventQuery](event: *mut c_void) {
+        check(event)?;
+        check_sticky()
+    }
+
+    fn [cudaEventElapsedTime cudaEventElapsedTime_v2](milliseconds: *mut f32, start: *mut c_void, end: *mut c_void) {
+        put(milliseconds, elapsed(start, end)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::null_mut;
+
+    #[test]
+    fn time_passes_between_events() {
+        let (mut start, mut end) = (null_mut(), null_mut());
+        create(&mut start, 0).unwrap();
+        create(&mut end, 0).unwrap();
+        assert_eq!(
+            elapsed(start, end),
+            Err(CudaError::INVALID_RESOURCE_HANDLE),
+            "not recorded"
+        );
+        record(start, null_mut()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        record(end, null_mut()).unwrap();
+        assert!(elapsed(start, end).unwrap() >= 2.0);
+        assert!(elapsed(end, start).unwrap() <= -2.0);
+        assert_eq!(create(&mut start, 64), Err(CudaError::INVALID_VALUE));
+    }
+}

@@ -1,0 +1,282 @@
+//! Streams that are being captured: what goes to them becomes nodes of a graph.
+
+use super::{Deferred, GRAPHS, Work, add, graph, new_graph};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::exec::arguments::OwnedArguments;
+use crate::exec::launch::Asked;
+use crate::registry;
+use crate::streams::graphs::KernelWork;
+use crate::streams::{Named, named};
+use parking_lot::Mutex;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_uint, c_void};
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// What a call becomes in a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Copy,
+    Memset,
+}
+
+/// A stream's part in a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    id: u64,
+    graph: usize,
+    /// What the next node depends on.
+    tail: Vec<usize>,
+    /// Whether the capture began here.
+    is_origin: bool,
+}
+
+static CAPTURES: Mutex<BTreeMap<Named, Capture>> = Mutex::new(BTreeMap::new());
+/// How many there are, for calls to see quickly that there are none.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    static MODE: Cell<c_int> = const { Cell::new(0) };
+    /// What the last question for a capture's tail was answered with: programs read it through a pointer. Never dropped, so that
+    /// destructors of the program's own variables may ask.
+    static TAIL: RefCell<ManuallyDrop<Vec<usize>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
+}
+
+/// A capture's tail at an event, and the capture's number.
+pub type Captured = (u64, usize, Vec<usize>);
+
+fn of(stream: *mut c_void) -> Option<Capture> {
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return None;
+    }
+    CAPTURES.lock().get(&named(stream)).cloned()
+}
+
+pub(super) fn stream_is_capturing(stream: *mut c_void) -> bool {
+    of(stream).is_some()
+}
+
+/// Calls that wait for a stream, or ask for its state, fail while it is captured.
+pub fn refuse_if_capturing(stream: *mut c_void) -> CudaResult {
+    match of(stream) {
+        Some(_) => Err(CudaError::STREAM_CAPTURE_UNSUPPORTED),
+        None => Ok(()),
+    }
+}
+
+/// Adds a node to the capture of `stream`; false when there is none.
+pub(super) fn append(
+    stream: *mut c_void,
+    work: impl FnOnce() -> Result<Work, CudaError>,
+) -> Result<bool, CudaError> {
+    let Some(capture) = of(stream) else {
+        return Ok(false);
+    };
+    let node = add(capture.graph, &capture.tail, work()?, 0)?;
+    if let Some(capture) = CAPTURES.lock().get_mut(&named(stream)) {
+        capture.tail = vec![node];
+    }
+    Ok(true)
+}
+
+/// Does `call` now, or when the graph is launched into which `stream` is being captured.
+pub fn submit(
+    stream: *mut c_void,
+    kind: Kind,
+    call: impl Fn(*mut c_void) -> CudaResult + 'static,
+) -> CudaResult {
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return call(stream);
+    }
+    let Some(_) = of(stream) else {
+        return call(stream);
+    };
+    append(stream, || Ok(Work::Call(kind, Deferred(Arc::new(call))))).map(drop)
+}
+
+/// Takes note of a launch; false when its stream is not being captured.
+pub fn launched(
+    asked: Asked,
+    arguments: *mut *mut c_void,
+    stream: *mut c_void,
+) -> Result<bool, CudaError> {
+    append(stream, || {
+        let kernel = registry::kernel(asked.function)?;
+        let arguments = Arc::new(OwnedArguments::copy(&kernel, arguments)?);
+        Ok(Work::Kernel(KernelWork { asked, arguments }))
+    })
+}
+
+/// What an event that is recorded in `stream` stands for, when that is being captured.
+pub fn at_event(stream: *mut c_void) -> Option<Captured> {
+    of(stream).map(|capture| (capture.id, capture.graph, capture.tail))
+}
+
+/// Makes `stream` wait for what an event stands for: it becomes part of the event's capture. False when that is over.
+pub fn join(stream: *mut c_void, (id, graph, tail): Captured) -> bool {
+    let mut captures = CAPTURES.lock();
+    if !captures.values().any(|capture| capture.id == id) {
+        return false;
+    }
+    let capture = captures.entry(named(stream)).or_insert_with(|| Capture {
+        id,
+        graph,
+        tail: Vec::new(),
+        is_origin: false,
+    });
+    for node in tail {
+        if !capture.tail.contains(&node) {
+            capture.tail.push(node);
+        }
+    }
+    COUNT.store(captures.len(), Ordering::Release);
+    true
+}
+
+fn begin(stream: *mut c_void, graph: usize, tail: &[usize]) -> CudaResult {
+    crate::streams::get(stream)?;
+    let stream = named(stream);
+    if matches!(stream, Named::Legacy { .. }) {
+        return Err(CudaError::STREAM_CAPTURE_UNSUPPORTED);
+    }
+    let mut captures = CAPTURES.lock();
+    if captures.contains_key(&stream) {
+        return Err(CudaError::ILLEGAL_STATE);
+    }
+    let capture = Capture {
+        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        graph,
+        tail: tail.to_vec(),
+        is_origin: true,
+    };
+    captures.insert(stream, capture);
+    COUNT.store(captures.len(), Ordering::Release);
+    Ok(())
+}
+
+fn end(stream: *mut c_void) -> Result<usize, CudaError> {
+    let mut captures = CAPTURES.lock();
+    let Some(capture) = captures.get(&named(stream)).cloned() else {
+        return Err(CudaError::ILLEGAL_STATE);
+    };
+    if !capture.is_origin {
+        return Err(CudaError::STREAM_CAPTURE_UNMATCHED);
+    }
+    captures.retain(|_, other| other.id != capture.id);
+    COUNT.store(captures.len(), Ordering::Release);
+    Ok(capture.graph)
+}
+
+unsafe fn list(first: *const usize, count: usize) -> Vec<usize> {
+    if first.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: the program passes this many handles.
+    unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
+}
+
+/// Status, number, graph and tail of a capture; places that are null are left out.
+fn answer(
+    stream: *mut c_void,
+    status: *mut c_int,
+    id: *mut u64,
+    graph: *mut usize,
+    tail: *mut *const usize,
+    count: *mut usize,
+) -> CudaResult {
+    crate::streams::get(stream)?;
+    let capture = of(stream);
+    put(status, c_int::from(capture.is_some()))?;
+    let Some(capture) = capture else {
+        return Ok(());
+    };
+    if !id.is_null() {
+        put(id, capture.id)?;
+    }
+    if !graph.is_null() {
+        put(graph, capture.graph)?;
+    }
+    if !count.is_null() {
+        put(count, capture.tail.len())?;
+    }
+    if tail.is_null() {
+        return Ok(());
+    }
+    TAIL.with_borrow_mut(|kept| {
+        **kept = capture.tail;
+        put(tail, kept.as_ptr())
+    })
+}
+
+fn set_tail(stream: *mut c_void, nodes: *const usize, count: usize, replace: bool) -> CudaResult {
+    // SAFETY: the program passes this many handles.
+    let nodes = unsafe { list(nodes, count) };
+    let mut captures = CAPTURES.lock();
+    let capture = captures
+        .get_mut(&named(stream))
+        .ok_or(CudaError::ILLEGAL_STATE)?;
+    if replace {
+        capture.tail.clear();
+    }
+    capture.tail.extend(nodes);
+    Ok(())
+}
+
+cuda! {
+    fn [cudaStreamBeginCapture cudaStreamBeginCapture_ptsz](stream: *mut c_void, _mode: c_int) {
+        check_sticky()?;
+        let graph = new_graph();
+        begin(stream, graph, &[]).inspect_err(|_| drop(GRAPHS.remove(graph as *const c_void)))
+    }
+
+    fn [cudaStreamBeginCaptureToGraph cudaStreamBeginCaptureToGraph_ptsz](
+        stream: *mut c_void, to: usize, behind: *const usize, _edges: *const c_void, count: usize, _mode: c_int
+    ) {
+        check_sticky()?;
+        graph(to)?;
+        // SAFETY: the program passes this many handles.
+        begin(stream, to, &unsafe { list(behind, count) })
+    }
+
+    fn [cudaStreamEndCapture cudaStreamEndCapture_ptsz](stream: *mut c_void, graph: *mut usize) {
+        put(graph, end(stream)?)
+    }
+
+    fn [cudaStreamIsCapturing cudaStreamIsCapturing_ptsz](stream: *mut c_void, status: *mut c_int) {
+        crate::streams::get(stream)?;
+        put(status, c_int::from(stream_is_capturing(stream)))
+    }
+
+    fn [cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_ptsz](stream: *mut c_void, status: *mut c_int, id: *mut u64) {
+        let null = std::ptr::null_mut();
+        answer(stream, status, id, null, std::ptr::null_mut(), null)
+    }
+
+    fn [cudaStreamGetCaptureInfo_v2 cudaStreamGetCaptureInfo_v2_ptsz](
+        stream: *mut c_void, status: *mut c_int, id: *mut u64, graph: *mut usize, tail: *mut *const usize, count: *mut usize
+    ) {
+        answer(stream, status, id, graph, tail, count)
+    }
+
+    fn [cudaStreamUpdateCaptureDependencies cudaStreamUpdateCaptureDependencies_ptsz](
+        stream: *mut c_void, nodes: *const usize, count: usize, flags: c_uint
+    ) {
+        set_tail(stream, nodes, count, flags != 0)
+    }
+
+    fn [cudaThreadExchangeStreamCaptureMode](mode: *mut c_int) {
+        if mode.is_null() {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        // SAFETY: the program passes a valid place.
+        let wanted = unsafe { mode.read() };
+        put(mode, MODE.replace(wanted))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! How the nodes of a graph hang together.
+
+use super::{Graph, NODES, Work, destroy, graph, node};
+use crate::errors::{CudaError, CudaResult, cuda, put};
+use std::ffi::{c_int, c_uint, c_void};
+use superstep_runtime_core::BadEdge;
+
+/// Writes handles, as many as there is room for, or their number when `places` is null.
+fn hand_out(handles: &[usize], places: *mut usize, count: *mut usize) -> CudaResult {
+    if count.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    if !places.is_null() {
+        // SAFETY: the program passes a valid place.
+        let room = unsafe { count.read() };
+        for index in 0..room {
+            let handle = handles.get(index).copied().unwrap_or(0);
+            // SAFETY: the program has room for this many.
+            unsafe { places.add(index).write(handle) };
+        }
+        if room < handles.len() {
+            return put(count, room);
+        }
+    }
+    put(count, handles.len())
+}
+
+fn nodes(handle: usize, wanted: impl Fn(&Graph, usize) -> bool) -> Result<Vec<usize>, CudaError> {
+    let graph = graph(handle)?;
+    let graph = graph.lock();
+    let all = graph.nodes().iter().copied();
+    Ok(all.filter(|&node| wanted(&graph, node)).collect())
+}
+
+fn change(
+    handle: usize,
+    from: *const usize,
+    to: *const usize,
+    count: usize,
+    change: impl Fn(&mut Graph, (usize, usize)) -> Result<(), BadEdge>,
+) -> CudaResult {
+    let graph = graph(handle)?;
+    let mut graph = graph.lock();
+    for index in 0..count {
+        // SAFETY: the program passes this many handles of either kind.
+        let edge = unsafe { (from.add(index).read(), to.add(index).read()) };
+        change(&mut graph, edge).map_err(|BadEdge| CudaError::INVALID_VALUE)?;
+    }
+    Ok(())
+}
+
+fn destroy_node(handle: usize) -> CudaResult {
+    let removed = NODES.remove(handle as *const c_void)?;
+    graph(removed.graph)?.lock().remove(handle);
+    match *removed.work.lock() {
+        Work::Child(child) => destroy(child),
+        _ => Ok(()),
+    }
+}
+
+cuda! {
+    fn [cudaGraphGetNodes](graph: usize, places: *mut usize, count: *mut usize) {
+        hand_out(&nodes(graph, |_, _| true)?, places, count)
+    }
+
+    fn [cudaGraphGetRootNodes](graph: usize, places: *mut usize, count: *mut usize) {
+        let is_root = |graph: &Graph, node| graph.edges().iter().all(|edge| edge.1 != node);
+        hand_out(&nodes(graph, is_root)?, places, count)
+    }
+
+    fn [cudaGraphGetEdges](of: usize, from: *mut usize, to: *mut usize, count: *mut usize) {
+        let graph = graph(of)?;
+        let (before, behind): (Vec<usize>, Vec<usize>) = graph.lock().edges().iter().copied().unzip();
+        if from.is_null() || to.is_null() {
+            return put(count, before.len());
+        }
+        // SAFETY: the program passes a valid place.
+        let room = unsafe { count.as_ref() }.copied().ok_or(CudaError::INVALID_VALUE)?;
+        hand_out(&before, from, count)?;
+        put(count, room)?;
+        hand_out(&behind, to, count)
+    }
+
+    fn [cudaGraphNodeGetDependencies](of: usize, places: *mut usize, count: *mut usize) {
+        let is_before = |graph: &Graph, node| graph.edges().contains(&(node, of));
+        hand_out(&nodes(node(of)?.graph, is_before)?, places, count)
+    }
+
+    fn [cudaGraphNodeGetDependentNodes](of: usize, places: *mut usize, count: *mut usize) {
+        let is_behind = |graph: &Graph, node| graph.edges().contains(&(of, node));
+        hand_out(&nodes(node(of)?.graph, is_behind)?, places, count)
+    }
+
+    fn [cudaGraphAddDependencies](graph: usize, from: *const usize, to: *const usize, count: usize) {
+        change(graph, from, to, count, Graph::add_edge)
+    }
+
+    fn [cudaGraphRemoveDependencies](graph: usize, from: *const usize, to: *const usize, count: usize) {
+        change(graph, from, to, count, Graph::remove_edge)
+    }
+
+    fn [cudaGraphDestroyNode](node: usize) {
+        destroy_node(node)
+    }
+
+    fn [cudaGraphNodeGetType](of: usize, kind: *mut c_int) {
+        put(kind, node(of)?.work.lock().number())
+    }
+
+    fn [cudaGraphCreate](graph: *mut usize, _flags: c_uint) {
+        put(graph, super::new_graph())
+    }
+
+    fn [cudaGraphDestroy](graph: usize) {
+        destroy(graph)
+    }
+
+    fn [cudaGraphClone](copy: *mut usize, of: usize) {
+        put(copy, super::clone(of)?)
+    }
+
+    fn [cudaGraphNodeFindInClone](found: *mut usize, original: usize, copy: usize) {
+        let is_copy = |_: &Graph, handle| node(handle).is_ok_and(|node| node.original == original);
+        let copies = nodes(copy, is_copy)?;
+        put(found, copies.first().copied().ok_or(CudaError::INVALID_VALUE)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::streams::graphs::{add, new_graph};
+
+    #[test]
+    fn edges_are_added_asked_for_and_removed() {
+        let graph = new_graph();
+        let [a, b] = [(); 2].map(|()| add(graph, &[], Work::Empty, 0).unwrap());
+        let (mut places, mut count) = ([0; 3], 3);
+        // SAFETY: all pointers are valid.
+        unsafe {
+            assert_eq!(cudaGraphAddDependencies(graph, &a, &b, 1), 0);
+            assert_ne!(cudaGraphAddDependencies(graph, &a, &b, 1), 0, "again");
+            assert_eq!(
+                cudaGraphNodeGetDependencies(b, places.as_mut_ptr(), &mut count),
+                0
+            );
+            assert_eq!((places, count), ([a, 0, 0], 1));
+            assert_eq!(
+                cudaGraphGetRootNodes(graph, std::ptr::null_mut(), &mut count),
+                0
+            );
+            assert_eq!(count, 1);
+            assert_eq!(cudaGraphRemoveDependencies(graph, &a, &b, 1), 0);
+            assert_eq!(cudaGraphDestroyNode(a), 0);
+            assert_eq!(cudaGraphGetNodes(graph, places.as_mut_ptr(), &mut count), 0);
+        }
+        assert_eq!((places[0], count), (b, 1));
+    }
+}

@@ -1,0 +1,258 @@
+//! Instances of graphs: what is launched, and changed between launches.
+
+use super::nodes::{copy_1d, copy_3d, fill, from_symbol, host, kernel, to_symbol};
+use super::structures::{HostParameters, KernelParameters, MemsetParameters, UpdateResult};
+use super::{Work, graph, node};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::handles::Handles;
+use parking_lot::Mutex;
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
+use superstep_runtime_core::BadEdge;
+use superstep_runtime_core::cuda::Copy3d;
+
+/// A node of an instance.
+#[derive(Clone)]
+struct Step {
+    /// The graph's node that it was made from.
+    node: usize,
+    work: Work,
+    is_enabled: bool,
+}
+
+#[derive(Clone)]
+struct Instance {
+    /// In the order in which they run.
+    steps: Vec<Step>,
+    flags: u64,
+}
+
+static INSTANCES: Handles<Mutex<Instance>> = Handles::new();
+
+fn steps(handle: usize) -> Result<Vec<Step>, CudaError> {
+    let order = graph(handle)?.lock().in_order();
+    let order = order.map_err(|BadEdge| CudaError::INVALID_VALUE)?;
+    let mut steps = Vec::with_capacity(order.len());
+    for handle in order {
+        let work = node(handle)?.work.lock().clone();
+        let child = match work {
+            Work::Child(child) => Some(child),
+            _ => None,
+        };
+        steps.push(Step {
+            node: handle,
+            work,
+            is_enabled: true,
+        });
+        if let Some(child) = child {
+            steps.extend(self::steps(child)?);
+        }
+    }
+    Ok(steps)
+}
+
+fn instance(handle: usize) -> Result<Arc<Mutex<Instance>>, CudaError> {
+    INSTANCES.get(handle as *const c_void)
+}
+
+fn instantiate(place: *mut usize, of: usize, flags: u64) -> CudaResult {
+    check_sticky()?;
+    let steps = steps(of)?;
+    put(
+        place,
+        INSTANCES.insert(Mutex::new(Instance { steps, flags })) as usize,
+    )
+}
+
+fn run(steps: &[Step], stream: *mut c_void) -> CudaResult {
+    let mut enabled = steps.iter().filter(|step| step.is_enabled);
+    enabled.try_for_each(|step| step.work.run(stream))
+}
+
+fn launch(handle: usize, stream: *mut c_void) -> CudaResult {
+    check_sticky()?;
+    crate::streams::get(stream)?;
+    let steps = instance(handle)?.lock().steps.clone();
+    // In a stream that is being captured it becomes a part of the new graph.
+    if super::stream_is_capturing(stream) {
+        for step in steps.into_iter().filter(|step| step.is_enabled) {
+            super::capture::append(stream, || Ok(step.work))?;
+        }
+        return Ok(());
+    }
+    run(&steps, stream)
+}
+
+fn step<T>(
+    handle: usize,
+    node: usize,
+    read: impl FnOnce(&mut Step) -> Result<T, CudaError>,
+) -> Result<T, CudaError> {
+    let instance = instance(handle)?;
+    let mut instance = instance.lock();
+    let step = instance.steps.iter_mut().find(|step| step.node == node);
+    read(step.ok_or(CudaError::INVALID_VALUE)?)
+}
+
+fn set(handle: usize, node: usize, work: Result<Work, CudaError>) -> CudaResult {
+    let work = work?;
+    step(handle, node, |step| {
+        if step.work.number() != work.number() {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        step.work = work;
+        Ok(())
+    })
+}
+
+/// `cudaGraphExecUpdateErrorTopologyChanged`, and `…NodeTypeChanged`.
+const TOPOLOGY_CHANGED: c_int = 2;
+const NODE_TYPE_CHANGED: c_int = 3;
+
+/// Gives an instance what the nodes of `from` do, which must be a graph of the same form.
+fn update(handle: usize, from: usize, result: *mut UpdateResult) -> CudaResult {
+    let instance = instance(handle)?;
+    let mut instance = instance.lock();
+    let new = steps(from)?;
+    let both = || instance.steps.iter().zip(&new);
+    let other = both().find(|(old, new)| old.work.number() != new.work.number());
+    let (code, node) = match other {
+        _ if instance.steps.len() != new.len() => (TOPOLOGY_CHANGED, 0),
+        Some((_, new)) => (NODE_TYPE_CHANGED, new.node),
+        None => (0, 0),
+    };
+    if !result.is_null() {
+        let (node, from_node) = (node as *mut c_void, std::ptr::null_mut());
+        put(
+            result,
+            UpdateResult {
+                result: code,
+                node,
+                from_node,
+            },
+        )?;
+    }
+    if code != 0 {
+        return Err(CudaError::GRAPH_EXEC_UPDATE_FAILURE);
+    }
+    for (old, new) in instance.steps.iter_mut().zip(new) {
+        old.work = new.work;
+    }
+    Ok(())
+}
+
+/// `cudaGraphInstantiateParams`.
+#[repr(C)]
+pub struct InstantiateParameters {
+    flags: u64,
+    upload_stream: *mut c_void,
+    failed_node: *mut c_void,
+    result: c_int,
+}
+
+/// There is nothing to upload, in whichever stream.
+fn instantiate_with(
+    place: *mut usize,
+    of: usize,
+    parameters: *mut InstantiateParameters,
+) -> CudaResult {
+    // SAFETY: the program passes a valid structure or null.
+    let parameters = unsafe { parameters.as_mut() }.ok_or(CudaError::INVALID_VALUE)?;
+    instantiate(place, of, parameters.flags)?;
+    (parameters.failed_node, parameters.result) = (std::ptr::null_mut(), 0);
+    Ok(())
+}
+
+cuda! {
+    fn [cudaGraphInstantiate cudaGraphInstantiateWithFlags](place: *mut usize, of: usize, flags: u64) {
+        instantiate(place, of, flags)
+    }
+
+    fn [cudaGraphInstantiateWithParams](place: *mut usize, of: usize, parameters: *mut InstantiateParameters) {
+        instantiate_with(place, of, parameters)
+    }
+
+    fn [cudaGraphInstantiateWithParams_ptsz](place: *mut usize, of: usize, parameters: *mut InstantiateParameters) {
+        instantiate_with(place, of, parameters)
+    }
+
+    fn [cudaGraphExecDestroy](handle: usize) {
+        INSTANCES.remove(handle as *const c_void).map(drop)
+    }
+
+    fn [cudaGraphExecGetFlags](handle: usize, flags: *mut u64) {
+        put(flags, instance(handle)?.lock().flags)
+    }
+
+    fn [cudaGraphLaunch cudaGraphLaunch_ptsz](handle: usize, stream: *mut c_void) {
+        launch(handle, stream)
+    }
+
+    /// `cudaGraphUpload`: there is nothing to prepare.
+    fn [cudaGraphUpload cudaGraphUpload_ptsz](handle: usize, stream: *mut c_void) {
+        crate::streams::get(stream)?;
+        instance(handle).map(drop)
+    }
+
+    fn [cudaGraphExecUpdate](handle: usize, from: usize, result: *mut UpdateResult) {
+        update(handle, from, result)
+    }
+
+    fn [cudaGraphExecKernelNodeSetParams](handle: usize, node: usize, parameters: *const KernelParameters) {
+        set(handle, node, kernel(parameters))
+    }
+
+    fn [cudaGraphExecMemcpyNodeSetParams](handle: usize, node: usize, parameters: *const Copy3d) {
+        set(handle, node, copy_3d(parameters))
+    }
+
+    fn [cudaGraphExecMemcpyNodeSetParams1D](
+        handle: usize, node: usize, to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int
+    ) {
+        set(handle, node, copy_1d(to, from, bytes, kind))
+    }
+
+    fn [cudaGraphExecMemcpyNodeSetParamsToSymbol](
+        handle: usize, node: usize, symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int
+    ) {
+        set(handle, node, to_symbol(symbol, from, bytes, offset, kind))
+    }
+
+    fn [cudaGraphExecMemcpyNodeSetParamsFromSymbol](
+        handle: usize, node: usize, to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int
+    ) {
+        set(handle, node, from_symbol(to, symbol, bytes, offset, kind))
+    }
+
+    fn [cudaGraphExecMemsetNodeSetParams](handle: usize, node: usize, parameters: *const MemsetParameters) {
+        set(handle, node, fill(parameters))
+    }
+
+    fn [cudaGraphExecHostNodeSetParams](handle: usize, node: usize, parameters: *const HostParameters) {
+        set(handle, node, host(parameters))
+    }
+
+    fn [cudaGraphExecEventRecordNodeSetEvent](handle: usize, node: usize, event: *mut c_void) {
+        crate::streams::events::check(event)?;
+        set(handle, node, Ok(Work::Record(event as usize)))
+    }
+
+    fn [cudaGraphExecEventWaitNodeSetEvent](handle: usize, node: usize, event: *mut c_void) {
+        crate::streams::events::check(event)?;
+        set(handle, node, Ok(Work::Wait(event as usize)))
+    }
+
+    fn [cudaGraphNodeSetEnabled](handle: usize, node: usize, is_enabled: c_uint) {
+        step(handle, node, |step| {
+            step.is_enabled = is_enabled != 0;
+            Ok(())
+        })
+    }
+
+    fn [cudaGraphNodeGetEnabled](handle: usize, node: usize, place: *mut c_uint) {
+        put(place, c_uint::from(step(handle, node, |step| Ok(step.is_enabled))?))
+    }
+}
+
+#[cfg(test)]
+mod tests;

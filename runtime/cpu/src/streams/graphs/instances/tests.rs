@@ -1,0 +1,61 @@
+//! Tests of `instances`.
+
+use super::*;
+use crate::streams::graphs::{Deferred, Kind, add, new_graph};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+fn adding(number: u32, to: &Arc<AtomicU32>) -> Work {
+    let to = to.clone();
+    let call = move |_| {
+        to.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |value| {
+            Some(value * 10 + number)
+        })
+        .unwrap();
+        Ok(())
+    };
+    Work::Call(Kind::Copy, Deferred(Arc::new(call)))
+}
+
+#[test]
+fn an_instance_keeps_what_it_was_made_from() {
+    let seen = Arc::new(AtomicU32::new(0));
+    let child = new_graph();
+    add(child, &[], adding(5, &seen), 0).unwrap();
+    let graph = new_graph();
+    let first = add(graph, &[], adding(1, &seen), 0).unwrap();
+    let last = add(graph, &[first], Work::Child(child), 0).unwrap();
+    add(graph, &[last], adding(3, &seen), 0).unwrap();
+    let mut made = 0;
+    instantiate(&mut made, graph, 0).unwrap();
+    let run = |made| {
+        seen.store(0, Ordering::Relaxed);
+        launch(made, std::ptr::null_mut()).unwrap();
+        seen.load(Ordering::Relaxed)
+    };
+    super::super::nodes::set(first, Ok(adding(7, &seen))).unwrap();
+    assert_eq!(run(made), 153);
+    assert_eq!(
+        set(made, first, Ok(Work::Empty)),
+        Err(CudaError::INVALID_VALUE)
+    );
+    set(made, first, Ok(adding(2, &seen))).unwrap();
+    assert_eq!(run(made), 253);
+    let mut result = UpdateResult {
+        result: 9,
+        node: std::ptr::null_mut(),
+        from_node: std::ptr::null_mut(),
+    };
+    update(made, graph, &mut result).unwrap();
+    assert_eq!((run(made), result.result), (753, 0));
+    assert_eq!(
+        update(made, child, &mut result),
+        Err(CudaError::GRAPH_EXEC_UPDATE_FAILURE)
+    );
+    assert_eq!(result.result, TOPOLOGY_CHANGED);
+    step(made, first, |step| {
+        step.is_enabled = false;
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(run(made), 53);
+}

@@ -1,0 +1,240 @@
+//! CUDA graphs: nodes that hold what calls asked for, and run it when an instance is launched.
+//!
+//! `capture` turns calls that go to a stream into nodes, `nodes` has the functions that add, read and change nodes, `edges` those that ask how
+//! they hang together, `instances` those that run them. An instance runs its nodes one after the other, each behind those it depends on, and
+//! among these in the order in which they were added: the launches of its kernels are launches of the trace in that order.
+
+mod capture;
+mod edges;
+mod instances;
+mod nodes;
+mod structures;
+
+pub use capture::{Captured, Kind, at_event, join, launched, refuse_if_capturing, submit};
+pub use structures::MemsetParameters;
+
+use crate::errors::{CudaError, CudaResult};
+use crate::exec::arguments::OwnedArguments;
+use crate::exec::launch::{self, Asked};
+use crate::handles::Handles;
+use crate::memory::copies_3d::copy_3d;
+use crate::memory::memset;
+use capture::stream_is_capturing;
+use parking_lot::Mutex;
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+use structures::HostParameters;
+use superstep_runtime_core::NodeGraph;
+use superstep_runtime_core::cuda::Copy3d;
+
+/// What a call does when its turn comes; it gets the stream of the graph's launch.
+#[derive(Clone)]
+pub struct Deferred(Arc<dyn Fn(*mut c_void) -> CudaResult>);
+
+// SAFETY: the functions hold nothing but the numbers and addresses that a program passed to a CUDA function, which may be called from any
+// host thread.
+unsafe impl Send for Deferred {}
+// SAFETY: a call through a shared reference passes on those numbers and addresses only.
+unsafe impl Sync for Deferred {}
+
+#[derive(Clone)]
+struct KernelWork {
+    asked: Asked,
+    arguments: Arc<OwnedArguments>,
+}
+
+// SAFETY: the address of a host function, which serves as a name, and numbers.
+unsafe impl Send for KernelWork {}
+// SAFETY: nothing in it changes after it was made, and the address is not read through.
+unsafe impl Sync for KernelWork {}
+
+/// What a node does.
+#[derive(Clone)]
+enum Work {
+    Kernel(KernelWork),
+    Copy(Box<Copy3d>),
+    Fill(MemsetParameters),
+    Host(HostParameters),
+    /// Handle of a graph of its own.
+    Child(usize),
+    Empty,
+    Wait(usize),
+    Record(usize),
+    Allocate(structures::Allocation),
+    Free(u64),
+    /// A copy or memset in another form.
+    Call(Kind, Deferred),
+}
+
+// SAFETY: numbers, and addresses that only the program and CUDA calls on its behalf look behind.
+unsafe impl Send for Work {}
+// SAFETY: nothing in it changes through a shared reference.
+unsafe impl Sync for Work {}
+
+impl Work {
+    /// `cudaGraphNodeType`.
+    fn number(&self) -> c_int {
+        match self {
+            Work::Kernel(_) => 0,
+            Work::Copy(_) | Work::Call(Kind::Copy, _) => 1,
+            Work::Fill(_) | Work::Call(Kind::Memset, _) => 2,
+            Work::Host(_) => 3,
+            Work::Child(_) => 4,
+            Work::Empty => 5,
+            Work::Wait(_) => 6,
+            Work::Record(_) => 7,
+            Work::Allocate(_) => 10,
+            Work::Free(_) => 11,
+        }
+    }
+
+    fn run(&self, stream: *mut c_void) -> CudaResult {
+        match self {
+            Work::Kernel(kernel) => {
+                launch::launch(kernel.asked, kernel.arguments.pointers(), stream)
+            }
+            Work::Copy(copy) => copy_3d("a copy of a graph", copy, stream),
+            Work::Fill(fill) => memset::fill_elements(fill, stream),
+            Work::Host(host) => host.call(),
+            Work::Record(event) => crate::streams::events::record(*event as *mut c_void, stream),
+            Work::Call(_, call) => (call.0)(stream),
+            // Memory of a graph is there from the start; what an event stands for is done.
+            Work::Empty | Work::Wait(_) | Work::Allocate(_) | Work::Child(_) => Ok(()),
+            Work::Free(address) => structures::free(*address),
+        }
+    }
+}
+
+/// Calls a host function, now or as a node of the graph into which `stream` is being captured.
+pub fn host_function(
+    stream: *mut c_void,
+    function: Option<unsafe extern "C" fn(*mut c_void)>,
+    user_data: *mut c_void,
+) -> CudaResult {
+    let host = HostParameters {
+        function,
+        user_data,
+    };
+    match capture::append(stream, || Ok(Work::Host(host)))? {
+        true => Ok(()),
+        false => host.call(),
+    }
+}
+
+/// Adds a node for an event to the capture of `stream`; false when there is none.
+pub fn external(stream: *mut c_void, event: *mut c_void, is_wait: bool) -> Result<bool, CudaError> {
+    let event = event as usize;
+    let work = if is_wait {
+        Work::Wait(event)
+    } else {
+        Work::Record(event)
+    };
+    capture::append(stream, || Ok(work))
+}
+
+/// Allocates memory, which belongs to the graph into which `stream` is being captured, if any.
+pub fn allocate_in(stream: *mut c_void, bytes: usize) -> Result<*mut c_void, CudaError> {
+    if !stream_is_capturing(stream) {
+        let kind = superstep_trace::AllocationKind::Device;
+        return Ok(crate::memory::allocate(bytes, kind)? as *mut c_void);
+    }
+    let allocation = structures::Allocation::new(bytes)?;
+    capture::append(stream, || Ok(Work::Allocate(allocation)))?;
+    Ok(allocation.address)
+}
+
+/// Frees memory in the order of a stream.
+pub fn free_in(stream: *mut c_void, address: u64) -> CudaResult {
+    match capture::append(stream, || Ok(Work::Free(address)))? {
+        true => Ok(()),
+        false => structures::free(address),
+    }
+}
+
+struct Node {
+    graph: usize,
+    work: Mutex<Work>,
+    /// The node that this one was cloned from.
+    original: usize,
+}
+
+type Graph = NodeGraph<usize>;
+
+static NODES: Handles<Node> = Handles::new();
+static GRAPHS: Handles<Mutex<Graph>> = Handles::new();
+
+fn node(handle: usize) -> Result<Arc<Node>, CudaError> {
+    NODES.get(handle as *const c_void)
+}
+
+fn graph(handle: usize) -> Result<Arc<Mutex<Graph>>, CudaError> {
+    GRAPHS.get(handle as *const c_void)
+}
+
+fn new_graph() -> usize {
+    GRAPHS.insert(Mutex::default()) as usize
+}
+
+/// Adds a node behind others of the same graph.
+fn add(to: usize, behind: &[usize], work: Work, original: usize) -> Result<usize, CudaError> {
+    let graph = graph(to)?;
+    let mut graph = graph.lock();
+    if !graph.has(behind) {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    let added = new_node(to, work, original);
+    graph.add(added, behind);
+    Ok(added)
+}
+
+fn new_node(graph: usize, work: Work, original: usize) -> usize {
+    let work = Mutex::new(work);
+    NODES.insert(Node {
+        graph,
+        work,
+        original,
+    }) as usize
+}
+
+/// A copy of a graph and of the graphs in it.
+fn clone(from: usize) -> Result<usize, CudaError> {
+    let form = graph(from)?.lock().clone();
+    let to = new_graph();
+    let copy = form.try_map(|handle| {
+        let mut work = node(handle)?.work.lock().clone();
+        if let Work::Child(child) = work {
+            work = Work::Child(clone(child)?);
+        }
+        Ok(new_node(to, work, handle))
+    })?;
+    *graph(to)?.lock() = copy;
+    Ok(to)
+}
+
+fn destroy(handle: usize) -> CudaResult {
+    let graph = GRAPHS.remove(handle as *const c_void)?;
+    for &handle in graph.lock().nodes() {
+        let node = NODES.remove(handle as *const c_void)?;
+        if let Work::Child(child) = *node.work.lock() {
+            destroy(child)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_outlives_its_original() {
+        let graph = new_graph();
+        let first = add(graph, &[], Work::Empty, 0).unwrap();
+        let last = add(graph, &[first], Work::Empty, 0).unwrap();
+        assert!(add(graph, &[1], Work::Empty, 0).is_err());
+        let copy = clone(graph).unwrap();
+        assert_eq!(super::graph(copy).unwrap().lock().edges().len(), 1);
+        assert_eq!(destroy(graph), Ok(()));
+        assert!(node(last).is_err() && super::graph(copy).is_ok());
+    }
+}

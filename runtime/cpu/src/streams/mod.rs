@@ -1,0 +1,261 @@
+//! Streams. Work is done when it is asked for, so a stream is only a name for an order of launches.
+//!
+//! Names of functions that end in `_ptds` or `_ptsz` are those that programs call whose default stream is the host thread's own.
+
+pub mod events;
+pub mod graphs;
+
+use crate::device::devices;
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::handles::Handles;
+use crate::runtime::session;
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
+use superstep_runtime_core::thread_number;
+use superstep_trace::StreamId;
+
+#[derive(Debug)]
+pub struct Stream {
+    flags: c_uint,
+    priority: c_int,
+    device: c_int,
+}
+
+static STREAMS: Handles<Stream> = Handles::new();
+
+/// Priorities that a stream may have, the greatest last, as on current GPUs.
+const PRIORITIES: (c_int, c_int) = (0, -5);
+/// `cudaStreamPerThread`: the calling host thread's own default stream. 0 and `cudaStreamLegacy`, which is 1, are the legacy one.
+const PER_THREAD: *mut c_void = std::ptr::without_provenance_mut(2);
+
+/// Which stream a handle names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Named {
+    /// The default stream that all host threads share.
+    Legacy { device: c_int },
+    /// The default stream of one host thread.
+    Own { device: c_int, thread: u64 },
+    /// One that the program made.
+    Made(usize),
+}
+
+/// The stream that `handle` names for the calling host thread; it may not exist.
+pub fn named(handle: *mut c_void) -> Named {
+    let device = devices::current();
+    match handle {
+        PER_THREAD => Named::Own {
+            device,
+            thread: thread_number(),
+        },
+        handle if handle < PER_THREAD => Named::Legacy { device },
+        handle => Named::Made(handle as usize),
+    }
+}
+
+/// Whether a function is the variant of another for programs whose stream 0 is the host thread's own.
+pub const fn is_per_thread(function: &str) -> bool {
+    matches!(
+        function.as_bytes(),
+        [.., b'_', b'p', b't', b's', b'z'] | [.., b'_', b'p', b't', b'd', b's']
+    )
+}
+
+/// The default stream of `function`.
+pub const fn default_of(function: &str) -> *mut c_void {
+    if is_per_thread(function) {
+        PER_THREAD
+    } else {
+        std::ptr::null_mut()
+    }
+}
+
+/// `handle` as `function` understands it.
+pub fn as_given_to(function: &str, handle: *mut c_void) -> *mut c_void {
+    if handle.is_null() {
+        default_of(function)
+    } else {
+        handle
+    }
+}
+
+/// Whether [`cuda`](crate::errors::cuda) can define `function` as another name of a function with these parameters: those for the host
+/// thread's own stream need to be told the stream, or do nothing with it.
+pub const fn may_be_alias(function: &str, mut parameters: &[&str]) -> bool {
+    let is_fine = !is_per_thread(function) || parameters.is_empty();
+    while let [parameter, rest @ ..] = parameters {
+        if matches!(parameter.as_bytes(), b"stream") {
+            return true;
+        }
+        parameters = rest;
+    }
+    is_fine
+}
+
+/// Checks a stream's handle; `None` for a default stream.
+pub fn get(handle: *mut c_void) -> Result<Option<Arc<Stream>>, CudaError> {
+    match named(handle) {
+        Named::Made(_) => STREAMS.get(handle).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Number of a stream in the capture.
+pub fn stream_id(handle: *mut c_void) -> Result<StreamId, CudaError> {
+    get(handle)?;
+    let other = |device| (device != 0).then_some(device);
+    Ok(match named(handle) {
+        Named::Legacy { device } => session().default_stream(other(device), false),
+        Named::Own { device, .. } => session().default_stream(other(device), true),
+        Named::Made(handle) => session().stream_id(handle as u64),
+    })
+}
+
+/// What `cudaStreamGetId` returns: no other stream has it, now or later.
+fn unique_id(handle: *mut c_void) -> Result<u64, CudaError> {
+    let of_device = |device: c_int| (device as u64) << 32;
+    Ok(match named(handle) {
+        Named::Legacy { device } => 1 << 62 | of_device(device),
+        Named::Own { device, thread } => 1 << 63 | of_device(device) | thread,
+        Named::Made(_) => u64::from(stream_id(handle)?.0),
+    })
+}
+
+pub fn create(place: *mut *mut c_void, flags: c_uint, priority: c_int) -> CudaResult {
+    check_sticky()?;
+    if place.is_null() || flags > 1 {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    put(
+        place,
+        STREAMS.insert(Stream {
+            flags,
+            priority: priority.clamp(PRIORITIES.1, PRIORITIES.0),
+            device: devices::current(),
+        }),
+    )
+}
+
+fn destroy(handle: *mut c_void) -> CudaResult {
+    STREAMS.remove(handle)?;
+    session().stream_destroyed(handle as u64);
+    check_sticky()
+}
+
+/// A host function that the program queues.
+type HostFunction = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
+type Callback =
+    Option<unsafe extern "C" fn(stream: *mut c_void, status: c_int, user_data: *mut c_void)>;
+
+cuda! {
+    fn [cudaStreamCreate](stream: *mut *mut c_void) {
+        create(stream, 0, 0)
+    }
+
+    fn [cudaStreamCreateWithFlags](stream: *mut *mut c_void, flags: c_uint) {
+        create(stream, flags, 0)
+    }
+
+    fn [cudaStreamCreateWithPriority](stream: *mut *mut c_void, flags: c_uint, priority: c_int) {
+        create(stream, flags, priority)
+    }
+
+    fn [cudaStreamDestroy](stream: *mut c_void) {
+        destroy(stream)
+    }
+
+    /// `cudaStreamSynchronize`: all work is done, and all memory is reachable from everywhere.
+    fn [
+        cudaStreamSynchronize cudaStreamSynchronize_ptsz cudaStreamQuery cudaStreamQuery_ptsz
+        cudaStreamAttachMemAsync cudaStreamAttachMemAsync_ptsz
+    ](stream: *mut c_void) {
+        get(stream)?;
+        graphs::refuse_if_capturing(stream)?;
+        check_sticky()
+    }
+
+    /// `cudaStreamWaitEvent`: what the event stands for is done, or part of a capture.
+    fn [cudaStreamWaitEvent cudaStreamWaitEvent_ptsz](stream: *mut c_void, event: *mut c_void, flags: c_uint) {
+        get(stream)?;
+        crate::streams::events::wait(stream, event, flags)?;
+        check_sticky()
+    }
+
+    fn [cudaStreamGetFlags cudaStreamGetFlags_ptsz](stream: *mut c_void, flags: *mut c_uint) {
+        put(flags, get(stream)?.map_or(0, |stream| stream.flags))
+    }
+
+    fn [cudaStreamGetPriority cudaStreamGetPriority_ptsz](stream: *mut c_void, priority: *mut c_int) {
+        put(priority, get(stream)?.map_or(0, |stream| stream.priority))
+    }
+
+    fn [cudaStreamGetId cudaStreamGetId_ptsz](stream: *mut c_void, id: *mut u64) {
+        put(id, unique_id(stream)?)
+    }
+
+    fn [cudaStreamGetDevice cudaStreamGetDevice_ptsz](stream: *mut c_void, device: *mut c_int) {
+        put(device, get(stream)?.map_or_else(devices::current, |stream| stream.device))
+    }
+
+    /// `cudaStreamSetAttribute`: what may stay in which cache, and how to wait; there is nothing to choose.
+    fn [cudaStreamSetAttribute cudaStreamSetAttribute_ptsz cudaMemPrefetchAsync_v2 cudaMemPrefetchAsync_v2_ptsz
+        cudaMemPrefetchAsync cudaMemPrefetchAsync_ptsz]() {
+        check_sticky()
+    }
+
+    fn [cudaDeviceGetStreamPriorityRange](least: *mut c_int, greatest: *mut c_int) {
+        if !least.is_null() {
+            put(least, PRIORITIES.0)?;
+        }
+        if !greatest.is_null() {
+            put(greatest, PRIORITIES.1)?;
+        }
+        Ok(())
+    }
+
+    /// `cudaStreamAddCallback`: everything before it is done, so the function is called at once.
+    fn [cudaStreamAddCallback cudaStreamAddCallback_ptsz](stream: *mut c_void, callback: Callback, user_data: *mut c_void) {
+        get(stream)?;
+        let callback = callback.ok_or(CudaError::INVALID_VALUE)?;
+        let status = check_sticky().err().map_or(0, |error| error.0);
+        // SAFETY: the program asks for this call with these arguments.
+        unsafe { callback(stream, status, user_data) };
+        Ok(())
+    }
+
+    /// `cudaLaunchHostFunc`: everything before it is done, so the function is called at once.
+    fn [cudaLaunchHostFunc cudaLaunchHostFunc_ptsz](stream: *mut c_void, function: HostFunction, user_data: *mut c_void) {
+        get(stream)?;
+        check_sticky()?;
+        graphs::host_function(stream, function, user_data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_made_and_destroyed() {
+        let mut stream = std::ptr::null_mut();
+        assert_eq!(create(&mut stream, 0, -9), Ok(()));
+        assert_eq!(get(stream).unwrap().unwrap().priority, -5);
+        assert_eq!(destroy(stream), Ok(()));
+        assert_eq!(destroy(stream), Err(CudaError::INVALID_RESOURCE_HANDLE));
+        assert_eq!(create(&mut stream, 7, 0), Err(CudaError::INVALID_VALUE));
+        assert_eq!(stream_id(std::ptr::null_mut()), Ok(StreamId(0)));
+    }
+
+    #[test]
+    fn default_streams_are_told_apart() {
+        let handle = |number| std::ptr::without_provenance_mut(number);
+        let ids = move || [0, 1, 2].map(|number| unique_id(handle(number)).unwrap());
+        let [null, legacy, own] = ids();
+        let there = std::thread::spawn(ids).join().unwrap();
+        assert!(null == legacy && there[..2] == [legacy; 2]);
+        assert!(own != legacy && there[2] != own && there[2] != legacy);
+        assert_eq!(as_given_to("cudaMemsetAsync", handle(0)), handle(0));
+        assert_eq!(as_given_to("cudaMemsetAsync_ptsz", handle(0)), handle(2));
+        assert_eq!(as_given_to("cudaMemsetAsync_ptsz", handle(1)), handle(1));
+        assert_eq!(default_of("cudaMemset_ptds"), handle(2));
+    }
+}

@@ -1,0 +1,222 @@
+//! Devices, events on them, and kernels as the runtime knows them.
+
+use super::loader::find_in_runtime;
+use super::{CudaError, Event, Status, Stub, ask, cuda};
+use cudarc::runtime::sys::{cudaDeviceAttr, cudaFuncAttributes};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::MaybeUninit;
+use superstep_trace::{DeviceInfo, KernelResources};
+
+/// The device that the program's first call went to.
+#[derive(Clone, Debug)]
+pub struct Device {
+    pub ordinal: c_int,
+    pub sms: usize,
+    /// Part of captures and summaries.
+    pub info: DeviceInfo,
+}
+
+impl Device {
+    /// The calling thread's device.
+    pub fn current() -> Result<Self, CudaError> {
+        // SAFETY: the pointer leads to a number.
+        let get = |ordinal: &mut c_int| unsafe { cuda!(cudaGetDevice(ordinal)) };
+        let ordinal = ask("find a CUDA device", 0, get)?;
+        let attribute = |attribute| {
+            attribute_of(ordinal, attribute).map(|value| u32::try_from(value).unwrap_or(0))
+        };
+        let info = DeviceInfo {
+            name: device_name(ordinal),
+            compute_capability: [
+                attribute(cudaDeviceAttr::cudaDevAttrComputeCapabilityMajor)?,
+                attribute(cudaDeviceAttr::cudaDevAttrComputeCapabilityMinor)?,
+            ],
+            driver: driver_version(),
+        };
+        let sms = attribute(cudaDeviceAttr::cudaDevAttrMultiProcessorCount)? as usize;
+        Ok(Device { ordinal, sms, info })
+    }
+}
+
+pub fn attribute_of(ordinal: c_int, attribute: cudaDeviceAttr) -> Result<c_int, CudaError> {
+    // SAFETY: the pointer leads to a number.
+    ask(
+        "ask the CUDA device for an attribute",
+        0,
+        |value: &mut _| unsafe { cuda!(cudaDeviceGetAttribute(value, attribute, ordinal)) },
+    )
+}
+
+fn device_name(ordinal: c_int) -> String {
+    type Get = unsafe extern "C" fn(*mut c_void, c_int) -> Status;
+    // `cudaDeviceProp` begins with the name in all versions and takes about a kilobyte; a later runtime may add to it.
+    let mut properties = [0u64; 1024];
+    let names = [c"cudaGetDeviceProperties_v2", c"cudaGetDeviceProperties"];
+    let status = names.into_iter().find_map(find_in_runtime).map(|address| {
+        // SAFETY: CUDA's headers declare both functions with this type, whichever version of the structure they fill.
+        let get = unsafe { std::mem::transmute::<*mut c_void, Get>(address) };
+        // SAFETY: the buffer is several times as large as the structure.
+        unsafe { get(properties.as_mut_ptr().cast(), ordinal) }
+    });
+    let bytes: Vec<u8> = properties
+        .iter()
+        .flat_map(|word| word.to_ne_bytes())
+        .take(256)
+        .collect();
+    match CStr::from_bytes_until_nul(&bytes) {
+        Ok(name) if status == Some(Status::SUCCESS) => name.to_string_lossy().into_owned(),
+        _ => format!("CUDA device {ordinal}"),
+    }
+}
+
+/// The driver's own version where the system tells it, and the CUDA version that it offers.
+fn driver_version() -> Option<String> {
+    let mut cuda: c_int = 0;
+    // SAFETY: the pointer leads to a number.
+    let known = unsafe { cuda!(cudaDriverGetVersion(&mut cuda)) }.is_success() && cuda > 0;
+    let cuda = known.then(|| format!("CUDA {}.{}", cuda / 1000, cuda % 1000 / 10));
+    let text = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let is_version = |word: &&str| word.contains('.') && word.split('.').all(is_number);
+    let mut words = text.lines().next().unwrap_or_default().split_whitespace();
+    match (words.find(is_version), cuda) {
+        (Some(driver), Some(cuda)) => Some(format!("{driver} ({cuda})")),
+        (Some(driver), None) => Some(driver.to_owned()),
+        (None, cuda) => cuda,
+    }
+}
+
+/// The calling thread's device; 0 when there is none.
+pub fn current_device() -> c_int {
+    let mut ordinal = 0;
+    // SAFETY: the pointer leads to a number.
+    let status = unsafe { cuda!(cudaGetDevice(&mut ordinal)) };
+    if status.is_success() { ordinal } else { 0 }
+}
+
+pub fn set_device(ordinal: c_int) -> Result<(), CudaError> {
+    // SAFETY: no pointers.
+    unsafe { cuda!(cudaSetDevice(ordinal)) }.check("change the current CUDA device")
+}
+
+/// Runs `work` with another current device.
+pub fn with_device<T, E: From<CudaError>>(
+    ordinal: c_int,
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let before = current_device();
+    set_device(ordinal)?;
+    let done = work();
+    set_device(before)?;
+    done
+}
+
+#[derive(Default)]
+pub struct EventPool(Mutex<Events>);
+
+#[derive(Default)]
+struct Events {
+    free: HashMap<c_int, Vec<Event>>,
+    device_of: HashMap<Event, c_int>,
+}
+
+impl EventPool {
+    /// An event of the calling thread's device. `None` when it cannot be made: then a time is unknown and nothing else.
+    pub fn take(&self) -> Option<Event> {
+        let device = current_device();
+        if let Some(event) = self.0.lock().free.get_mut(&device).and_then(Vec::pop) {
+            return Some(event);
+        }
+        let event = Event::create().ok()?;
+        self.0.lock().device_of.insert(event, device);
+        Some(event)
+    }
+
+    /// Gives events back that no stream uses any more.
+    pub fn give_back(&self, events: impl IntoIterator<Item = Event>) {
+        let mut pool = self.0.lock();
+        for event in events {
+            if let Some(&device) = pool.device_of.get(&event) {
+                pool.free.entry(device).or_default().push(event);
+            }
+        }
+    }
+
+    /// Forgets all events: the device was reset.
+    pub fn clear(&self) {
+        *self.0.lock() = Events::default();
+    }
+}
+
+/// Attributes of a kernel, whose module is loaded for that.
+pub fn attributes_of(stub: Stub) -> Option<cudaFuncAttributes> {
+    // Room for later versions of the structure.
+    let mut attributes = MaybeUninit::<[cudaFuncAttributes; 8]>::zeroed();
+    // SAFETY: the structure has room for what any version of the runtime writes; the stub was registered.
+    let status = unsafe {
+        cuda!(cudaFuncGetAttributes(
+            attributes.as_mut_ptr().cast(),
+            stub.raw()
+        ))
+    };
+    // SAFETY: the structure is made of numbers, for which zeroes are valid.
+    status
+        .is_success()
+        .then(|| unsafe { attributes.assume_init() }[0])
+}
+
+/// CTAs of the kernel that fit on an SM.
+pub fn ctas_on_sm(stub: Stub, cta_threads: c_int, dynamic_shared_bytes: usize) -> Option<c_int> {
+    let mut ctas = 0;
+    // SAFETY: the pointer leads to a number; the stub was registered.
+    let status = unsafe {
+        cuda!(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &mut ctas,
+            stub.raw(),
+            cta_threads,
+            dynamic_shared_bytes
+        ))
+    };
+    status.is_success().then_some(ctas)
+}
+
+/// Registers, memory and occupancy of a kernel that is launched with CTAs of `cta_threads` threads.
+pub fn resources_of(
+    attributes: &cudaFuncAttributes,
+    stub: Stub,
+    cta_threads: u32,
+    dynamic_shared_bytes: usize,
+) -> Option<KernelResources> {
+    let sm_threads = attribute_of(
+        current_device(),
+        cudaDeviceAttr::cudaDevAttrMaxThreadsPerMultiProcessor,
+    );
+    let threads = c_int::try_from(cta_threads).ok()?;
+    let sm_ctas = ctas_on_sm(stub, threads, dynamic_shared_bytes)?;
+    let number = |value: c_int| u32::try_from(value).unwrap_or(0);
+    Some(KernelResources {
+        registers: number(attributes.numRegs),
+        local_bytes: attributes.localSizeBytes as u64,
+        cta_threads,
+        shared_bytes: (attributes.sharedSizeBytes + dynamic_shared_bytes) as u64,
+        sm_ctas: number(sm_ctas),
+        sm_threads: number(sm_threads.ok()?),
+    })
+}
+
+/// Whether CUDA's own exit handler has run.
+pub fn is_unloading() -> bool {
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: both pointers lead to numbers.
+    unsafe { cuda!(cudaMemGetInfo(&mut free, &mut total)) == Status::CUDART_UNLOADING }
+}
+
+/// Address of a variable of the device by its shadow on the host; its module is loaded for that.
+pub fn symbol_address(shadow: *const c_void) -> Result<u64, Status> {
+    let mut address = std::ptr::null_mut();
+    // SAFETY: the pointer leads to a pointer; the runtime refuses shadows that it does not know.
+    unsafe { cuda!(cudaGetSymbolAddress(&mut address, shadow)) }.ok()?;
+    Ok(address as u64)
+}

@@ -1,0 +1,181 @@
+//! Modules and kernels through the driver's own interface, which takes the runtime's streams and its current context.
+
+use super::{CudaError, Function, Module, Status, Stream, Stub, ask, cuda, driver};
+use std::ffi::{CStr, CString, c_void};
+use std::ptr::null_mut;
+
+/// As [`Status::check`], for a call of the driver.
+pub fn check(status: Status, doing: &'static str) -> Result<(), CudaError> {
+    if status == Status::SYMBOL_NOT_FOUND {
+        return Err(CudaError::NoDriver);
+    }
+    status.check(doing)
+}
+
+/// Loads the module `ptx` into the calling thread's context, for good, and finds its kernel `name`.
+pub fn load(ptx: &str, name: &CStr, doing: &'static str) -> Result<Function, CudaError> {
+    let text = CString::new(ptx).unwrap_or_default();
+    let mut module = null_mut();
+    // SAFETY: the pointer leads to a handle; the text ends with a zero byte.
+    let status = unsafe { driver!(cuModuleLoadData(&mut module, text.as_ptr().cast())) };
+    check(status, doing)?;
+    function(Module::from_raw(module.cast()), name, doing)
+}
+
+pub fn function(module: Module, name: &CStr, doing: &'static str) -> Result<Function, CudaError> {
+    let mut function = null_mut();
+    // SAFETY: the pointer leads to a handle; modules stay loaded.
+    let status = unsafe {
+        driver!(cuModuleGetFunction(
+            &mut function,
+            module.raw(),
+            name.as_ptr()
+        ))
+    };
+    check(status, doing)?;
+    Ok(Function::from_raw(function.cast()))
+}
+
+/// The driver's handle for a kernel, whose module is loaded for that.
+pub fn function_of(stub: Stub) -> Result<Function, CudaError> {
+    // SAFETY: the pointer leads to a handle; the stub was registered.
+    let get = |function: &mut _| unsafe { cuda!(cudaGetFuncBySymbol(function, stub.raw())) };
+    let function = ask("find a kernel", null_mut(), get)?;
+    Ok(Function::from_raw(function.cast()))
+}
+
+pub fn module_of(stub: Stub) -> Result<Module, CudaError> {
+    let (function, mut module) = (function_of(stub)?, null_mut());
+    // SAFETY: the pointer leads to a handle; the runtime has just given the function.
+    let status = unsafe { driver!(cuFuncGetModule(&mut module, function.raw())) };
+    check(status, "find a kernel's module")?;
+    Ok(Module::from_raw(module.cast()))
+}
+
+/// Address and bytes of the variable `name` of a loaded module; `None` where it has none.
+pub fn global(module: Module, name: &CStr) -> Result<Option<(u64, usize)>, CudaError> {
+    let (mut address, mut bytes) = (0, 0);
+    // SAFETY: the pointers lead to numbers, the name ends with a zero byte, modules stay loaded.
+    let status = unsafe {
+        driver!(cuModuleGetGlobal_v2(
+            &mut address,
+            &mut bytes,
+            module.raw(),
+            name.as_ptr()
+        ))
+    };
+    if status == Status::NAMED_SYMBOL_NOT_FOUND {
+        return Ok(None);
+    }
+    check(status, "find a variable of a module")?;
+    Ok(Some((address, bytes)))
+}
+
+/// Offset of the parameter `index` in a kernel's block of arguments, and its size, in bytes.
+pub fn parameter(function: Function, index: usize) -> Result<[usize; 2], CudaError> {
+    let [mut offset, mut bytes] = [0; 2];
+    // SAFETY: the pointers lead to numbers; the driver has given the function.
+    let status = unsafe {
+        driver!(cuFuncGetParamInfo(
+            function.raw(),
+            index,
+            &mut offset,
+            &mut bytes
+        ))
+    };
+    if status == Status::SYMBOL_NOT_FOUND {
+        return Err(CudaError::DriverBefore12_4);
+    }
+    status.check("find a kernel's parameters")?;
+    Ok([offset, bytes])
+}
+
+/// Launches a kernel with CTAs of `block` threads.
+///
+/// # Safety
+/// `arguments` leads to one pointer for each of the kernel's parameters. The driver copies them before it returns.
+pub unsafe fn launch(
+    function: Function,
+    [grid, block]: [[u32; 3]; 2],
+    shared_bytes: u32,
+    stream: Stream,
+    arguments: *mut *mut c_void,
+) -> Status {
+    let [grid_x, grid_y, grid_z] = grid;
+    let [block_x, block_y, block_z] = block;
+    // SAFETY: the driver has given the function; by the contract above, there is a pointer for each parameter.
+    unsafe {
+        driver!(cuLaunchKernel(
+            function.raw(),
+            grid_x,
+            grid_y,
+            grid_z,
+            block_x,
+            block_y,
+            block_z,
+            shared_bytes,
+            stream.raw(),
+            arguments,
+            null_mut()
+        ))
+    }
+}
+
+/// Runs `work` with a stream of its own and waits for that, so that no stream of the program is waited for: one of them may run a
+/// kernel that waits for another, which is not launched yet.
+pub fn alone(doing: &'static str, work: impl FnOnce(Stream) -> Status) -> Result<(), CudaError> {
+    const NON_BLOCKING: u32 = 1;
+    let mut stream = null_mut();
+    // SAFETY: the pointer leads to a handle.
+    let made = unsafe { driver!(cuStreamCreate(&mut stream, NON_BLOCKING)) };
+    check(made, doing)?;
+    let worked = work(Stream::from_raw(stream.cast()));
+    // SAFETY: the stream was made above and is destroyed once.
+    let waited =
+        unsafe { driver!(cuStreamSynchronize(stream)).max(driver!(cuStreamDestroy_v2(stream))) };
+    check(worked.max(waited), doing)
+}
+
+/// Copies `out.len()` bytes from the device.
+pub fn read(out: &mut [u8], address: u64) -> Result<(), CudaError> {
+    alone("read device memory", |stream| {
+        let (to, bytes) = (out.as_mut_ptr().cast(), out.len());
+        // SAFETY: the destination holds `bytes` bytes, and is not used before the stream was waited for.
+        unsafe { driver!(cuMemcpyDtoHAsync_v2(to, address, bytes, stream.raw())) }
+    })
+}
+
+pub fn write(address: u64, words: &[u64]) -> Result<(), CudaError> {
+    alone("write the trace's device memory", |stream| {
+        let (from, bytes) = (words.as_ptr().cast(), size_of_val(words));
+        // SAFETY: both sides hold `bytes` bytes; the source lives until the stream was waited for.
+        unsafe { driver!(cuMemcpyHtoDAsync_v2(address, from, bytes, stream.raw())) }
+    })
+}
+
+/// First byte and bytes of the allocation of `address`.
+pub fn allocation_of(address: u64) -> Result<(u64, u64), Status> {
+    let (mut start, mut bytes) = (0, 0);
+    // SAFETY: both pointers lead to numbers; the driver refuses addresses that it does not know.
+    unsafe { driver!(cuMemGetAddressRange_v2(&mut start, &mut bytes, address)) }.ok()?;
+    Ok((start, bytes as u64))
+}
+
+/// The mangled name of the kernel with a handle of the driver's: a function's, or a kernel's.
+pub fn name_of(handle: Stub) -> Option<String> {
+    let mut name = std::ptr::null();
+    // SAFETY: the pointer leads to a pointer; the program launches by the handle.
+    let status = unsafe {
+        // The driver refuses a handle of the other kind.
+        match driver!(cuFuncGetName(&mut name, handle.raw())) {
+            Status::SUCCESS => Status::SUCCESS,
+            _ => driver!(cuKernelGetName(&mut name, handle.raw())),
+        }
+    };
+    if !status.is_success() || name.is_null() {
+        return None;
+    }
+    // SAFETY: the driver gives a zero-terminated name that lives as long as the module.
+    let name = unsafe { CStr::from_ptr(name) };
+    Some(name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,368 @@
+//! CUDA graphs: captures, nodes and instances.
+
+use super::memory::forget_last_error;
+use super::{CudaError, Event, Graph, GraphExec, GraphNode, Status, Stream, ask, cuda, driver};
+use cudarc::driver::sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2};
+use cudarc::runtime::sys::{
+    cudaEvent_t, cudaGraphNodeType, cudaHostNodeParams, cudaKernelNodeParams, cudaMemsetParams,
+    cudaStreamCaptureMode, cudaStreamCaptureStatus,
+};
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::ptr::{null, null_mut};
+
+/// A `cudaGraphNodeType`, of whatever version of CUDA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeKind(pub c_int);
+
+macro_rules! kinds {
+    ($($name:ident = $kind:ident;)*) => {
+        impl NodeKind {
+            $(pub const $name: Self = NodeKind(cudaGraphNodeType::$kind as c_int);)*
+        }
+    };
+}
+
+kinds! {
+    KERNEL = cudaGraphNodeTypeKernel;
+    COPY = cudaGraphNodeTypeMemcpy;
+    FILL = cudaGraphNodeTypeMemset;
+    HOST = cudaGraphNodeTypeHost;
+    GRAPH = cudaGraphNodeTypeGraph;
+    EMPTY = cudaGraphNodeTypeEmpty;
+    WAIT = cudaGraphNodeTypeWaitEvent;
+    RECORD = cudaGraphNodeTypeEventRecord;
+    CONDITIONAL = cudaGraphNodeTypeConditional;
+}
+
+/// Runs `work`, which may do what captures of the program's forbid the calling thread.
+pub fn with_relaxed_capture<T>(work: impl FnOnce() -> T) -> T {
+    let mut mode = relax_capture();
+    let done = work();
+    // SAFETY: the pointer leads to the mode that the thread had.
+    unsafe { cuda!(cudaThreadExchangeStreamCaptureMode((&raw mut mode).cast())) };
+    done
+}
+
+/// Lets the calling thread do what captures forbid; returns the mode that it had.
+pub fn relax_capture() -> c_int {
+    let mut mode = cudaStreamCaptureMode::cudaStreamCaptureModeRelaxed as c_int;
+    // SAFETY: the pointer leads to a number as large as the enumeration.
+    unsafe { cuda!(cudaThreadExchangeStreamCaptureMode((&raw mut mode).cast())) };
+    mode
+}
+
+/// The graph into which `stream` is being captured, and the node on which the next one captured depends, if it is one.
+fn captured(stream: Stream) -> Option<(Graph, Option<GraphNode>)> {
+    let (mut status, mut id, mut graph): (c_int, _, _) = (0, 0, null_mut());
+    let (mut nodes, mut count) = (null(), 0);
+    // SAFETY: the pointers lead to a number as large as the enumeration, numbers and pointers.
+    let asked = unsafe {
+        cuda!(cudaStreamGetCaptureInfo_v2(
+            stream.raw(),
+            (&raw mut status).cast(),
+            &mut id,
+            &mut graph,
+            &mut nodes,
+            &mut count
+        ))
+    };
+    if !asked.is_success() {
+        forget_last_error();
+        return None;
+    }
+    // SAFETY: the runtime has just stored there how many nodes there are; they stay until the next call for the stream.
+    let last =
+        (count == 1 && !nodes.is_null()).then(|| GraphNode::from_raw(unsafe { *nodes }.cast()));
+    let is_active = status == cudaStreamCaptureStatus::cudaStreamCaptureStatusActive as c_int;
+    (is_active && !graph.is_null()).then(|| (Graph::from_raw(graph.cast()), last))
+}
+
+/// The graph into which `stream` is being captured.
+pub fn captured_by(stream: Stream) -> Option<Graph> {
+    captured(stream).map(|(graph, _)| graph)
+}
+
+/// The node on which the next one captured from `stream` depends, if it is one.
+pub fn last_captured(stream: Stream) -> Option<GraphNode> {
+    captured(stream)?.1
+}
+
+impl Graph {
+    pub fn nodes(self) -> Result<Vec<GraphNode>, CudaError> {
+        const DOING: &str = "list the nodes of a CUDA graph";
+        // SAFETY: the pointer leads to a number.
+        let get =
+            |count: &mut _| unsafe { cuda!(cudaGraphGetNodes(self.raw(), null_mut(), count)) };
+        let mut nodes = vec![GraphNode::NULL; ask(DOING, 0, get)?];
+        if !nodes.is_empty() {
+            let (first, all) = (nodes.as_mut_ptr().cast(), nodes.len());
+            // SAFETY: there is room for `all` handles, which are as large as pointers.
+            let get = |count: &mut _| unsafe { cuda!(cudaGraphGetNodes(self.raw(), first, count)) };
+            ask(DOING, all, get)?;
+        }
+        Ok(nodes)
+    }
+
+    /// All edges: a node, and one that depends on it. Edges' data is asked for, too: CUDA refuses edges that have some otherwise.
+    pub fn edges(self) -> Result<Vec<[GraphNode; 2]>, CudaError> {
+        const DOING: &str = "list the edges of a CUDA graph";
+        let get = |from: *mut GraphNode, to: *mut GraphNode, data: *mut u64, count: &mut usize| {
+            // SAFETY: the pointers are null, or lead to `count` handles or words, as large as an edge's data.
+            unsafe {
+                cuda!(cudaGraphGetEdges_v2(
+                    self.raw(),
+                    from.cast(),
+                    to.cast(),
+                    data.cast(),
+                    count
+                ))
+            }
+        };
+        let count = ask(DOING, 0, |count| {
+            get(null_mut(), null_mut(), null_mut(), count)
+        })?;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let mut from = vec![GraphNode::NULL; count];
+        let (mut to, mut data) = (from.clone(), vec![0; count]);
+        ask(DOING, count, |count| {
+            get(from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr(), count)
+        })?;
+        Ok(from
+            .into_iter()
+            .zip(to)
+            .map(|(from, to)| [from, to])
+            .collect())
+    }
+
+    /// The copy of `original` in this clone.
+    pub fn find_in_clone(self, original: GraphNode) -> Option<GraphNode> {
+        let mut found = null_mut();
+        // SAFETY: the pointer leads to a handle; the clone was just made of the node's graph.
+        let status = unsafe {
+            cuda!(cudaGraphNodeFindInClone(
+                &mut found,
+                original.raw(),
+                self.raw()
+            ))
+        };
+        status
+            .is_success()
+            .then(|| GraphNode::from_raw(found.cast()))
+    }
+}
+
+/// Defines functions that read a node's parameters.
+macro_rules! parameters {
+    ($($(#[$doc:meta])* fn $name:ident = $library:ident!($function:ident) -> $type:ty, $doing:literal;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(self) -> Result<$type, CudaError> {
+            let mut place = MaybeUninit::<$type>::zeroed();
+            // SAFETY: the pointer leads to the structure; CUDA refuses nodes of other types.
+            unsafe { $library!($function(self.raw(), place.as_mut_ptr())) }.check($doing)?;
+            // SAFETY: CUDA has filled the structure.
+            Ok(unsafe { place.assume_init() })
+        }
+    )*};
+}
+
+impl GraphNode {
+    pub fn kind(self) -> Result<NodeKind, CudaError> {
+        // SAFETY: the pointer leads to a number as large as the enumeration; the node is a graph's.
+        let get = |kind: &mut c_int| unsafe {
+            cuda!(cudaGraphNodeGetType(
+                self.raw(),
+                std::ptr::from_mut(kind).cast()
+            ))
+        };
+        ask("ask for the type of a node of a CUDA graph", 0, get).map(NodeKind)
+    }
+
+    pub fn child(self) -> Result<Graph, CudaError> {
+        // SAFETY: the pointer leads to a handle; CUDA refuses other nodes.
+        let get =
+            |child: &mut _| unsafe { cuda!(cudaGraphChildGraphNodeGetGraph(self.raw(), child)) };
+        let child = ask("find a CUDA graph inside another", null_mut(), get)?;
+        Ok(Graph::from_raw(child.cast()))
+    }
+
+    parameters! {
+        /// Parameters of any kernel's node.
+        fn kernel = driver!(cuGraphKernelNodeGetParams_v2) -> CUDA_KERNEL_NODE_PARAMS_v2, "read a kernel's node of a CUDA graph";
+        /// Parameters of the node of a kernel that the runtime knows.
+        fn runtime_kernel = cuda!(cudaGraphKernelNodeGetParams) -> cudaKernelNodeParams, "read a kernel's node of a CUDA graph";
+        fn copy = driver!(cuGraphMemcpyNodeGetParams) -> CUDA_MEMCPY3D_v2, "read a copy's node of a CUDA graph";
+        fn fill = cuda!(cudaGraphMemsetNodeGetParams) -> cudaMemsetParams, "read a fill's node of a CUDA graph";
+        fn host = cuda!(cudaGraphHostNodeGetParams) -> cudaHostNodeParams, "read a host function's node of a CUDA graph";
+        fn recorded = cuda!(cudaGraphEventRecordNodeGetEvent) -> cudaEvent_t, "read an event's node of a CUDA graph";
+        fn awaited = cuda!(cudaGraphEventWaitNodeGetEvent) -> cudaEvent_t, "read an event's node of a CUDA graph";
+    }
+
+    pub fn recorded_event(self) -> Result<Event, CudaError> {
+        Ok(Event::from_raw(self.recorded()?.cast()))
+    }
+
+    pub fn awaited_event(self) -> Result<Event, CudaError> {
+        Ok(Event::from_raw(self.awaited()?.cast()))
+    }
+
+    /// Takes a node of this library out of its graph.
+    pub fn destroy(self) {
+        // SAFETY: this library added the node and forgets it.
+        unsafe { cuda!(cudaGraphDestroyNode(self.raw())) };
+    }
+}
+
+/// A node in a graph of its own, and an instance of that if it is to run.
+pub struct LoneNode {
+    graph: Graph,
+    node: GraphNode,
+    instance: GraphExec,
+}
+
+impl LoneNode {
+    /// `add` puts the node into a graph.
+    pub fn new(
+        runs: bool,
+        add: impl FnOnce(&mut GraphNode, Graph) -> Status,
+    ) -> Result<Self, CudaError> {
+        const DOING: &str = "set a node of a CUDA graph apart";
+        // SAFETY: the pointer leads to a handle.
+        let graph = ask(DOING, null_mut(), |graph| unsafe {
+            cuda!(cudaGraphCreate(graph, 0))
+        })?;
+        let mut lone = LoneNode {
+            graph: Graph::from_raw(graph.cast()),
+            node: GraphNode::NULL,
+            instance: GraphExec::NULL,
+        };
+        lone.node = ask(DOING, GraphNode::NULL, |node| add(node, lone.graph))?;
+        if runs {
+            // SAFETY: the pointer leads to a handle; the graph was made above.
+            let instance = ask(DOING, null_mut(), |instance| unsafe {
+                cuda!(cudaGraphInstantiateWithFlags(instance, graph, 0))
+            })?;
+            lone.instance = GraphExec::from_raw(instance.cast());
+        }
+        Ok(lone)
+    }
+
+    /// A copy like that of another node.
+    pub fn copy(runs: bool, copy: &CUDA_MEMCPY3D_v2) -> Result<Self, CudaError> {
+        Self::new(runs, |node, graph| {
+            let mut context = null_mut();
+            let place = std::ptr::from_mut(node).cast();
+            // SAFETY: the pointers lead to handles; the graph is this library's, and the copy is that of another node.
+            unsafe {
+                match driver!(cuCtxGetCurrent(&mut context)) {
+                    Status::SUCCESS => {
+                        driver!(cuGraphAddMemcpyNode(
+                            place,
+                            graph.raw(),
+                            null(),
+                            0,
+                            copy,
+                            context
+                        ))
+                    }
+                    error => error,
+                }
+            }
+        })
+    }
+
+    /// A fill like that of another node.
+    pub fn fill(runs: bool, fill: &cudaMemsetParams) -> Result<Self, CudaError> {
+        Self::new(runs, |node, graph| {
+            // SAFETY: the graph is this library's; the parameters are those of another node.
+            unsafe {
+                cuda!(cudaGraphAddMemsetNode(
+                    std::ptr::from_mut(node).cast(),
+                    graph.raw(),
+                    null(),
+                    0,
+                    fill
+                ))
+            }
+        })
+    }
+
+    /// A kernel like that of the node `of`, to run.
+    pub fn kernel(
+        of: GraphNode,
+        parameters: &CUDA_KERNEL_NODE_PARAMS_v2,
+    ) -> Result<Self, CudaError> {
+        Self::new(true, |node, graph| {
+            let place = std::ptr::from_mut(node).cast();
+            // SAFETY: the graph is this library's; the driver copies the arguments, which are those of the other node.
+            unsafe {
+                match driver!(cuGraphAddKernelNode_v2(
+                    place,
+                    graph.raw(),
+                    null(),
+                    0,
+                    parameters
+                )) {
+                    Status::SUCCESS => {
+                        driver!(cuGraphKernelNodeCopyAttributes(node.raw(), of.raw()))
+                    }
+                    error => error,
+                }
+            }
+        })
+    }
+
+    pub fn node(&self) -> GraphNode {
+        self.node
+    }
+
+    pub fn launch(&self, stream: Stream) -> Status {
+        // SAFETY: the instance lives as long as this value.
+        unsafe { cuda!(cudaGraphLaunch(self.instance.raw(), stream.raw())) }
+    }
+
+    /// The kernel gets other parameters in launches that come from now on.
+    pub fn change(&self, parameters: &CUDA_KERNEL_NODE_PARAMS_v2) -> Status {
+        // SAFETY: the instance lives as long as this value; the driver copies the arguments.
+        unsafe {
+            driver!(cuGraphExecKernelNodeSetParams_v2(
+                self.instance.raw(),
+                self.node.raw(),
+                parameters
+            ))
+        }
+    }
+
+    /// Changes the node in graph and instance.
+    pub fn set(&self, set: impl FnOnce(GraphNode) -> Status) -> Result<(), CudaError> {
+        const DOING: &str = "change a node of a CUDA graph";
+        set(self.node).check(DOING)?;
+        if self.instance.is_null() {
+            return Ok(());
+        }
+        let mut result = MaybeUninit::uninit();
+        // SAFETY: graph and instance live as long as this value; the pointer leads to the structure, which is not read.
+        unsafe {
+            cuda!(cudaGraphExecUpdate(
+                self.instance.raw(),
+                self.graph.raw(),
+                result.as_mut_ptr()
+            ))
+        }
+        .check(DOING)
+    }
+}
+
+impl Drop for LoneNode {
+    fn drop(&mut self) {
+        // SAFETY: both are this library's. An instance that still runs is freed when it has ended.
+        unsafe {
+            if !self.instance.is_null() {
+                cuda!(cudaGraphExecDestroy(self.instance.raw()));
+            }
+            cuda!(cudaGraphDestroy(self.graph.raw()));
+        }
+    }
+}

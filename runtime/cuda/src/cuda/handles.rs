@@ -1,0 +1,165 @@
+//! CUDA's handles, each a type of its own.
+
+use super::{CudaError, Status, ask, cuda};
+use cudarc::driver::sys::CUmod_st;
+use cudarc::runtime::sys::{
+    CUevent_st, CUfunc_st, CUgraph_st, CUgraphExec_st, CUgraphNode_st, CUstream_st,
+    cudaEventBlockingSync, cudaStreamNonBlocking,
+};
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident = $target:ty;)*) => {$(
+        $(#[$doc])*
+        #[repr(transparent)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(*mut $target);
+
+        // SAFETY: the handle is a number to this library, which reads nothing behind it; CUDA takes handles in any thread.
+        unsafe impl Send for $name {}
+        // SAFETY: the handle is never changed in place.
+        unsafe impl Sync for $name {}
+
+        #[allow(dead_code, reason = "not every handle needs all of them")]
+        impl $name {
+            pub const NULL: Self = $name(null_mut());
+
+            pub const fn from_raw(raw: *mut c_void) -> Self {
+                $name(raw.cast())
+            }
+
+            pub fn is_null(self) -> bool {
+                self.0.is_null()
+            }
+
+            /// The pointer, as whichever of CUDA's two interfaces declares it.
+            pub fn raw<T>(self) -> *mut T {
+                self.0.cast()
+            }
+
+            pub fn address(self) -> usize {
+                self.0.addr()
+            }
+        }
+    )*};
+}
+
+handles! {
+    Stream = CUstream_st;
+    Event = CUevent_st;
+    Graph = CUgraph_st;
+    GraphExec = CUgraphExec_st;
+    GraphNode = CUgraphNode_st;
+    /// A kernel of a loaded module.
+    Function = CUfunc_st;
+    Module = CUmod_st;
+    /// The function by which the program launches a kernel: its stub on the host, or a handle of the driver's.
+    Stub = c_void;
+    Binary = *mut c_void;
+}
+
+impl Stream {
+    pub const PER_THREAD: Self = Stream(std::ptr::without_provenance_mut(2));
+
+    /// A stream that does not wait for the default stream.
+    pub fn create() -> Result<Self, CudaError> {
+        let make = |stream: &mut Stream| {
+            // SAFETY: the pointer leads to a handle.
+            unsafe {
+                cuda!(cudaStreamCreateWithFlags(
+                    &mut stream.0,
+                    cudaStreamNonBlocking
+                ))
+            }
+        };
+        ask("make a CUDA stream", Stream::NULL, make)
+    }
+
+    pub fn synchronize(self) -> Status {
+        // SAFETY: the stream comes from CUDA or from the program, which uses it in the same call.
+        unsafe { cuda!(cudaStreamSynchronize(self.0)) }
+    }
+
+    pub fn destroy(self) -> Status {
+        // SAFETY: this library made the stream and forgets it.
+        unsafe { cuda!(cudaStreamDestroy(self.0)) }
+    }
+
+    /// Work that is queued later waits for `event`.
+    pub fn wait_for(self, event: Event) -> Status {
+        // SAFETY: stream and event come from CUDA or from the program, which uses them in the same call.
+        unsafe { cuda!(cudaStreamWaitEvent(self.0, event.0, 0)) }
+    }
+
+    /// Queues a call of `function`.
+    ///
+    /// # Safety
+    /// `function` may be called with `data` when the stream comes there.
+    pub unsafe fn launch_host_function(
+        self,
+        function: unsafe extern "C" fn(*mut c_void),
+        data: *mut c_void,
+    ) -> Status {
+        // SAFETY: the stream comes from CUDA or from the program; by the contract above, `function` may be called with `data`.
+        unsafe { cuda!(cudaLaunchHostFunc(self.0, Some(function), data)) }
+    }
+}
+
+/// A stream as the program names it: null is the default stream, or the thread's own where `per_thread`.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamArgument {
+    pub handle: Stream,
+    pub per_thread: bool,
+}
+
+impl StreamArgument {
+    /// The stream as the runtime's functions without a suffix take it.
+    pub fn stream(self) -> Stream {
+        if self.handle.is_null() && self.per_thread {
+            Stream::PER_THREAD
+        } else {
+            self.handle
+        }
+    }
+}
+
+impl Event {
+    /// An event of the current device. Threads that wait for it sleep rather than spin.
+    pub fn create() -> Result<Self, CudaError> {
+        let make = |event: &mut Event| {
+            // SAFETY: the pointer leads to a handle.
+            unsafe {
+                cuda!(cudaEventCreateWithFlags(
+                    &mut event.0,
+                    cudaEventBlockingSync
+                ))
+            }
+        };
+        ask("make a CUDA event", Event::NULL, make)
+    }
+
+    pub fn record(self, stream: Stream) -> Status {
+        // SAFETY: stream and event come from CUDA or from the program, which uses them in the same call.
+        unsafe { cuda!(cudaEventRecord(self.0, stream.0)) }
+    }
+
+    /// Whether it has happened, or an error of the device.
+    pub fn query(self) -> Status {
+        // SAFETY: `create` made the event; events of this library are never destroyed.
+        unsafe { cuda!(cudaEventQuery(self.0)) }
+    }
+
+    pub fn synchronize(self) -> Status {
+        // SAFETY: `create` made the event; events of this library are never destroyed.
+        unsafe { cuda!(cudaEventSynchronize(self.0)) }
+    }
+
+    /// Nanoseconds between two events that have happened.
+    pub fn elapsed_ns([start, end]: [Event; 2]) -> Result<u64, Status> {
+        let mut milliseconds = 0f32;
+        // SAFETY: the pointer leads to a number; `create` made both events, which are never destroyed.
+        unsafe { cuda!(cudaEventElapsedTime(&mut milliseconds, start.0, end.0)) }.ok()?;
+        Ok((f64::from(milliseconds) * 1e6) as u64)
+    }
+}

@@ -1,0 +1,206 @@
+//! Finds the functions of the libcudart and libcuda that come after this library. Nothing links them, so that every program starts
+//! without NVIDIA's driver.
+
+use super::Status;
+use cudarc::driver::sys::CUresult;
+use cudarc::runtime::sys::cudaError_t;
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+type Find = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+
+unsafe extern "C" {
+    fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
+}
+
+/// The C library's `dlsym`; null until it is first needed.
+pub static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+unsafe extern "C" fn find_nothing(_: *mut c_void, _: *const c_char) -> *mut c_void {
+    std::ptr::null_mut()
+}
+
+/// The C library's `dlsym`. Its answer for `RTLD_NEXT` depends on the library that calls it.
+pub fn dlsym() -> Find {
+    let mut real = DLSYM.load(Ordering::Relaxed);
+    if real.is_null() {
+        // The versions that glibc for x86-64 has, before and after libdl became a part of libc.
+        for version in [c"GLIBC_2.2.5", c"GLIBC_2.34"] {
+            if real.is_null() {
+                // SAFETY: both names end with a zero byte.
+                real = unsafe { dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
+            }
+        }
+        if real.is_null() {
+            real = find_nothing as *mut c_void;
+        }
+        DLSYM.store(real, Ordering::Relaxed);
+    }
+    // SAFETY: `dlsym` has this type in every version of the C library, and so has `find_nothing`.
+    unsafe { std::mem::transmute::<*mut c_void, Find>(real) }
+}
+
+/// A library that `dlopen` gave and that is never closed.
+struct Library(OnceLock<usize>);
+
+impl Library {
+    const fn new() -> Self {
+        Library(OnceLock::new())
+    }
+
+    /// The symbol `name` of the first of `files` that can be opened.
+    fn symbol(&self, files: &[&CStr], flags: i32, name: &CStr) -> Option<*mut c_void> {
+        let open = |file: &&CStr| {
+            // SAFETY: the name ends with a zero byte; loading CUDA's libraries has no effect beyond their own initialisation.
+            unsafe { libc::dlopen(file.as_ptr(), flags) as usize }
+        };
+        let opened = || files.iter().map(open).find(|&handle| handle != 0);
+        let library = *self.0.get_or_init(|| opened().unwrap_or(0));
+        if library == 0 {
+            return None;
+        }
+        // SAFETY: the handle came from `dlopen` and is never closed; the name ends with a zero byte.
+        let found = unsafe { dlsym()(library as *mut c_void, name.as_ptr()) };
+        (!found.is_null()).then_some(found)
+    }
+}
+
+/// The next library's function `name`; when the program links none, that of the libcudart that the loader finds.
+pub fn find_in_runtime(name: &CStr) -> Option<*mut c_void> {
+    static LIBRARY: Library = Library::new();
+    // SAFETY: the name ends with a zero byte.
+    let next = unsafe { dlsym()(libc::RTLD_NEXT, name.as_ptr()) };
+    if !next.is_null() {
+        return Some(next);
+    }
+    let files = [c"libcudart.so.12", c"libcudart.so.13", c"libcudart.so"];
+    LIBRARY.symbol(&files, libc::RTLD_NOW | libc::RTLD_GLOBAL, name)
+}
+
+/// libcuda's own function `name`, whatever library comes before it.
+pub fn find_in_driver(name: &CStr) -> Option<*mut c_void> {
+    static LIBRARY: Library = Library::new();
+    LIBRARY.symbol(&[c"libcuda.so.1"], libc::RTLD_NOW, name)
+}
+
+/// A function of CUDA, looked up when first called.
+pub struct Entry {
+    name: &'static CStr,
+    find: fn(&CStr) -> Option<*mut c_void>,
+    address: AtomicPtr<c_void>,
+}
+
+/// Marks an [`Entry`] that its library does not have.
+fn missing() -> *mut c_void {
+    std::ptr::without_provenance_mut(usize::MAX)
+}
+
+impl Entry {
+    pub const fn of_runtime(name: &'static CStr) -> Self {
+        Self::found_by(name, |name| {
+            let address = find_in_runtime(name);
+            if address.is_none() {
+                eprintln!(
+                    "superstep: libcudart has no {}; link the program against the shared libcudart.so.12, after libsuperstep_cuda.so",
+                    name.to_string_lossy()
+                );
+            }
+            address
+        })
+    }
+
+    pub const fn of_driver(name: &'static CStr) -> Self {
+        Self::found_by(name, find_in_driver)
+    }
+
+    const fn found_by(name: &'static CStr, find: fn(&CStr) -> Option<*mut c_void>) -> Self {
+        let address = AtomicPtr::new(std::ptr::null_mut());
+        Entry {
+            name,
+            find,
+            address,
+        }
+    }
+
+    /// Its address; `None`, after one message of the runtime's, when there is no such function.
+    pub fn address(&self) -> Option<*mut c_void> {
+        let mut address = self.address.load(Ordering::Relaxed);
+        if address.is_null() {
+            address = (self.find)(self.name).unwrap_or_else(missing);
+            self.address.store(address, Ordering::Relaxed);
+        }
+        (address != missing()).then_some(address)
+    }
+}
+
+/// A name that ends with a zero byte.
+pub const fn c_name(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a name of a function"),
+    }
+}
+
+/// Types of CUDA's result codes, which are read as numbers: a newer CUDA has codes that cudarc's enumerations lack.
+pub trait ResultCode {}
+impl ResultCode for cudaError_t {}
+impl ResultCode for CUresult {}
+
+/// A function of CUDA as cudarc declares it.
+pub trait Declared {
+    /// Its type in the C interface.
+    type C: Copy;
+}
+
+macro_rules! declared {
+    (@impl $($argument:ident)*) => {
+        impl<$($argument,)* R: ResultCode> Declared for unsafe fn($($argument),*) -> R {
+            type C = unsafe extern "C" fn($($argument),*) -> Status;
+        }
+    };
+    () => { declared!(@impl); };
+    ($first:ident $($rest:ident)*) => {
+        declared!(@impl $first $($rest)*);
+        declared!($($rest)*);
+    };
+}
+declared!(A B C D E F G H I J K);
+
+/// The function at `address` with the type of its declaration.
+///
+/// # Safety
+/// `address` is that of the function that cudarc declares as `F`.
+pub unsafe fn as_declared<F: Declared>(address: *mut c_void, _declaration: F) -> F::C {
+    const { assert!(size_of::<F::C>() == size_of::<*mut c_void>()) };
+    // SAFETY: `F::C` is a function pointer of the size of an address.
+    unsafe { std::mem::transmute_copy(&address) }
+}
+
+/// Calls a function of CUDA by its name, with the types that cudarc declares; its result is a [`Status`]. Calling it is unsafe.
+macro_rules! call_declared {
+    ($library:ident $entry:ident $name:ident($($argument:expr),* $(,)?)) => {{
+        static ENTRY: $crate::cuda::Entry =
+            $crate::cuda::Entry::$entry($crate::cuda::loader::c_name(concat!(stringify!($name), "\0")));
+        match ENTRY.address() {
+            Some(address) => {
+                let declaration: unsafe fn($($crate::cuda::loader::call_declared!(@any $argument)),*) -> _ =
+                    cudarc::$library::sys::$name;
+                $crate::cuda::loader::as_declared(address, declaration)($($argument),*)
+            }
+            None => $crate::cuda::Status::SYMBOL_NOT_FOUND,
+        }
+    }};
+    (@any $argument:expr) => { _ };
+}
+pub(crate) use call_declared;
+
+macro_rules! cuda {
+    ($($call:tt)*) => { $crate::cuda::loader::call_declared!(runtime of_runtime $($call)*) };
+}
+pub(crate) use cuda;
+
+macro_rules! driver {
+    ($($call:tt)*) => { $crate::cuda::loader::call_declared!(driver of_driver $($call)*) };
+}
+pub(crate) use driver;

@@ -1,0 +1,17 @@
+//! CUDA's own libraries: how their functions are found and called. Types and constants are cudarc's, which are generated from
+//! NVIDIA's headers.
+
+pub mod device;
+pub mod driver;
+pub mod graph;
+mod handles;
+pub mod loader;
+pub mod memory;
+mod status;
+
+pub use handles::{
+    Binary, Event, Function, Graph, GraphExec, GraphNode, Module, Stream, StreamArgument, Stub,
+};
+pub use loader::Entry;
+pub(crate) use loader::{cuda, driver};
+pub use status::{CudaError, Status, ask};

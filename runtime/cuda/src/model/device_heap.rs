@@ -1,0 +1,67 @@
+//! Address of the heap of device-side `malloc`. No function of the driver has it; a kernel of this library allocates the heap's first
+//! block.
+
+use crate::cuda::memory::Pinned;
+use crate::cuda::{CudaError, ask, cuda, driver};
+use cudarc::runtime::sys::cudaLimit;
+use std::ffi::c_void;
+
+const PTX: &str = include_str!("../../device/heap_block.ptx");
+/// The heap begins and ends at multiples of this.
+const PAGE_BYTES: u64 = 2 << 20;
+
+/// First byte and bytes of the current device's heap. To be called before any kernel allocates.
+pub fn extent() -> Result<(u64, u64), CudaError> {
+    const DOING: &str = "find the heap of device-side malloc";
+    // SAFETY: the pointer leads to a number.
+    let limit = ask(DOING, 0, |limit| unsafe {
+        cuda!(cudaDeviceGetLimit(
+            limit,
+            cudaLimit::cudaLimitMallocHeapSize
+        ))
+    })?;
+    let function = driver::load(PTX, c"__superstep_heap_block", DOING)?;
+    let answer = Pinned::new(8)?;
+    let mut address = answer.device;
+    let mut arguments = [(&raw mut address).cast::<c_void>()];
+    driver::alone(DOING, |stream| {
+        // SAFETY: the function takes this one argument.
+        unsafe { driver::launch(function, [[1; 3]; 2], 0, stream, arguments.as_mut_ptr()) }
+    })?;
+    // SAFETY: the memory holds eight bytes, and the kernel that wrote them has ended.
+    let first = unsafe { answer.at::<u64>().read_volatile() };
+    if first == 0 {
+        return Err(CudaError::NoHeap);
+    }
+    Ok(around(first, limit as u64))
+}
+
+/// The heap whose first block is at `first`: blocks are given from its end (seen with driver 580 on an H200).
+fn around(first: u64, limit_bytes: u64) -> (u64, u64) {
+    let bytes = limit_bytes.next_multiple_of(PAGE_BYTES);
+    (
+        first.next_multiple_of(PAGE_BYTES).saturating_sub(bytes),
+        bytes,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::around;
+
+    /// Limit, first block, and the lowest and highest byte of blocks that filled the heap, as driver 580 gave them on an H200.
+    const SEEN: [(u64, u64, u64, u64); 3] = [
+        (8 << 20, 0x2_05bf_f920, 0x2_0540_0320, 0x2_05bf_ffc0),
+        (32 << 20, 0x2_073f_f820, 0x2_0540_0420, 0x2_073f_ffb0),
+        (1 << 30, 0x2_453f_f920, 0x2_0540_0320, 0x2_453f_ffc0),
+    ];
+
+    #[test]
+    fn blocks_lie_within() {
+        for (limit, first, lowest, highest) in SEEN {
+            let (start, bytes) = around(first, limit);
+            assert_eq!(bytes, limit);
+            assert!(start <= lowest && highest <= start + bytes, "{start:#x}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Variables that the host's code never names, from the table that the instrumenter leaves in each module.
+
+use crate::cuda::{CudaError, Stub, driver};
+use std::ffi::CStr;
+
+const DEVICE_HEAP_OF: &str = "device malloc heap of ";
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Global {
+    pub name: String,
+    /// Its first byte on the device.
+    pub address: u64,
+    pub bytes: u64,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    pub variables: Vec<Global>,
+    pub allocating: Vec<String>,
+}
+
+/// The table of the module of a kernel, by the kernel's host stub. Loads the module. One without a table has no variables.
+pub fn of_kernel(stub: Stub) -> Result<Table, CudaError> {
+    let module = driver::module_of(stub)?;
+    let find = |name: &CStr| match driver::global(module, name)? {
+        Some((address, bytes)) => {
+            let mut content = vec![0; bytes];
+            driver::read(&mut content, address).map(|()| Some(content))
+        }
+        None => Ok(None),
+    };
+    let table = find(c"__superstep_globals")?;
+    let names = find(c"__superstep_global_names")?;
+    let both = table.zip(names);
+    Ok(both.map_or_else(Table::default, |(table, names)| parse(&table, &names)))
+}
+
+/// The rows of a table: address and bytes, 64 bits each; the names are ended by zero bytes.
+fn parse(table: &[u8], names: &[u8]) -> Table {
+    let (words, _) = table.as_chunks::<8>();
+    let (rows, _) = words.as_chunks::<2>();
+    let names = names.split(|&byte| byte == 0);
+    let (variables, marks) = (rows.iter().zip(names))
+        .map(|(&[address, bytes], name)| Global {
+            name: String::from_utf8_lossy(name).into_owned(),
+            address: u64::from_le_bytes(address),
+            bytes: u64::from_le_bytes(bytes),
+        })
+        .partition::<Vec<Global>, _>(|global| global.bytes > 0);
+    let allocating = marks
+        .iter()
+        .filter_map(|mark| mark.name.strip_prefix(DEVICE_HEAP_OF));
+    Table {
+        variables,
+        allocating: allocating.map(str::to_owned).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_and_names_belong_together() {
+        let mut table = Vec::new();
+        for word in [0x7f00u64, 24, 0x7f20, 0, 0x7f40, 8] {
+            table.extend_from_slice(&word.to_le_bytes());
+        }
+        let global = |name: &str, address, bytes| Global {
+            name: name.to_owned(),
+            address,
+            bytes,
+        };
+        let parsed = parse(&table, b"_ZTV6Square\0empty\0.str\0");
+        assert_eq!(
+            parsed.variables,
+            [global("_ZTV6Square", 0x7f00, 24), global(".str", 0x7f40, 8)]
+        );
+        assert!(parsed.allocating.is_empty());
+        let allocating = parse(&table, b"a\0device malloc heap of _Z4growv\0b\0").allocating;
+        assert_eq!(allocating, ["_Z4growv"]);
+        assert_eq!(parse(&table[..20], b"").variables.len(), 1);
+    }
+}

@@ -1,0 +1,237 @@
+//! CUDA graphs with recorded kernels: the launches that an instance of a graph makes, and the buffers that they use.
+//!
+//! A traced kernel in a graph has the flush kernel behind it, as in a stream. Nothing in its arguments changes from launch to
+//! launch: the device counts a buffer's launches, and the host gives out their numbers in the same order when the program
+//! launches the graph. So the kernels that share a buffer must run one after the other: those that one stream brought
+//! into a capture, and explicit nodes that follow each other. All others have buffers of their own.
+
+use crate::cuda::graph::captured_by;
+use crate::cuda::{Graph, GraphExec, GraphNode, StreamArgument};
+use crate::model::modules::Kernel;
+use crate::recorder::counting::CountedNode;
+use crate::recorder::drain::buffers::DrainBuffer;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use superstep_runtime_core::Geometry;
+use superstep_trace::StreamId;
+
+/// How a kernel's launches are recorded.
+pub enum NodeRecording {
+    Traced(Arc<DrainBuffer>),
+    Counted(&'static CountedNode),
+    Timed,
+    /// Not built by Superstep.
+    Opaque,
+}
+
+pub struct Node {
+    pub kernel: Arc<Kernel>,
+    /// The program may change it.
+    pub geometry: Mutex<Geometry>,
+    pub recording: NodeRecording,
+}
+
+impl Node {
+    pub fn buffer(&self) -> Option<&Arc<DrainBuffer>> {
+        match &self.recording {
+            NodeRecording::Traced(buffer) => Some(buffer),
+            _ => None,
+        }
+    }
+}
+
+/// A node of the program's that runs a recorded kernel.
+#[derive(Clone)]
+pub struct KnownNode {
+    pub graph: Graph,
+    /// The nodes that the recorder added around it, one behind the other; the last is behind the kernel.
+    pub own: Vec<GraphNode>,
+    pub node: Arc<Node>,
+}
+
+#[derive(Default)]
+struct State {
+    graphs: HashMap<Graph, Vec<Arc<Node>>>,
+    instances: HashMap<GraphExec, Vec<Arc<Node>>>,
+    captured_buffers: HashMap<(Graph, StreamId), Arc<DrainBuffer>>,
+    /// The node that ends a buffer's chain so far.
+    chains: HashMap<(Graph, GraphNode), Arc<DrainBuffer>>,
+    nodes: HashMap<GraphNode, KnownNode>,
+    counted: Vec<&'static CountedNode>,
+}
+
+#[derive(Default)]
+pub struct Graphs {
+    state: Mutex<State>,
+    captures: AtomicUsize,
+}
+
+impl Graphs {
+    pub fn capture_began(&self) {
+        self.captures.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub fn capture_ended(&self) {
+        let less = |captures: usize| captures.checked_sub(1);
+        let _ = self
+            .captures
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+    }
+
+    pub fn is_capturing(&self) -> bool {
+        self.captures.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether work put into a stream only runs when the CUDA graph does that the stream is captured into.
+    pub fn comes_later(&self, into: StreamArgument) -> bool {
+        self.is_capturing() && captured_by(into.stream()).is_some()
+    }
+
+    /// The buffer of the kernels that `stream` brings into `graph`; made by `make` the first time.
+    pub fn captured_buffer<E>(
+        &self,
+        graph: Graph,
+        stream: StreamId,
+        make: impl FnOnce() -> Result<Arc<DrainBuffer>, E>,
+    ) -> Result<Arc<DrainBuffer>, E> {
+        let key = (graph, stream);
+        if let Some(buffer) = self.state.lock().captured_buffers.get(&key) {
+            return Ok(buffer.clone());
+        }
+        let buffer = make()?;
+        let mut state = self.state.lock();
+        state.captured_buffers.insert(key, buffer.clone());
+        Ok(buffer)
+    }
+
+    /// Kernels that `stream` brings into `graph` from now on need not follow earlier ones.
+    pub fn forget_captured_buffer(&self, graph: Graph, stream: StreamId) {
+        self.state.lock().captured_buffers.remove(&(graph, stream));
+    }
+
+    /// The buffer whose last node in `graph` is one of `nodes`, and which the caller goes on with.
+    pub fn take_chain(&self, graph: Graph, nodes: &[GraphNode]) -> Option<Arc<DrainBuffer>> {
+        let mut state = self.state.lock();
+        (nodes.iter()).find_map(|&node| state.chains.remove(&(graph, node)))
+    }
+
+    /// `tail` is now the last node of `buffer` in `graph`.
+    pub fn set_chain(&self, graph: Graph, tail: GraphNode, buffer: Arc<DrainBuffer>) {
+        self.state.lock().chains.insert((graph, tail), buffer);
+    }
+
+    /// A kernel was added to a graph, with the recorder's nodes `own` around it. `handle` is its node, if known.
+    pub fn add(&self, graph: Graph, handle: Option<GraphNode>, own: Vec<GraphNode>, node: Node) {
+        let node = Arc::new(node);
+        let mut state = self.state.lock();
+        if let NodeRecording::Counted(counted) = node.recording {
+            state.counted.push(counted);
+        }
+        state.graphs.entry(graph).or_default().push(node.clone());
+        if let Some(handle) = handle {
+            state.nodes.insert(handle, KnownNode { graph, own, node });
+        }
+    }
+
+    /// A node of the program's, if it runs a recorded kernel.
+    pub fn node(&self, handle: GraphNode) -> Option<KnownNode> {
+        self.state.lock().nodes.get(&handle).cloned()
+    }
+
+    pub fn cloned(&self, clone: Graph, graph: Graph) {
+        self.extend(clone, &self.of_graph(graph));
+        let all = self.state.lock().nodes.clone();
+        for (handle, known) in all.into_iter().filter(|(_, known)| known.graph == graph) {
+            if let Some(node) = clone.find_in_clone(handle) {
+                let own = known.own.iter();
+                let known = KnownNode {
+                    graph: clone,
+                    own: own.filter_map(|&own| clone.find_in_clone(own)).collect(),
+                    ..known
+                };
+                self.state.lock().nodes.insert(node, known);
+            }
+        }
+    }
+
+    /// The recorder's nodes in all graphs, and the kernels of the program's that they belong to.
+    pub fn owners(&self) -> HashMap<GraphNode, GraphNode> {
+        let state = self.state.lock();
+        let of_kernel = |(&handle, known): (&GraphNode, &KnownNode)| {
+            let own = known.own.iter();
+            own.map(move |&own| (own, handle)).collect::<Vec<_>>()
+        };
+        state.nodes.iter().flat_map(of_kernel).collect()
+    }
+
+    /// A node was taken out of its graph; returns what was known of it.
+    pub fn node_destroyed(&self, handle: GraphNode) -> Option<KnownNode> {
+        let mut state = self.state.lock();
+        let known = state.nodes.remove(&handle)?;
+        if let Some(nodes) = state.graphs.get_mut(&known.graph) {
+            nodes.retain(|node| !Arc::ptr_eq(node, &known.node));
+        }
+        Some(known)
+    }
+
+    /// `graph` now also makes the launches of `part`. Returns `false`, and does nothing, if both would share buffers: a graph may hold
+    /// the same kernels twice, at the same time.
+    pub fn extend(&self, graph: Graph, part: &[Arc<Node>]) -> bool {
+        let mut state = self.state.lock();
+        let nodes = state.graphs.entry(graph).or_default();
+        let buffer = |node: &Arc<Node>| node.buffer().map(Arc::as_ptr);
+        let shared = (part.iter().filter_map(buffer))
+            .any(|new| nodes.iter().filter_map(buffer).any(|old| old == new));
+        if !shared {
+            nodes.extend_from_slice(part);
+        }
+        !shared
+    }
+
+    /// The launches of a graph, in the order in which they were put there.
+    pub fn of_graph(&self, graph: Graph) -> Vec<Arc<Node>> {
+        let state = self.state.lock();
+        state.graphs.get(&graph).cloned().unwrap_or_default()
+    }
+
+    /// The launches of an instance.
+    pub fn of_instance(&self, instance: GraphExec) -> Vec<Arc<Node>> {
+        let state = self.state.lock();
+        state.instances.get(&instance).cloned().unwrap_or_default()
+    }
+
+    /// An instance was made of `graph`, or made to do the same.
+    pub fn instantiated(&self, instance: GraphExec, graph: Graph) {
+        let nodes = self.of_graph(graph);
+        let mut state = self.state.lock();
+        if nodes.is_empty() {
+            state.instances.remove(&instance);
+        } else {
+            state.instances.insert(instance, nodes);
+        }
+    }
+
+    pub fn destroyed(&self, graph: Graph) {
+        let mut state = self.state.lock();
+        state.graphs.remove(&graph);
+        state.captured_buffers.retain(|(of, _), _| *of != graph);
+        state.chains.retain(|(of, _), _| *of != graph);
+        state.nodes.retain(|_, known| known.graph != graph);
+    }
+
+    pub fn instance_destroyed(&self, instance: GraphExec) {
+        self.state.lock().instances.remove(&instance);
+    }
+
+    /// Kernels with the counting probe.
+    pub fn counted(&self) -> Vec<&'static CountedNode> {
+        self.state.lock().counted.clone()
+    }
+
+    /// The device was reset: there are no graphs any more.
+    pub fn clear(&self) {
+        *self.state.lock() = State::default();
+    }
+}

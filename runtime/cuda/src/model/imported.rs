@@ -1,0 +1,73 @@
+//! Memory of other processes: CUDA IPC, and handles that are mapped (NVSHMEM and NCCL do that).
+
+use parking_lot::Mutex;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use superstep_trace::AllocationKind;
+
+#[derive(Default)]
+pub struct Imported(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// How often the memory at an address was opened. Memory that `cudaFree` gave back is still here.
+    opened: HashMap<u64, u32>,
+    /// Of memory of other processes.
+    handles: HashSet<u64>,
+    /// First bytes of what was mapped.
+    mapped: BTreeSet<u64>,
+}
+
+impl Imported {
+    /// A handle of memory of another process.
+    pub fn add_handle(&self, handle: u64) {
+        self.0.lock().handles.insert(handle);
+    }
+
+    /// The driver may give the handle's number to other memory.
+    pub fn release(&self, handle: u64) {
+        self.0.lock().handles.remove(&handle);
+    }
+
+    /// Memory was opened at `address`, where memory `is_known` or not; opening it again gives the same address.
+    pub fn opened(&self, address: u64, is_known: bool) {
+        let mut state = self.0.lock();
+        let count = state.opened.entry(address).or_insert(0);
+        *count = if is_known { *count + 1 } else { 1 };
+    }
+
+    /// The program closes what it opened; returns whether it was open only once.
+    pub fn closed(&self, address: u64) -> bool {
+        let mut state = self.0.lock();
+        let Some(count) = state.opened.get_mut(&address) else {
+            return false;
+        };
+        *count -= 1;
+        let is_last = *count == 0;
+        if is_last {
+            state.opened.remove(&address);
+        }
+        is_last
+    }
+
+    /// The program mapped memory of its own or of another process; returns which.
+    pub fn mapped(&self, address: u64, handle: u64) -> AllocationKind {
+        let mut state = self.0.lock();
+        state.mapped.insert(address);
+        if state.handles.contains(&handle) {
+            AllocationKind::Imported
+        } else {
+            AllocationKind::Device
+        }
+    }
+
+    /// Takes out everything that was mapped in these bytes.
+    pub fn unmapped(&self, address: u64, bytes: u64) -> Vec<u64> {
+        let mut state = self.0.lock();
+        let range = address..address.saturating_add(bytes);
+        let gone: Vec<u64> = state.mapped.range(range).copied().collect();
+        for start in &gone {
+            state.mapped.remove(start);
+        }
+        gone
+    }
+}

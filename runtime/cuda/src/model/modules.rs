@@ -1,0 +1,212 @@
+//! The program's modules: kernels by their host stubs, and variables of the device.
+
+use crate::cuda::{self, Stub};
+use crate::recorder::Recorder;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+use superstep_trace::{KernelInfo, ModuleTable, Probe};
+
+/// A kernel as a launch needs it.
+pub struct Kernel {
+    /// Mangled name.
+    pub name: String,
+    pub stub: Stub,
+    /// The fat binary that it belongs to.
+    pub binary: cuda::Binary,
+    /// `None`: a kernel of a module that Superstep did not build.
+    pub probe: Option<Probe>,
+    /// Chosen when its module was registered.
+    pub recorder: Option<&'static dyn Recorder>,
+    /// Number of its own parameters.
+    pub parameters: usize,
+    /// Whether it may launch kernels.
+    pub launches: bool,
+    /// Shared memory of a CTA that it declares; the runtime tells at the first launch.
+    pub static_shared_bytes: OnceLock<u64>,
+}
+
+/// A variable of the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its shadow on the host, which names it to the runtime; for a managed variable, the pointer to its memory.
+    pub host: usize,
+    /// Its device-side name.
+    pub name: String,
+    pub bytes: u64,
+    /// Whether it is a managed variable.
+    pub managed: bool,
+}
+
+#[derive(Default)]
+struct Binary {
+    /// `None`: a module that Superstep did not build.
+    table: Option<Arc<ModuleTable>>,
+    recorder: Option<&'static dyn Recorder>,
+    kernels: Vec<(Stub, String)>,
+}
+
+impl Binary {
+    /// Probe and parameters of the kernel called `name`, where Superstep built the binary.
+    fn kernel(&self, name: &str) -> Option<(Probe, &KernelInfo)> {
+        let table = self.table.as_ref()?;
+        let kernel = table.kernels.iter().find(|kernel| kernel.name == name)?;
+        Some((table.probe, kernel))
+    }
+}
+
+#[derive(Default)]
+pub struct Modules {
+    binaries: BTreeMap<cuda::Binary, Binary>,
+    variables: Vec<Variable>,
+    announced_variables: HashMap<i32, usize>,
+    tables_read: HashSet<(i32, cuda::Binary)>,
+    /// Kernels that may call `malloc`, by device, until the first of them was launched there.
+    allocating: HashMap<i32, HashSet<String>>,
+    shadows: HashMap<String, usize>,
+    kernels: HashMap<Stub, Arc<Kernel>>,
+    /// Stubs by the driver's handles for the same kernels.
+    handles: HashMap<Stub, Stub>,
+}
+
+impl Modules {
+    /// A fat binary that Superstep built, which comes before its kernels.
+    pub fn add_binary(
+        &mut self,
+        binary: cuda::Binary,
+        table: Arc<ModuleTable>,
+        recorder: Option<&'static dyn Recorder>,
+    ) {
+        let binary = self.binaries.entry(binary).or_default();
+        (binary.table, binary.recorder) = (Some(table), recorder);
+    }
+
+    /// Whether Superstep built a fat binary.
+    pub fn is_ours(&self, binary: cuda::Binary) -> bool {
+        (self.binaries.get(&binary)).is_some_and(|binary| binary.table.is_some())
+    }
+
+    /// A fat binary and its stubs are gone.
+    pub fn remove_binary(&mut self, binary: cuda::Binary) {
+        self.binaries.remove(&binary);
+        self.kernels.clear();
+    }
+
+    /// A fat binary's kernel: `host` is the stub that launches name.
+    pub fn add_kernel(&mut self, binary: cuda::Binary, host: Stub, name: String) {
+        let binary = self.binaries.entry(binary).or_default();
+        binary.kernels.push((host, name));
+        self.kernels.clear();
+    }
+
+    pub fn add_variable(&mut self, variable: Variable) {
+        // A template's variable comes once for each translation unit that uses it.
+        if !self.variables.contains(&variable) {
+            self.variables.push(variable);
+        }
+    }
+
+    /// A variable in global or constant memory: its name and its shadow on the host.
+    pub fn add_shadow(&mut self, name: String, host: usize) {
+        self.shadows.insert(name, host);
+    }
+
+    /// The shadow of the variable called `name`.
+    pub fn shadow(&self, name: &str) -> Option<usize> {
+        self.shadows.get(name).copied()
+    }
+
+    /// The variables that no call has given yet for device `device`.
+    pub fn new_variables(&mut self, device: i32) -> &[Variable] {
+        let announced = self.announced_variables.entry(device).or_default();
+        let from = std::mem::replace(announced, self.variables.len());
+        self.variables.get(from..).unwrap_or_default()
+    }
+
+    /// Whether the table of the variables in `binary` has yet to be read for device `device`; the caller then reads it.
+    pub fn table_is_new(&mut self, device: i32, binary: cuda::Binary) -> bool {
+        self.tables_read.insert((device, binary))
+    }
+
+    /// Kernels that may call `malloc` were loaded.
+    pub fn add_allocating(&mut self, device: i32, kernels: Vec<String>) {
+        if !kernels.is_empty() {
+            self.allocating.entry(device).or_default().extend(kernels);
+        }
+    }
+
+    /// Whether `kernel` is the first on `device` that may call `malloc`, as far as is known.
+    pub fn allocates_first(&mut self, device: i32, kernel: &str) -> bool {
+        let first = (self.allocating.get(&device)).is_some_and(|names| names.contains(kernel));
+        if first {
+            self.allocating.remove(&device);
+        }
+        first
+    }
+
+    /// A device forgot its modules: all its variables are new again.
+    pub fn forget_variables(&mut self, device: i32) {
+        self.announced_variables.remove(&device);
+        self.allocating.remove(&device);
+        self.tables_read.retain(|&(of, _)| of != device);
+    }
+
+    /// Stubs of the kernels that carry the trace, at most `most` of them.
+    pub fn traced_stubs(&self, most: usize) -> Vec<Stub> {
+        let kernels = (self.binaries.values())
+            .flat_map(|binary| binary.kernels.iter().map(move |kernel| (binary, kernel)));
+        kernels
+            .filter(|(binary, (_, name))| {
+                let kernel = binary.kernel(name);
+                kernel.is_some_and(|(probe, _)| probe == Probe::Trace)
+            })
+            .map(|(_, (stub, _))| *stub)
+            .take(most)
+            .collect()
+    }
+
+    /// A handle by which the program may launch the kernel of a stub.
+    pub fn add_handle(&mut self, handle: Stub, stub: Stub) {
+        self.handles.insert(handle, stub);
+    }
+
+    /// The kernel that the stub or handle `host` launches, if it is known.
+    pub fn kernel(&mut self, host: Stub) -> Option<Arc<Kernel>> {
+        if let Some(kernel) = self.kernels.get(&host) {
+            return Some(kernel.clone());
+        }
+        let stub = self.handles.get(&host).copied().unwrap_or(host);
+        let kernel = Arc::new(self.resolve(stub)?);
+        self.kernels.insert(host, kernel.clone());
+        Some(kernel)
+    }
+
+    /// The kernel of `binary` that its device code launches by `number`, from 1.
+    pub fn numbered(&mut self, binary: cuda::Binary, number: u64) -> Option<Arc<Kernel>> {
+        let binary = self.binaries.get(&binary)?;
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        let name = &binary.table.as_ref()?.kernels.get(index)?.name;
+        let (stub, _) = binary.kernels.iter().find(|(_, known)| known == name)?;
+        self.kernel(*stub)
+    }
+
+    fn resolve(&self, host: Stub) -> Option<Kernel> {
+        let (&key, binary, name) = self.binaries.iter().find_map(|(key, binary)| {
+            let (_, name) = binary.kernels.iter().find(|(stub, _)| *stub == host)?;
+            Some((key, binary, name))
+        })?;
+        let found = binary.kernel(name);
+        Some(Kernel {
+            name: name.clone(),
+            stub: host,
+            binary: key,
+            probe: found.map(|(probe, _)| probe),
+            recorder: found.and(binary.recorder),
+            parameters: found.map_or(0, |(_, kernel)| kernel.parameters as usize),
+            launches: binary.table.as_ref().is_some_and(|table| table.launches),
+            static_shared_bytes: OnceLock::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,336 @@
+//! The thread that asks the device for times of ended launches, and whether a silent stream has faulted.
+//!
+//! It is the only thread of this library that may block inside CUDA, so that the consumers never do.
+
+use super::queue::Ticket;
+use super::signals::{self, ASKED_FOR_REST, MONITORED, OPEN_LAUNCHES, PROGRESS};
+use crate::cuda::device::set_device;
+use crate::cuda::graph::relax_capture;
+use crate::cuda::{Event, Status};
+use crate::recorder::launch::opaque::OpaqueRunning;
+use crate::recorder::runtime::{runtime, session};
+use crate::recorder::thesis::consumer::Ending;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+use superstep_runtime_core::{ActiveLaunch, Session};
+use superstep_trace::{Launch, LaunchOutcome, OpaqueLaunch};
+
+/// How often silent streams are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A launch that ends some time.
+pub enum Item {
+    /// A traced launch is written completely; only its time is missing.
+    Traced(Arc<Ticket>, Ending),
+    /// A launch without records is in its stream.
+    Queued(Queued),
+    /// An opaque launch is in its stream.
+    Opaque(OpaqueRunning),
+}
+
+/// A launch for whose end only the monitor waits.
+pub struct Queued {
+    pub active: ActiveLaunch,
+    /// Events before and after the kernel.
+    pub events: [Option<Event>; 2],
+    pub result: Option<Box<dyn LaunchResult>>,
+    pub refused: Option<String>,
+}
+
+/// Results of a launch on their way to the host.
+pub trait LaunchResult: Send {
+    /// The event after which they have arrived.
+    fn done(&self) -> Option<Event>;
+
+    /// Writes them, once [`done`](Self::done) has happened without a failure; returns the launch's accesses.
+    fn keep(&self, active: &ActiveLaunch) -> u64;
+
+    /// Lets another launch use their memory.
+    fn give_back(self: Box<Self>);
+}
+
+/// The handle by which other threads use the monitor.
+pub struct Monitor {
+    items: Mutex<Sender<Item>>,
+    sent: AtomicU64,
+    done: Arc<AtomicU64>,
+}
+
+impl Monitor {
+    pub fn start(ordinal: c_int) -> Self {
+        let (sender, receiver) = channel();
+        let done = Arc::new(AtomicU64::new(0));
+        let worker = Worker {
+            watchdog: watchdog(session()),
+            silences: HashMap::new(),
+            done: done.clone(),
+        };
+        let spawned = std::thread::Builder::new()
+            .name("superstep-monitor".to_owned())
+            .spawn(move || {
+                // Without this, the thread would make a context on device 0. A failure shows again at its first question.
+                let _ = set_device(ordinal);
+                // Questions of this thread must not spoil a capture into a CUDA graph that the program makes meanwhile.
+                relax_capture();
+                signals::block();
+                worker.run(&receiver);
+            });
+        MONITORED.store(std::process::id() as i32, Ordering::Release);
+        if let Err(error) = spawned {
+            session().fault(format!(
+                "failed to start the monitor thread: {error}; times and faults are not recorded"
+            ));
+        }
+        Monitor {
+            items: Mutex::new(sender),
+            sent: AtomicU64::new(0),
+            done,
+        }
+    }
+
+    pub fn send(&self, item: Item) {
+        let items = self.items.lock();
+        OPEN_LAUNCHES.fetch_add(1, Ordering::AcqRel);
+        if items.send(item).is_ok() {
+            self.sent.fetch_add(1, Ordering::Relaxed);
+        } else {
+            OPEN_LAUNCHES.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Blocks until every item sent so far has been processed. Returns `false` when nothing moves for `stall`.
+    pub fn wait(&self, stall: Duration) -> bool {
+        let goal = self.sent.load(Ordering::Relaxed);
+        let left = || goal.saturating_sub(self.done.load(Ordering::Acquire));
+        wait_for_none(left, stall)
+    }
+}
+
+/// Blocks until nothing is `left`. Returns `false` when that has not changed for `stall`.
+pub fn wait_for_none(left: impl Fn() -> u64, stall: Duration) -> bool {
+    let (mut last, mut since) = (left(), Instant::now());
+    while last > 0 {
+        std::thread::sleep(Duration::from_millis(1));
+        let now = left();
+        if now != last {
+            (last, since) = (now, Instant::now());
+        } else if since.elapsed() >= stall {
+            return false;
+        }
+    }
+    true
+}
+
+/// Since when the launches of a queue have not moved.
+struct Silence {
+    progress: u64,
+    serial: u64,
+    since: Instant,
+    told: bool,
+}
+
+struct Worker {
+    watchdog: Option<Duration>,
+    silences: HashMap<usize, Silence>,
+    done: Arc<AtomicU64>,
+}
+
+impl Worker {
+    fn run(mut self, items: &Receiver<Item>) {
+        let mut looked = Instant::now();
+        loop {
+            match items.recv_timeout(LOOK_EVERY) {
+                Ok(item) => {
+                    match item {
+                        Item::Traced(ticket, ending) => self.traced(&ticket, ending),
+                        Item::Queued(queued) => self.queued(queued),
+                        Item::Opaque(running) => self.opaque(&running),
+                    }
+                    self.done.fetch_add(1, Ordering::Release);
+                    PROGRESS.fetch_add(1, Ordering::Relaxed);
+                    OPEN_LAUNCHES.fetch_sub(1, Ordering::AcqRel);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if ASKED_FOR_REST.load(Ordering::Acquire) {
+                runtime().write_rest();
+                ASKED_FOR_REST.store(false, Ordering::Release);
+            }
+            if looked.elapsed() >= LOOK_EVERY {
+                self.look_for_faults();
+                self.look_for_silence();
+                looked = Instant::now();
+            }
+        }
+    }
+
+    fn traced(&self, ticket: &Ticket, ending: Ending) {
+        let name = name(&ticket.active.launch);
+        let Ending { lost, broken, .. } = ending;
+        if lost > 0 {
+            session().records_lost(lost);
+            let text =
+                format!("{name}: {lost} records were reserved on the device and never written");
+            match ending.failure {
+                Some(_) => session().warning(text),
+                None => session().fault(text),
+            }
+        }
+        if broken > 0 && ending.failure.is_none() {
+            session().fault(format!(
+                "{name}: {broken} records came without the rest of their access group"
+            ));
+        }
+        let failed = ending.failure.is_some();
+        let (active, accesses) = (&ticket.active, ending.thread_accesses);
+        let is_fault = !ticket.was_refused();
+        end(active, accesses, ticket.events, ending.failure, is_fault);
+        if !failed {
+            give_back(ticket.events);
+        }
+    }
+
+    fn queued(&self, queued: Queued) {
+        let result_at = queued.result.as_ref().map(|result| result.done());
+        let last = result_at.unwrap_or(queued.events[1]);
+        let status = last.map_or(Status::SUCCESS, Event::synchronize);
+        let is_fault = !status.is_success();
+        let failure = queued
+            .refused
+            .or_else(|| is_fault.then(|| status.to_string()));
+        let mut thread_accesses = 0;
+        if let Some(result) = queued.result {
+            if failure.is_none() {
+                thread_accesses = result.keep(&queued.active);
+            }
+            if !is_fault {
+                give_back(result.done());
+            }
+            result.give_back();
+        }
+        let (active, events) = (&queued.active, queued.events);
+        end(active, thread_accesses, events, failure, is_fault);
+        if !is_fault {
+            give_back(events);
+        }
+    }
+
+    fn opaque(&self, running: &OpaqueRunning) {
+        let &OpaqueRunning {
+            launch,
+            ref kernel,
+            events: [Some(start), Some(end)],
+        } = running
+        else {
+            return;
+        };
+        let status = end.synchronize();
+        if !status.is_success() {
+            let name = kernel.as_deref().unwrap_or(OpaqueLaunch::UNNAMED);
+            return session().fault(format!("opaque launch of {name}: {status}"));
+        }
+        if let Ok(elapsed_ns) = Event::elapsed_ns([start, end]) {
+            session().opaque_end(launch, kernel.as_deref(), elapsed_ns);
+        }
+        give_back([Some(start), Some(end)]);
+    }
+
+    /// Asks for faults: a stream that has stopped with an error calls no host function.
+    fn look_for_faults(&self) {
+        for queue in runtime().tracing.buffers.queues() {
+            let ticket = queue.peek().filter(|ticket| ticket.is_submitted());
+            let Some(event) = ticket.and_then(|ticket| ticket.ask) else {
+                continue;
+            };
+            let status = event.query();
+            if !status.is_success() && status != Status::NOT_READY {
+                queue.fault(&status.to_string());
+            }
+        }
+    }
+
+    /// Names the kernel of a stream in which nothing has moved for a long time.
+    fn look_for_silence(&mut self) {
+        let Some(patience) = self.watchdog else {
+            return;
+        };
+        for queue in runtime().tracing.buffers.queues() {
+            let key = Arc::as_ptr(&queue) as usize;
+            let Some(ticket) = queue.peek() else {
+                self.silences.remove(&key);
+                continue;
+            };
+            let (progress, serial) = (queue.progress(), ticket.serial);
+            let new = || Silence {
+                progress,
+                serial,
+                since: Instant::now(),
+                told: false,
+            };
+            let silence = self.silences.entry(key).or_insert_with(new);
+            if (silence.progress, silence.serial) != (progress, serial) {
+                *silence = new();
+            } else if !silence.told && silence.since.elapsed() >= patience {
+                silence.told = true;
+                let launch = &ticket.active.launch;
+                session().warning(format!(
+                    "nothing has moved for {} s in stream {}: launch {} of kernel {} has not ended, and none of its accesses has arrived; it computes, it waits for something that does not happen, or its stream still waits for earlier work",
+                    patience.as_secs(), launch.stream, launch.launch, launch.kernel
+                ));
+            }
+        }
+    }
+}
+
+/// Time without a sign of life after which a kernel is named.
+fn watchdog(session: &Session) -> Option<Duration> {
+    const USUAL: Duration = Duration::from_secs(30);
+    let time = session.config().watchdog.unwrap_or(USUAL);
+    Some(time).filter(|time| !time.is_zero())
+}
+
+fn name(launch: &Launch) -> String {
+    let (kernel, stream, launch) = (&launch.kernel, launch.stream, launch.launch);
+    format!("kernel {kernel} (stream {stream}, launch {launch})")
+}
+
+fn give_back(events: impl IntoIterator<Item = impl Into<Option<Event>>>) {
+    runtime()
+        .events
+        .give_back(events.into_iter().filter_map(Into::into));
+}
+
+fn end(
+    active: &ActiveLaunch,
+    thread_accesses: u64,
+    events: [Option<Event>; 2],
+    failure: Option<String>,
+    is_fault: bool,
+) {
+    let (elapsed_ns, outcome) = match failure {
+        None => {
+            // Without its events a launch has no time.
+            let elapsed_ns = match events {
+                [Some(start), Some(end)] => Event::elapsed_ns([start, end]).unwrap_or(0),
+                _ => 0,
+            };
+            (elapsed_ns, LaunchOutcome::Completed)
+        }
+        Some(reason) => {
+            let text = format!("{}: {reason}", name(&active.launch));
+            if is_fault {
+                session().fault(text);
+            } else {
+                session().warning(text);
+            }
+            (0, LaunchOutcome::Failed(reason))
+        }
+    };
+    session().launch_end(active, thread_accesses, elapsed_ns, outcome);
+}

@@ -1,0 +1,314 @@
+//! The traced launches of one stream, in order, and how far each one is.
+//!
+//! Its users are the thread that launches, the stream (through host functions or the device's count of launches), the
+//! consumers, and the monitor that looks for faults. None of them holds the lock while it calls CUDA or writes a file.
+
+use super::signals::{OPEN_LAUNCHES, PROGRESS};
+use crate::cuda::Event;
+use crate::recorder::stream::rings::Ended;
+use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use superstep_runtime_core::ActiveLaunch;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// In the stream, not begun.
+    Queued = 0,
+    /// The kernel may be running.
+    Running = 1,
+    /// The kernel ended; its last records wait in the bins.
+    Finished = 2,
+    /// The device stopped with an error.
+    Faulted = 3,
+}
+
+pub struct Ticket {
+    pub active: ActiveLaunch,
+    /// Events before and after the kernel.
+    pub events: [Option<Event>; 2],
+    /// An event that tells whether the device has failed, recorded when all of the launch is in the stream. Launches of one CUDA graph
+    /// share it.
+    pub ask: Option<Event>,
+    /// Its number among all launches of the queue, from 0.
+    pub serial: u64,
+    phase: AtomicU8,
+    submitted: AtomicBool,
+    failure: OnceLock<String>,
+    refused: AtomicBool,
+}
+
+impl Ticket {
+    pub fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Queued,
+            1 => Phase::Running,
+            2 => Phase::Finished,
+            _ => Phase::Faulted,
+        }
+    }
+
+    /// Whether all of it is in the stream, so that its last event says something.
+    pub fn is_submitted(&self) -> bool {
+        self.submitted.load(Ordering::Acquire)
+    }
+
+    pub fn failure(&self) -> Option<String> {
+        self.failure.get().cloned()
+    }
+
+    /// The runtime did not take the launch: the program gets the error, and nothing runs.
+    pub fn refuse(&self, reason: String) {
+        self.refused.store(true, Ordering::Release);
+        self.fail(reason);
+    }
+
+    pub fn was_refused(&self) -> bool {
+        self.refused.load(Ordering::Acquire)
+    }
+
+    /// Notes why it failed; the first reason stays.
+    pub fn fail(&self, reason: String) {
+        let _ = self.failure.set(reason);
+    }
+}
+
+#[derive(Default)]
+struct State {
+    launches: VecDeque<Arc<Ticket>>,
+    next_serial: u64,
+    sleepers: usize,
+    closing: bool,
+}
+
+impl State {
+    fn get(&self, serial: u64) -> Option<&Arc<Ticket>> {
+        let first = self.launches.front()?.serial;
+        self.launches.get(serial.checked_sub(first)? as usize)
+    }
+}
+
+/// The launches of a stream that have not been written completely.
+#[derive(Default)]
+pub struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+    progress: AtomicU64,
+    ended: Option<Ended>,
+}
+
+impl Queue {
+    /// A queue whose launches the device counts itself when they have ended.
+    pub fn counted(ended: Ended) -> Self {
+        Queue {
+            ended: Some(ended),
+            ..Queue::default()
+        }
+    }
+
+    /// Adds a launch, before anything of it is in the stream.
+    pub fn push(
+        &self,
+        active: ActiveLaunch,
+        events: [Option<Event>; 2],
+        ask: Option<Event>,
+    ) -> Arc<Ticket> {
+        let mut state = self.state.lock();
+        let ticket = Arc::new(Ticket {
+            active,
+            events,
+            ask,
+            serial: state.next_serial,
+            phase: AtomicU8::new(Phase::Queued as u8),
+            submitted: AtomicBool::new(false),
+            failure: OnceLock::new(),
+            refused: AtomicBool::new(false),
+        });
+        state.next_serial += 1;
+        state.launches.push_back(ticket.clone());
+        OPEN_LAUNCHES.fetch_add(1, Ordering::AcqRel);
+        let wake = state.sleepers > 0;
+        drop(state);
+        if wake {
+            self.changed.notify_all();
+        }
+        ticket
+    }
+
+    /// The launches from number `serial` on that were pushed, at most `most`.
+    pub fn from(&self, serial: u64, most: usize) -> Vec<Arc<Ticket>> {
+        let state = self.state.lock();
+        let first = state.launches.front().map_or(serial, |first| first.serial);
+        let skipped = serial.saturating_sub(first) as usize;
+        let launches = state.launches.iter().skip(skipped).take(most);
+        launches.cloned().collect()
+    }
+
+    /// Sleeps until the launch with number `serial` is pushed or the queue closes, at most for `patience`.
+    pub fn sleep_until(&self, serial: u64, patience: Duration) {
+        let mut state = self.state.lock();
+        state.sleepers += 1;
+        let waiting = |state: &mut State| !state.closing && state.get(serial).is_none();
+        self.changed.wait_while_for(&mut state, waiting, patience);
+        state.sleepers -= 1;
+    }
+
+    /// Whether nothing more comes of a launch whose end the device counts.
+    pub fn is_over(&self, ticket: &Ticket) -> bool {
+        self.ended
+            .is_some_and(|ended| ended.launches() > ticket.serial)
+            || ticket.phase() == Phase::Faulted
+    }
+
+    fn advance(&self, ticket: &Ticket, phase: Phase) {
+        let state = self.state.lock();
+        // A faulted launch stays faulted, whatever the stream still does.
+        if ticket.phase() != Phase::Faulted {
+            ticket.phase.store(phase as u8, Ordering::Release);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Everything of the launch is in the stream.
+    pub fn submitted(&self, ticket: &Ticket) {
+        ticket.submitted.store(true, Ordering::Release);
+    }
+
+    /// The stream has come to the kernel.
+    pub fn started(&self, ticket: &Ticket) {
+        self.advance(ticket, Phase::Running);
+    }
+
+    /// The kernel has ended: waits until all of its records are taken.
+    pub fn finished(&self, ticket: &Ticket) {
+        self.advance(ticket, Phase::Finished);
+        let mut state = self.state.lock();
+        while state
+            .launches
+            .iter()
+            .any(|other| std::ptr::eq(other.as_ref(), ticket))
+        {
+            self.changed.wait(&mut state);
+        }
+    }
+
+    /// Takes out a launch of which nothing is in the stream. Not for launches that the device counts.
+    pub fn cancel(&self, ticket: &Ticket) {
+        let mut state = self.state.lock();
+        let before = state.launches.len();
+        let is_other = |other: &Arc<Ticket>| !std::ptr::eq(other.as_ref(), ticket);
+        state.launches.retain(is_other);
+        self.done(before - state.launches.len());
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// The device stopped with an error: no launch of this stream goes on.
+    pub fn fault(&self, reason: &str) {
+        let state = self.state.lock();
+        for (index, ticket) in state.launches.iter().enumerate() {
+            let began = match self.ended.map(|ended| ended.launches()) {
+                Some(ended) if ticket.serial < ended => continue,
+                Some(ended) => ticket.serial == ended,
+                None => index == 0 && ticket.phase() != Phase::Queued,
+            };
+            if began {
+                ticket.fail(reason.to_owned());
+            } else {
+                ticket.fail(format!("did not run: {reason}"));
+            }
+            ticket.phase.store(Phase::Faulted as u8, Ordering::Release);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// The oldest launch. Waits up to `patience` while there is none or it has not begun; `None` when the queue is
+    /// empty then.
+    pub fn front(&self, patience: Duration) -> Option<Arc<Ticket>> {
+        let waiting = |state: &mut State| {
+            !state.closing
+                && state
+                    .launches
+                    .front()
+                    .is_none_or(|ticket| ticket.phase() == Phase::Queued)
+        };
+        let mut state = self.state.lock();
+        self.changed.wait_while_for(&mut state, waiting, patience);
+        state.launches.front().cloned()
+    }
+
+    /// `number` launches have been handed on, with everything of them written, or cancelled.
+    pub fn done(&self, number: usize) {
+        OPEN_LAUNCHES.fetch_sub(number as i64, Ordering::AcqRel);
+    }
+
+    pub fn peek(&self) -> Option<Arc<Ticket>> {
+        self.state.lock().launches.front().cloned()
+    }
+
+    /// Waits a moment, less if `ticket` gets further.
+    pub fn nap(&self, ticket: &Ticket, pause: Duration) {
+        let waiting = |state: &mut State| !state.closing && ticket.phase() == Phase::Running;
+        self.changed
+            .wait_while_for(&mut self.state.lock(), waiting, pause);
+    }
+
+    pub fn pop(&self) {
+        self.pop_many(1);
+    }
+
+    /// The `number` oldest launches are written completely.
+    pub fn pop_many(&self, number: usize) {
+        if number > 0 {
+            let mut state = self.state.lock();
+            let number = number.min(state.launches.len());
+            state.launches.drain(..number);
+            drop(state);
+            self.moved();
+            self.changed.notify_all();
+        }
+    }
+
+    /// Something happened that shows that the stream is alive.
+    pub fn moved(&self) {
+        self.progress.fetch_add(1, Ordering::Relaxed);
+        PROGRESS.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Changes whenever the stream shows that it is alive.
+    pub fn progress(&self) -> u64 {
+        self.progress.load(Ordering::Relaxed)
+    }
+
+    /// Waits until no launch is left. Gives up, with `false`, when nothing has moved for `stall`.
+    pub fn wait_until_empty(&self, stall: Duration) -> bool {
+        let mut seen = self.progress.load(Ordering::Relaxed);
+        let mut since = Instant::now();
+        let mut state = self.state.lock();
+        while !state.launches.is_empty() {
+            self.changed.wait_for(&mut state, Duration::from_millis(20));
+            let now = self.progress.load(Ordering::Relaxed);
+            if now != seen {
+                (seen, since) = (now, Instant::now());
+            } else if since.elapsed() >= stall {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Tells the consumer to write what it has and to stop.
+    pub fn close(&self) {
+        self.state.lock().closing = true;
+        self.changed.notify_all();
+    }
+
+    pub fn is_closing(&self) -> bool {
+        self.state.lock().closing
+    }
+}

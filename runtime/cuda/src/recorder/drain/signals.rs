@@ -1,0 +1,114 @@
+//! A program that ends without its exit handlers: what its kernels have brought to the host is written first.
+//!
+//! Nothing in a stream waits for the workers, so they may be behind when the program calls `abort` right after it has synchronised, or
+//! `_exit`. Where a signal has its default action, ours waits for the workers and then lets the default happen. `interpose::ends` waits
+//! before the process ends or replaces itself. Either may happen in a signal handler of the program, at any place of ours.
+
+use crate::recorder::runtime::STALL;
+use std::ffi::c_int;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Launches that are not written completely; a traced one counts twice, for its records and for its end.
+pub static OPEN_LAUNCHES: AtomicI64 = AtomicI64::new(0);
+/// Changes whenever any stream or the monitor shows that it is alive.
+pub static PROGRESS: AtomicU64 = AtomicU64::new(0);
+
+/// The process whose monitor runs: not one that was forked since.
+pub static MONITORED: AtomicI32 = AtomicI32::new(0);
+/// There is something that is written when no launch is open any more, by the monitor.
+pub static HAS_REST: AtomicBool = AtomicBool::new(false);
+/// The monitor is to do so.
+pub static ASKED_FOR_REST: AtomicBool = AtomicBool::new(false);
+
+/// How long nothing may move before a program dies with launches open.
+const STALL_MS: u64 = 500;
+
+const SIGNALS: [c_int; 7] = [
+    libc::SIGABRT,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTERM,
+    libc::SIGINT,
+];
+
+/// Waits until all launches are written. Gives up when nothing moves for `stall_ms`. Nothing here but atomics and sleeping: what a signal
+/// handler may do.
+pub fn wait(stall_ms: u64) {
+    // SAFETY: getpid takes nothing and always succeeds.
+    if MONITORED.load(Ordering::Acquire) != unsafe { libc::getpid() } {
+        return;
+    }
+    let is_open = || OPEN_LAUNCHES.load(Ordering::Acquire) > 0;
+    if !moves_until(stall_ms, is_open) || !HAS_REST.load(Ordering::Acquire) {
+        return;
+    }
+    ASKED_FOR_REST.store(true, Ordering::Release);
+    moves_until(stall_ms, || ASKED_FOR_REST.load(Ordering::Acquire));
+}
+
+/// Waits while `is_open`; `false` when nothing has moved for `stall_ms`.
+fn moves_until(stall_ms: u64, is_open: impl Fn() -> bool) -> bool {
+    let (mut seen, mut quiet_ms) = (PROGRESS.load(Ordering::Relaxed), 0);
+    while is_open() {
+        if quiet_ms == stall_ms {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+        let now = PROGRESS.load(Ordering::Relaxed);
+        quiet_ms = if now == seen { quiet_ms + 1 } else { 0 };
+        seen = now;
+    }
+    true
+}
+
+unsafe extern "C" {
+    fn at_quick_exit(handler: extern "C" fn()) -> c_int;
+}
+
+extern "C" fn wait_before_quick_exit() {
+    wait(STALL.as_millis() as u64);
+}
+
+extern "C" fn wait_and_die(signal: c_int) {
+    wait(STALL_MS);
+    // SAFETY: the default action is in place again (SA_RESETHAND); it happens when this function returns.
+    unsafe { libc::raise(signal) };
+}
+
+/// Takes the signals that have their default action, and `quick_exit`, which ends the process inside the C library. The program may still
+/// set handlers of its own.
+pub fn install() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the handler is a plain function of this library, which is never unloaded.
+        unsafe { at_quick_exit(wait_before_quick_exit) };
+        for signal in SIGNALS {
+            // SAFETY: the structure is plain data for which zeroes are valid.
+            let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+            // SAFETY: asks for the present action.
+            let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+            if asked != 0 || action.sa_sigaction != libc::SIG_DFL {
+                continue;
+            }
+            action.sa_sigaction = wait_and_die as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_RESETHAND;
+            // SAFETY: the handler does only what handlers may do, and its library is never unloaded.
+            unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+        }
+    });
+}
+
+/// Keeps signals away from the calling thread, which is one of ours: the program's handlers do not expect it, and a handler that waits
+/// for it must not run on it.
+pub fn block() {
+    // SAFETY: the set is filled before it is used.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
+    }
+}

@@ -1,0 +1,84 @@
+//! Why a launch cannot be recorded.
+
+use crate::cuda::{CudaError, Status};
+use superstep_abi::variable::PROTOCOL;
+use superstep_runtime_core::probe::TooLarge;
+use superstep_trace::Protocol;
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum RecordError {
+    /// CUDA refused the program's own call: the program gets its code.
+    #[error("{0}")]
+    Refused(Status),
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+    #[error(transparent)]
+    Probe(#[from] TooLarge),
+    #[error(
+        "the program was built for the protocol {0:?}, which this library does not know; build it again"
+    )]
+    UnknownProtocol(String),
+    #[error(
+        "the program was built for --protocol {built}, but {PROTOCOL} asks for {wanted}; build it for that one, or unset the variable"
+    )]
+    OtherProtocol { built: Protocol, wanted: Protocol },
+    #[error("the protocol {0} cannot follow CUDA graphs; build the program with --protocol stream")]
+    NoGraphs(Protocol),
+    #[error("the protocol in-situ records nothing")]
+    NoBuffer,
+    #[error("failed to start a consumer thread: {0}")]
+    Thread(#[from] std::io::Error),
+    #[error("failed to make the CUDA event that tells when the site counters have arrived")]
+    NoEventForCounters,
+    #[error("failed to make a CUDA event")]
+    NoEvent,
+    #[error("failed to time the kernel: {0}")]
+    NoTime(Status),
+    #[error("kernels that launch kernels do not work in CUDA graphs; launch them into a stream")]
+    ChildrenInGraph,
+    #[error("probes do not work in CUDA graphs; launch the kernel into a stream")]
+    ProbeInGraph,
+    #[error(
+        "its arguments come in one block (extra); give one pointer for each of them (kernelParams)"
+    )]
+    ArgumentsInOneBlock,
+    #[error(
+        "{kernel}: it asked for {launches} launches and copies with {bytes} bytes of arguments; there is room for {room} with {room_bytes}"
+    )]
+    TooManyChildren {
+        kernel: String,
+        launches: u64,
+        bytes: u64,
+        room: usize,
+        room_bytes: usize,
+    },
+    #[error(
+        "{0} launches a kernel whose address it has from memory; name the kernel where it is launched"
+    )]
+    UnnamedChild(String),
+    #[error("{0} got too few arguments")]
+    TooFewArguments(String),
+    #[error(
+        "a grid of {ctas} CTAs has more than the {most} that --in-situ can tell apart; trace it"
+    )]
+    TooManyCtas { ctas: u128, most: u64 },
+    #[error(
+        "launch {0} is beyond what --in-situ can number; trace a part of the program (--launch-count)"
+    )]
+    TooManyLaunches(u64),
+    #[error("failed to ask for the limit of address space")]
+    AddressSpaceLimit,
+    #[error("shadow memory would take more than the {0} bytes that --shadow-memory allows")]
+    ShadowMemoryLimit(u64),
+    #[error("shadow memory would take {bytes} of the device's last {free} bytes")]
+    NoShadowMemory { bytes: u64, free: usize },
+    #[error("failed to find a place for each block of shadow memory")]
+    ShadowTable,
+}
+
+impl From<Status> for RecordError {
+    fn from(status: Status) -> Self {
+        RecordError::Refused(status)
+    }
+}

@@ -1,0 +1,257 @@
+//! Notes what the host does to memory: allocations, copies and fills.
+
+use super::HostAccess;
+use super::runtime::{Runtime, runtime};
+use crate::cuda::device::current_device;
+use crate::cuda::memory::is_on_device;
+use crate::cuda::{StreamArgument, driver};
+use cudarc::driver::sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUmemorytype};
+use cudarc::runtime::sys::cudaMemsetParams;
+use superstep_runtime_core::AllocatedBy;
+use superstep_runtime_core::cuda::direction;
+use superstep_trace::{AllocationKind, Gap};
+
+impl Runtime {
+    pub fn allocated(&self, address: u64, bytes: u64, kind: AllocationKind) {
+        self.device();
+        // The program may never launch anything.
+        self.hook_exit();
+        if address != 0 {
+            self.host_access(&HostAccess::Allocated {
+                address,
+                bytes,
+                kind: &kind,
+            });
+            let by = AllocatedBy::Caller;
+            (self.session).allocate(by, current_device(), address, bytes, kind);
+        }
+    }
+
+    /// Tells recorders that the host wrote, or will when the stream comes there.
+    pub fn host_wrote(&self, address: u64, bytes: u64, into: StreamArgument) {
+        self.host_access(&HostAccess::Wrote {
+            address,
+            bytes,
+            into,
+        });
+    }
+
+    pub fn freed(&self, address: u64) {
+        self.session.free(address);
+        self.host_access(&HostAccess::Freed { address });
+    }
+
+    /// The program has opened memory of another process, up to the end of the allocation that it is part of there.
+    pub fn opened(&self, address: u64) {
+        self.session.shares_memory();
+        let is_known = self.session.is_allocated(address);
+        self.imported.opened(address, is_known);
+        if is_known {
+            return;
+        }
+        let (start, bytes) = match driver::allocation_of(address) {
+            Ok(allocation) => allocation,
+            Err(status) => {
+                return self.session.warning(format!(
+                    "failed to find the size of the memory of another process at {address:#x} ({status}); accesses there count as \
+                     outside of every allocation"
+                ));
+            }
+        };
+        let bytes = (start + bytes).saturating_sub(address);
+        // Small allocations share one block there, of which each handle maps all.
+        let room = self.session.room(address, bytes);
+        if room > 0 {
+            self.allocated(address, room, AllocationKind::Imported);
+        }
+    }
+
+    pub fn closed(&self, address: u64) {
+        if self.imported.closed(address) {
+            self.freed(address);
+        }
+    }
+
+    /// The program has mapped memory of its own or of another process.
+    pub fn mapped(&self, address: u64, bytes: u64, handle: u64) {
+        let kind = self.imported.mapped(address, handle);
+        self.allocated(address, bytes, kind);
+    }
+
+    /// Everything that was mapped in these bytes is gone.
+    pub fn unmapped(&self, address: u64, bytes: u64) {
+        for start in self.imported.unmapped(address, bytes) {
+            self.freed(start);
+        }
+    }
+}
+
+/// Rows of memory: first byte, and bytes from one row and one slice to the next.
+#[derive(Clone, Copy)]
+pub struct Rows {
+    pub address: u64,
+    pub row_bytes: u64,
+    pub slice_bytes: u64,
+}
+
+impl Rows {
+    pub fn new(address: u64, row_bytes: usize) -> Self {
+        Rows {
+            address,
+            row_bytes: row_bytes as u64,
+            slice_bytes: 0,
+        }
+    }
+
+    fn row(self, slice: u64, row: u64) -> u64 {
+        self.address + slice * self.slice_bytes + row * self.row_bytes
+    }
+}
+
+/// Notes a copy of bytes x rows x slices, as few pieces as it has. `on_device` finds out whether source and destination are device memory.
+pub fn note_copy(
+    to: Rows,
+    from: Rows,
+    on_device: impl FnOnce() -> [bool; 2],
+    size: [usize; 3],
+    into: StreamArgument,
+) {
+    let runtime = runtime();
+    runtime.device();
+    // Each launch of its graph notes it.
+    if runtime.graphs.comes_later(into) {
+        return;
+    }
+    let stream = runtime.stream(into);
+    let [from_device, to_device] = on_device();
+    let direction = direction(from_device, to_device);
+    let [mut width, mut height, mut depth] = size.map(|extent| extent as u64);
+    if height > 1 && to.row_bytes == width && from.row_bytes == width {
+        (width, height) = (width * height, 1);
+    }
+    if height == 1 && depth > 1 && to.slice_bytes == width && from.slice_bytes == width {
+        (width, depth) = (width * depth, 1);
+    }
+    if width == 0 {
+        return;
+    }
+    for slice in 0..depth {
+        for row in 0..height {
+            let (address, source) = (to.row(slice, row), from.row(slice, row));
+            (runtime.session).copy(direction, address, source, width, stream);
+            runtime.host_wrote(address, width, into);
+        }
+    }
+}
+
+pub fn note_fill(memory: Rows, value: u8, size: [usize; 3], into: StreamArgument) {
+    let runtime = runtime();
+    let [mut width, mut rows, depth] = size.map(|extent| extent as u64);
+    if width == 0 || depth == 0 {
+        return;
+    }
+    runtime.device();
+    if runtime.graphs.comes_later(into) {
+        return;
+    }
+    let stream = runtime.stream(into);
+    if rows > 1 && memory.row_bytes == width {
+        (width, rows) = (width * rows, 1);
+    }
+    for slice in 0..depth {
+        for row in 0..rows {
+            let address = memory.row(slice, row);
+            (runtime.session).memset(address, width, value, stream);
+            runtime.host_wrote(address, width, into);
+        }
+    }
+}
+
+pub fn note_fill_node(fill: &cudaMemsetParams, into: StreamArgument) {
+    let memory = Rows::new(fill.dst as u64, fill.pitch);
+    let width = fill.width * fill.elementSize as usize;
+    note_fill(memory, fill.value as u8, [width, fill.height, 1], into);
+}
+
+/// Notes a copy of boxes through the driver's interface.
+pub fn note_driver_3d(copy: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
+    let side =
+        |kind, host: u64, device, x: usize, y: usize, z: usize, pitch: usize, height: usize| {
+            let slice_bytes = (height * pitch) as u64;
+            let first = first_byte(kind, host, device)?;
+            Some(Rows {
+                address: first + z as u64 * slice_bytes + (y * pitch + x) as u64,
+                row_bytes: pitch as u64,
+                slice_bytes,
+            })
+        };
+    let c = copy;
+    let (host, device) = (c.dstHost as u64, c.dstDevice);
+    let to = side(
+        c.dstMemoryType,
+        host,
+        device,
+        c.dstXInBytes,
+        c.dstY,
+        c.dstZ,
+        c.dstPitch,
+        c.dstHeight,
+    );
+    let (host, device) = (c.srcHost as u64, c.srcDevice);
+    let from = side(
+        c.srcMemoryType,
+        host,
+        device,
+        c.srcXInBytes,
+        c.srcY,
+        c.srcZ,
+        c.srcPitch,
+        c.srcHeight,
+    );
+    note_sides(to, from, [c.WidthInBytes, c.Height, c.Depth], into);
+}
+
+/// Notes a copy of rows through the driver's interface.
+pub fn note_driver_2d(copy: &CUDA_MEMCPY2D_v2, into: StreamArgument) {
+    let side = |kind, host: u64, device, x: usize, y: usize, pitch: usize| {
+        let first = first_byte(kind, host, device)?;
+        Some(Rows::new(first + (y * pitch + x) as u64, pitch))
+    };
+    let c = copy;
+    let to = side(
+        c.dstMemoryType,
+        c.dstHost as u64,
+        c.dstDevice,
+        c.dstXInBytes,
+        c.dstY,
+        c.dstPitch,
+    );
+    let from = side(
+        c.srcMemoryType,
+        c.srcHost as u64,
+        c.srcDevice,
+        c.srcXInBytes,
+        c.srcY,
+        c.srcPitch,
+    );
+    note_sides(to, from, [c.WidthInBytes, c.Height, 1], into);
+}
+
+/// The address of one side of a copy; `None` where it is an array.
+fn first_byte(kind: CUmemorytype, host: u64, device: u64) -> Option<u64> {
+    match kind {
+        CUmemorytype::CU_MEMORYTYPE_HOST => Some(host),
+        CUmemorytype::CU_MEMORYTYPE_ARRAY => None,
+        _ => Some(device),
+    }
+}
+
+fn note_sides(to: Option<Rows>, from: Option<Rows>, size: [usize; 3], into: StreamArgument) {
+    match (to, from) {
+        (Some(to), Some(from)) => {
+            let on_device = || [from, to].map(|side| is_on_device(side.address));
+            note_copy(to, from, on_device, size, into);
+        }
+        _ => runtime().session.gap(Gap::ArrayCopy),
+    }
+}

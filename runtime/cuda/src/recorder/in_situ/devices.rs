@@ -1,0 +1,123 @@
+//! Several devices. Each has the shadow of memory that was allocated while it was the current one. Loads of other devices' kernels
+//! from there are unknown, and their stores are not seen: then the shadow is given up.
+
+use super::layout::UNKNOWN;
+use super::{InSitu, OnDevice, Order};
+use crate::cuda::Stream;
+use crate::cuda::device::with_device;
+use crate::cuda::memory;
+use crate::recorder::RecordError;
+use crate::recorder::runtime::{STALL, monitor, session};
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl InSitu {
+    fn others(&self, than: c_int) -> Vec<Arc<OnDevice>> {
+        let devices = self.devices.lock();
+        let others = devices.values().filter(|device| device.ordinal != than);
+        others.cloned().collect()
+    }
+
+    pub(super) fn live(&self) -> Vec<(u64, u64)> {
+        let devices = self.devices.lock();
+        let live = |device: &Arc<OnDevice>| device.shared.lock().shadow.live();
+        devices.values().flat_map(live).collect()
+    }
+
+    /// Fills the shadow of ranges on all devices but one.
+    pub(super) fn fill_others(
+        &self,
+        than: c_int,
+        order: &mut Order,
+        ranges: &[(u64, u64)],
+        pattern: u8,
+    ) -> Result<(), RecordError> {
+        for device in self.others(than) {
+            with_device(device.ordinal, || {
+                device.fill_all(order, ranges, pattern, device.own_stream)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Before a launch, after which kernels of other devices may have stored where these have no shadow.
+    pub(super) fn look_at_others(
+        &self,
+        device: &OnDevice,
+        order: &Order,
+    ) -> Result<(), RecordError> {
+        if order.launched_on.is_none_or(|last| last == device.ordinal) {
+            return Ok(());
+        }
+        let have_ended = monitor().wait(STALL);
+        for other in self.others(device.ordinal) {
+            if other.stored_elsewhere.swap(false, Ordering::AcqRel) || !have_ended {
+                self.forget_others(other.ordinal, have_ended)?;
+            }
+        }
+        if device.stored_elsewhere.swap(false, Ordering::AcqRel) {
+            self.forget_others(device.ordinal, have_ended)?;
+        }
+        Ok(())
+    }
+
+    /// A kernel of a device may have stored in what the others have: they lose their shadow memory.
+    fn forget_others(&self, stored: c_int, have_ended: bool) -> Result<(), RecordError> {
+        for device in self.others(stored) {
+            if with_device(device.ordinal, || device.give_up_all(have_ended))? {
+                session().warning(format!(
+                    "stores of device {stored} to memory of device {own} are not tracked in situ; later loads from present allocations on device {own} count as unknown; trace the program instead",
+                    own = device.ordinal
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing on the device stays valid.
+    pub fn forget(&self, ordinal: c_int) {
+        self.plans.clear();
+        let Some(device) = self.devices.lock().remove(&ordinal) else {
+            return;
+        };
+        let order = &mut *self.order.lock();
+        if order.device == ordinal {
+            order.event = None;
+        }
+        if device.stored_elsewhere.load(Ordering::Acquire)
+            && let Err(error) = self.forget_others(ordinal, true)
+        {
+            session().fault(error);
+        }
+    }
+}
+
+impl OnDevice {
+    /// Fills the shadow of ranges when the stream comes there.
+    pub(super) fn fill_all(
+        &self,
+        order: &mut Order,
+        ranges: &[(u64, u64)],
+        pattern: u8,
+        stream: Stream,
+    ) -> Result<(), RecordError> {
+        let fills = self.fills(ranges, pattern);
+        if fills.is_empty() {
+            return Ok(());
+        }
+        order.begin(self.ordinal, stream)?;
+        for ((place, length), value) in fills {
+            // SAFETY: the piece is shadow memory, of which none is given back while `order` is held.
+            let filled = unsafe { memory::fill(place, value, length as usize, stream) };
+            filled.check("fill shadow memory")?;
+        }
+        Ok(order.end(self, stream)?)
+    }
+
+    fn fills(&self, ranges: &[(u64, u64)], pattern: u8) -> Vec<((u64, u64), u8)> {
+        let shadow = &self.shared.lock().shadow;
+        let fills = |&(address, bytes)| shadow.fills(address, bytes, pattern, UNKNOWN);
+        ranges.iter().flat_map(fills).collect()
+    }
+}

@@ -1,0 +1,71 @@
+//! Kernels of a CUDA graph's nodes.
+
+use crate::cuda::graph::LoneNode;
+use crate::cuda::memory::forget_last_error;
+use crate::cuda::{CudaError, GraphNode, Stub};
+use crate::model::graphs::Node;
+use crate::recorder::launch::opaque;
+use crate::recorder::runtime::runtime;
+use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A kernel's node apart, to run, and the stub of [`stub_of`].
+pub fn kernel_apart(node: GraphNode, known: &[Arc<Node>]) -> Result<(LoneNode, Stub), CudaError> {
+    let parameters = node.kernel()?;
+    let stub = stub_of(node, &parameters, known);
+    Ok((LoneNode::kernel(node, &parameters)?, stub))
+}
+
+/// The stub of a node's kernel, if it is one of the program's; else the driver's handle.
+fn stub_of(node: GraphNode, parameters: &CUDA_KERNEL_NODE_PARAMS_v2, known: &[Arc<Node>]) -> Stub {
+    let handle = if parameters.func.is_null() {
+        Stub::from_raw(parameters.kern.cast())
+    } else {
+        Stub::from_raw(parameters.func.cast())
+    };
+    match node.runtime_kernel() {
+        Ok(given) => {
+            let stub = Stub::from_raw(given.func);
+            if runtime().kernel(stub).is_some() {
+                return stub;
+            }
+        }
+        // The runtime does not know kernels of the driver's.
+        Err(_) => forget_last_error(),
+    }
+    if runtime().kernel(handle).is_none()
+        && let Some(name) = opaque::name_of(handle)
+    {
+        let is_same = |node: &&Arc<Node>| !node.kernel.stub.is_null() && node.kernel.name == name;
+        return known
+            .iter()
+            .find(is_same)
+            .map_or(handle, |node| node.kernel.stub);
+    }
+    handle
+}
+
+/// The mangled name of a node's kernel, where one is known.
+fn name_of(node: GraphNode) -> Option<String> {
+    let stub = stub_of(node, &node.kernel().ok()?, &[]);
+    match runtime().kernel(stub) {
+        Some(kernel) => Some(kernel.name.clone()),
+        None => opaque::name_of(stub),
+    }
+}
+
+/// Takes the first kernel of the node's name: handles in graphs inside a graph, and in most clones, are not known. Launches in one buffer
+/// keep their order, by which the device numbers them.
+pub fn take_by_name(node: GraphNode, known: &mut Vec<Arc<Node>>) -> Option<Arc<Node>> {
+    let name = name_of(node).unwrap_or_default();
+    let mut before = HashSet::new();
+    let is_it = |it: &Arc<Node>| {
+        let is_first = it
+            .buffer()
+            .is_none_or(|buffer| before.insert(Arc::as_ptr(buffer)));
+        is_first && it.kernel.name == name
+    };
+    let place = known.iter().position(is_it)?;
+    Some(known.remove(place))
+}

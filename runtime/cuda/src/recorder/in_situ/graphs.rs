@@ -1,0 +1,452 @@
+//! CUDA graphs: in situ, the nodes of an instance run one after the other, each as a call of its own.
+//!
+//! Every launch of a kernel needs a number of its own, and the shadow memory must hear of copies and fills when they happen. So a
+//! program's instance is never launched. Beside it there is a [`Plan`]: for each of its nodes an instance of a graph with this node alone,
+//! in an order that the edges allow. It is made when the program makes its instance, and changed when the program changes that.
+//!
+//! A trace launches the program's instance. There, the plan has the copies and fills between the kernels.
+
+use super::InSitu;
+use super::graph_nodes::{kernel_apart, take_by_name};
+use crate::cuda::graph::{LoneNode, NodeKind, with_relaxed_capture};
+use crate::cuda::{
+    CudaError, Event, Graph, GraphExec, GraphNode, Status, StreamArgument, Stub, cuda,
+};
+use crate::model::graphs::Node;
+use crate::model::node_order::node_order;
+use crate::recorder::host_access::{note_driver_3d, note_fill_node};
+use crate::recorder::launch::{Call, Form, Origin};
+use crate::recorder::runtime::{runtime, session};
+use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
+use cudarc::runtime::sys::{cudaHostNodeParams, cudaKernelNodeParams};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Arc;
+use superstep_trace::{Gap, Probe};
+use thiserror::Error;
+
+/// The trailing arguments of a kernel in a graph of the program's, which never runs. If it did, the kernel would fault.
+pub const NOT_YET: [u64; 2] = [0; 2];
+
+/// Why the nodes of a graph cannot be run one by one.
+#[derive(Debug, Error)]
+pub enum Unfit {
+    #[error(
+        "it has a node of the kind {}; leave that out of the graph, or trace the program",
+        kind_name(*.0)
+    )]
+    Node(NodeKind),
+    /// The edges allow no order, or lead to nodes that are not the graph's.
+    #[error("no order of its nodes agrees with its edges")]
+    Edges,
+    /// The program changed a node that is not known.
+    #[error(
+        "a node was changed that was not found in the instance; instantiate the changed graph instead, or trace the program"
+    )]
+    Unknown,
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+}
+
+fn kind_name(NodeKind(kind): NodeKind) -> String {
+    let name = match kind {
+        8 => "cudaGraphNodeTypeExtSemaphoreSignal (external semaphores)",
+        9 => "cudaGraphNodeTypeExtSemaphoreWait (external semaphores)",
+        10 => "cudaGraphNodeTypeMemAlloc (memory of the graph's own)",
+        11 => "cudaGraphNodeTypeMemFree (memory of the graph's own)",
+        12 => "CU_GRAPH_NODE_TYPE_BATCH_MEM_OP (batches of memory operations)",
+        13 => "cudaGraphNodeTypeConditional (conditional nodes)",
+        _ => return format!("{kind}, which Superstep does not know"),
+    };
+    name.to_owned()
+}
+
+type Made = Result<Plan, Unfit>;
+
+/// By the program's instance; an error where its nodes cannot be run one by one.
+#[derive(Default)]
+pub struct Plans(Mutex<HashMap<GraphExec, Arc<Mutex<Made>>>>);
+
+impl Plans {
+    fn of(&self, instance: GraphExec) -> Option<Arc<Mutex<Made>>> {
+        self.0.lock().get(&instance).cloned()
+    }
+
+    pub fn clear(&self) {
+        self.0.lock().clear();
+    }
+}
+
+#[derive(Default)]
+struct Plan {
+    steps: Vec<Step>,
+    /// Of all nodes in order: the kind, and the places of those that it depends on.
+    shape: Vec<(NodeKind, Vec<usize>)>,
+}
+
+struct Step {
+    /// The nodes of the program's graphs that it stands for.
+    handles: Vec<GraphNode>,
+    is_enabled: bool,
+    work: NodeWork,
+}
+
+enum NodeWork {
+    Kernel {
+        node: LoneNode,
+        stub: Stub,
+    },
+    Copy(LoneNode),
+    Fill(LoneNode),
+    Host(HostCall),
+    Record(Event),
+    Wait(Event),
+    /// In a trace: a kernel that is announced.
+    Traced(Arc<Node>),
+    /// In a trace: nothing is noted.
+    Untraced,
+}
+
+#[derive(Clone, Copy)]
+struct HostCall(cudaHostNodeParams);
+
+// SAFETY: the program gives function and data for calls from CUDA's own threads.
+unsafe impl Send for HostCall {}
+
+impl Plan {
+    /// The work of an instance of `graph`. `known` are the kernels that the program put there by the runtime's functions.
+    fn new(in_situ: bool, graph: Graph, mut known: Vec<Arc<Node>>) -> Made {
+        let mut plan = Plan::default();
+        plan.add_all(in_situ, graph, &mut known)?;
+        if in_situ || known.is_empty() {
+            Ok(plan)
+        } else {
+            Err(Unfit::Unknown)
+        }
+    }
+
+    /// In a trace, takes the kernels that it finds out of `known`.
+    fn add_all(
+        &mut self,
+        in_situ: bool,
+        graph: Graph,
+        known: &mut Vec<Arc<Node>>,
+    ) -> Result<(), Unfit> {
+        let nodes = graph.nodes()?;
+        let edges = graph.edges()?;
+        let order = node_order(&nodes, &edges).ok_or(Unfit::Edges)?;
+        let numbered = order.iter().enumerate().map(|(place, &node)| (node, place));
+        let place: HashMap<GraphNode, usize> = numbered.collect();
+        let mut befores: HashMap<GraphNode, Vec<usize>> = HashMap::new();
+        for [from, to] in &edges {
+            befores.entry(*to).or_default().push(place[from]);
+        }
+        let mut by_handle = HashMap::new();
+        for &node in nodes.iter().filter(|_| !in_situ) {
+            if let Some(of_node) = runtime().graphs.node(node)
+                && let Some(place) = known.iter().position(|it| Arc::ptr_eq(it, &of_node.node))
+            {
+                by_handle.insert(node, known.remove(place));
+            }
+        }
+        for &node in &order {
+            let kind = node.kind()?;
+            let mut before = befores.remove(&node).unwrap_or_default();
+            before.sort_unstable();
+            self.shape.push((kind, before));
+            let work = match kind {
+                NodeKind::KERNEL if in_situ => {
+                    let (node, stub) = kernel_apart(node, known)?;
+                    NodeWork::Kernel { node, stub }
+                }
+                NodeKind::KERNEL => {
+                    let by_name = || take_by_name(node, known);
+                    let kernel = by_handle.remove(&node).or_else(by_name);
+                    kernel.map_or(NodeWork::Untraced, NodeWork::Traced)
+                }
+                NodeKind::COPY => NodeWork::Copy(LoneNode::copy(in_situ, &node.copy()?)?),
+                NodeKind::FILL => NodeWork::Fill(LoneNode::fill(in_situ, &node.fill()?)?),
+                NodeKind::GRAPH => {
+                    self.add_all(in_situ, node.child()?, known)?;
+                    continue;
+                }
+                _ if !in_situ => NodeWork::Untraced,
+                NodeKind::HOST => NodeWork::Host(HostCall(node.host()?)),
+                NodeKind::EMPTY => continue,
+                NodeKind::RECORD => NodeWork::Record(node.recorded_event()?),
+                NodeKind::WAIT => NodeWork::Wait(node.awaited_event()?),
+                other => return Err(Unfit::Node(other)),
+            };
+            self.steps.push(Step {
+                handles: vec![node],
+                is_enabled: true,
+                work,
+            });
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, node: GraphNode) -> Result<&mut Step, Unfit> {
+        let of_node = |step: &&mut Step| step.handles.contains(&node);
+        (self.steps.iter_mut().find(of_node)).ok_or(Unfit::Unknown)
+    }
+
+    /// The program may go on naming nodes of the graph that the instance was made of at first.
+    fn known_as(&mut self, before: Plan) {
+        if before.shape != self.shape {
+            return;
+        }
+        for (step, before) in self.steps.iter_mut().zip(before.steps) {
+            step.is_enabled = before.is_enabled;
+            step.handles.extend(before.handles);
+        }
+    }
+
+    fn has_memory_nodes(&self) -> bool {
+        let is_one = |step: &Step| matches!(step.work, NodeWork::Copy(_) | NodeWork::Fill(_));
+        self.steps.iter().any(is_one)
+    }
+
+    /// Notes a launch of the program's instance; `announce` is for its kernels, those included that are not enabled.
+    fn note(&self, into: StreamArgument, mut announce: impl FnMut(&Arc<Node>)) {
+        for step in &self.steps {
+            let read = match &step.work {
+                NodeWork::Traced(node) => {
+                    announce(node);
+                    continue;
+                }
+                NodeWork::Copy(lone) if step.is_enabled => {
+                    (lone.node().copy()).map(|copy| note_driver_3d(&copy, into))
+                }
+                NodeWork::Fill(lone) if step.is_enabled => {
+                    (lone.node().fill()).map(|fill| note_fill_node(&fill, into))
+                }
+                _ => continue,
+            };
+            if read.is_err() {
+                session().gap(Gap::GraphMemoryNode);
+            }
+        }
+    }
+
+    fn run(&self, into: StreamArgument) -> Result<Status, CudaError> {
+        for step in self.steps.iter().filter(|step| step.is_enabled) {
+            let status = step.work.run(into)?;
+            if !status.is_success() {
+                return Ok(status);
+            }
+        }
+        Ok(Status::SUCCESS)
+    }
+}
+
+impl NodeWork {
+    fn run(&self, into: StreamArgument) -> Result<Status, CudaError> {
+        let stream = into.stream();
+        Ok(match self {
+            NodeWork::Kernel { node, stub } => return run_kernel(node, *stub, into),
+            NodeWork::Copy(lone) => {
+                let copy = lone.node().copy()?;
+                let status = lone.launch(stream);
+                if status.is_success() {
+                    note_driver_3d(&copy, into);
+                }
+                status
+            }
+            NodeWork::Fill(lone) => {
+                let fill = lone.node().fill()?;
+                let status = lone.launch(stream);
+                if status.is_success() {
+                    note_fill_node(&fill, into);
+                }
+                status
+            }
+            NodeWork::Host(HostCall(host)) => {
+                // SAFETY: the program gave function and data for a call in this order.
+                unsafe { cuda!(cudaLaunchHostFunc(stream.raw(), host.fn_, host.userData)) }
+            }
+            NodeWork::Record(event) => event.record(stream),
+            NodeWork::Wait(event) => stream.wait_for(*event),
+            NodeWork::Traced(_) | NodeWork::Untraced => Status::SUCCESS,
+        })
+    }
+}
+
+/// Launches the kernel of a graph as if the program had launched that alone.
+fn run_kernel(node: &LoneNode, stub: Stub, into: StreamArgument) -> Result<Status, CudaError> {
+    let parameters = node.node().kernel()?;
+    let launch = |arguments: *mut *mut c_void| {
+        if arguments != parameters.kernelParams {
+            let changed = node.change(&CUDA_KERNEL_NODE_PARAMS_v2 {
+                kernelParams: arguments,
+                ..parameters
+            });
+            if !changed.is_success() {
+                return changed;
+            }
+        }
+        node.launch(into.stream())
+    };
+    let p = &parameters;
+    let call = Call {
+        stub,
+        grid: [p.gridDimX, p.gridDimY, p.gridDimZ],
+        block: [p.blockDimX, p.blockDimY, p.blockDimZ],
+        arguments: p.kernelParams,
+        shared_bytes: p.sharedMemBytes as usize,
+        stream: into,
+        form: Form::Extended,
+        is_drivers: true,
+        launch: &launch,
+        origin: Origin {
+            in_graph: true,
+            ..Origin::default()
+        },
+    };
+    Ok(call.run())
+}
+
+impl InSitu {
+    pub fn has_plan(&self, instance: GraphExec) -> bool {
+        self.plans.of(instance).is_some()
+    }
+
+    /// An instance was made of `graph`, or made to do the same.
+    pub fn instantiated(&self, instance: GraphExec, graph: Graph) {
+        let in_situ = self.is_used();
+        // The nodes around a kernel with the counting probe are not the program's, and its copies are not needed there.
+        if !in_situ && session().registry().probe() == Probe::Count {
+            return;
+        }
+        let known = runtime().graphs.of_graph(graph);
+        let mut made = with_relaxed_capture(|| Plan::new(in_situ, graph, known));
+        if !in_situ {
+            if made.is_err() {
+                session().gap(Gap::GraphMemoryNode);
+            }
+            let is_noted = |step: &Step| !matches!(step.work, NodeWork::Untraced);
+            if !(made.as_ref()).is_ok_and(|plan| plan.steps.iter().any(is_noted)) {
+                return self.instance_destroyed(instance);
+            }
+        }
+        let mut plans = self.plans.0.lock();
+        match plans.get(&instance) {
+            Some(old) => {
+                let mut old = old.lock();
+                std::mem::swap(&mut *old, &mut made);
+                if let (Ok(new), Ok(before)) = (&mut *old, made) {
+                    new.known_as(before);
+                }
+            }
+            None => {
+                plans.insert(instance, Arc::new(Mutex::new(made)));
+            }
+        }
+    }
+
+    pub fn instance_destroyed(&self, instance: GraphExec) {
+        self.plans.0.lock().remove(&instance);
+    }
+
+    /// Notes a launch of an instance in a trace, with `announce` the launches of its kernels. `known` are these, in the order in which
+    /// they were put there.
+    pub fn note_graph(
+        &self,
+        instance: GraphExec,
+        into: StreamArgument,
+        known: &[Arc<Node>],
+        mut announce: impl FnMut(&Arc<Node>),
+    ) {
+        let plan = self.plans.of(instance);
+        match plan.as_ref().map(|plan| plan.lock()).as_deref() {
+            Some(Ok(plan)) => plan.note(into, announce),
+            _ => known.iter().for_each(&mut announce),
+        }
+    }
+
+    /// Runs the nodes of an instance; `None` in a trace, and if it has no plan.
+    pub fn launch_graph(&self, instance: GraphExec, into: StreamArgument) -> Option<Status> {
+        if !self.is_used() {
+            return None;
+        }
+        let plan = self.plans.of(instance)?;
+        let plan = plan.lock();
+        let unfit = match plan.as_ref().map(|plan| plan.run(into)) {
+            Ok(Ok(status)) => return Some(status),
+            Ok(Err(error)) => error.to_string(),
+            Err(unfit) => unfit.to_string(),
+        };
+        session().fault(format!("failed to launch a CUDA graph in situ: {unfit}"));
+        Some(Status::NOT_SUPPORTED)
+    }
+
+    /// The program changed a node of an instance, if `status` is success.
+    pub fn node_changed(
+        &self,
+        status: Status,
+        instance: GraphExec,
+        node: GraphNode,
+        change: NodeChange<'_>,
+    ) -> Status {
+        let Some(plan) = self.plans.of(instance).filter(|_| status.is_success()) else {
+            return status;
+        };
+        let mut plan = plan.lock();
+        let changed = match &mut *plan {
+            Ok(plan) => plan.step(node).and_then(|step| step.change(change)),
+            // Its launch reports why.
+            Err(_) => return status,
+        };
+        let Err(unfit) = changed else {
+            return status;
+        };
+        if self.is_used() {
+            *plan = Err(unfit);
+        } else if plan.as_ref().is_ok_and(Plan::has_memory_nodes) {
+            session().gap(Gap::GraphMemoryNode);
+        }
+        status
+    }
+}
+
+/// A change of a node of an instance.
+pub enum NodeChange<'a> {
+    Kernel(&'a cudaKernelNodeParams),
+    /// A copy or a fill; the function changes another node in the same way.
+    Memory(&'a dyn Fn(GraphNode) -> Status),
+    Host(cudaHostNodeParams),
+    Enabled(bool),
+}
+
+impl Step {
+    fn change(&mut self, change: NodeChange<'_>) -> Result<(), Unfit> {
+        match (change, &mut self.work) {
+            (NodeChange::Kernel(given), NodeWork::Kernel { node, stub }) => {
+                // SAFETY: the runtime has accepted the parameters for another node, and copies the arguments.
+                node.set(|own| unsafe { cuda!(cudaGraphKernelNodeSetParams(own.raw(), given)) })?;
+                *stub = Stub::from_raw(given.func);
+            }
+            (NodeChange::Kernel(_), NodeWork::Traced(_) | NodeWork::Untraced) => {}
+            (NodeChange::Memory(set), NodeWork::Copy(lone) | NodeWork::Fill(lone)) => {
+                lone.set(set)?
+            }
+            (NodeChange::Host(given), work) => *work = NodeWork::Host(HostCall(given)),
+            (NodeChange::Enabled(is_enabled), _) => self.is_enabled = is_enabled,
+            _ => return Err(Unfit::Unknown),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_kind_of_node() {
+        for (kind, name) in [(10, "MemAlloc"), (13, "Conditional"), (77, "77")] {
+            assert!(Unfit::Node(NodeKind(kind)).to_string().contains(name));
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Launches whose accesses are summed on the device.
+
+use super::layout::{CTA_MASK, KNOWN_BYTES, KNOWN_LAUNCHES, LAUNCH_BITS, SLOT_SHIFT};
+use super::{InSitu, NOT_YET, OFTEN, OnDevice, SLOT_BYTES, Slot, sums};
+use crate::cuda::memory::{self, device_memory};
+use crate::cuda::{CudaError, Event, Status, Stream, cuda};
+use crate::model::graphs::NodeRecording;
+use crate::model::modules::Kernel;
+use crate::recorder::drain::monitor::{Item, LaunchResult};
+use crate::recorder::launch::graph_nodes::Insertion;
+use crate::recorder::launch::{Call, record};
+use crate::recorder::runtime::{monitor, runtime, session};
+use crate::recorder::{HostAccess, RecordError, Recorder, selection};
+use cudarc::runtime::sys::cudaMemcpyKind;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use superstep_runtime_core::ActiveLaunch;
+
+/// The sums of a launch, on their way.
+struct Summed {
+    done: Option<Event>,
+    device: Arc<OnDevice>,
+    slot: Slot,
+}
+
+impl Recorder for InSitu {
+    fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
+        let device = self.on_device()?;
+        let ctas: u128 = call.grid.iter().map(|&n| u128::from(n)).product();
+        let most = CTA_MASK - 1;
+        if ctas > u128::from(most) {
+            return Err(RecordError::TooManyCtas { ctas, most });
+        }
+        // Variables of its module may have to be noted, which takes memory.
+        runtime().note_variables(kernel);
+        let stream = call.stream();
+        let mut order = device.order.lock();
+        if device.is_to_be_drained() {
+            order.wait()?;
+            device.drain()?;
+        }
+        self.look_at_others(&device, &order)?;
+        order.begin(device.ordinal, stream)?;
+        order.launched_on = Some(device.ordinal);
+        let active = call.begin(kernel);
+        let number = u64::from(active.number) + 1;
+        if number >= 1 << (LAUNCH_BITS - 1) {
+            return Err(RecordError::TooManyLaunches(number));
+        }
+        device.name_launch(number, &kernel.name, stream)?;
+        let slot = device.take_slot();
+        let parameter =
+            number | (slot.number as u64) << SLOT_SHIFT | selection::launch_bits(active.recorded);
+        let (status, mut queued) = call.surround(active, || {
+            call.launch_with(kernel, device.context, parameter)
+        });
+        if status.is_success() {
+            match device.fetch(&slot, stream) {
+                Ok(()) => {
+                    let done = runtime().events.take();
+                    record(done, stream);
+                    queued.result = Some(Box::new(Summed {
+                        done,
+                        device: device.clone(),
+                        slot,
+                    }));
+                }
+                Err(error) => {
+                    session().fault(error);
+                    device.return_slot(slot);
+                }
+            }
+        } else {
+            call.explain_refusal(kernel, status);
+            device.return_slot(slot);
+        }
+        monitor().send(Item::Queued(queued));
+        order.end(&device, stream)?;
+        Ok(status)
+    }
+
+    /// The kernel in the program's graph never runs: its instances' nodes are launched one by one.
+    fn add_to_graph(
+        &self,
+        kernel: &Kernel,
+        place: &mut dyn Insertion,
+    ) -> Result<NodeRecording, RecordError> {
+        runtime().note_variables(kernel);
+        place.kernel(Some(NOT_YET))?;
+        Ok(NodeRecording::Timed)
+    }
+
+    fn host_access(&self, access: &HostAccess<'_>) {
+        self.accessed(access);
+    }
+
+    fn finish(&self) {
+        self.drain_all();
+    }
+}
+
+impl LaunchResult for Summed {
+    fn done(&self) -> Option<Event> {
+        self.done
+    }
+
+    fn keep(&self, active: &ActiveLaunch) -> u64 {
+        // SAFETY: the memory holds the sums, and the copy into it has ended.
+        let words = unsafe {
+            std::slice::from_raw_parts(self.slot.copy.at::<u64>(), SLOT_BYTES / size_of::<u64>())
+        };
+        let mut found = sums::of_launch(&active.launch, words);
+        if self.device.shared.lock().shadow.has_forgotten() {
+            // Bytes that are unknown may be so for that alone.
+            found.sums.unshadowed_loaded_bytes = found.sums.loaded.unknown;
+        }
+        (self.device.rows).fetch_add(found.new_rows, Ordering::Relaxed);
+        let kernel = &active.launch.kernel;
+        if found.lost_bytes > 0 {
+            let larger = session().cta_blocks().larger().ctas();
+            session().fault(format!(
+                "kernel {kernel}: {} bytes that CTAs received are in no transfer, because the table of transfers on the device was full; run again with --cta-blocks {larger}, or trace this kernel",
+                found.lost_bytes
+            ));
+        }
+        if found.not_split > 0 {
+            session().fault(format!(
+                "kernel {kernel}: {} accesses to single bytes are not told apart, because the memory for them was full; trace this kernel instead",
+                found.not_split
+            ));
+        }
+        if found.sums.unshadowed_stored_bytes > 0 {
+            self.device.stored_elsewhere.store(true, Ordering::Release);
+        }
+        let accesses = found.sums.thread_accesses();
+        session().launch_sums(found.sums);
+        accesses
+    }
+
+    fn give_back(self: Box<Self>) {
+        let Summed { device, slot, .. } = *self;
+        device.return_slot(slot);
+    }
+}
+
+impl OnDevice {
+    /// Whether the next launches might find no room in the table of transfers, or a kill would lose much of it.
+    fn is_to_be_drained(&self) -> bool {
+        let rows = self.rows.load(Ordering::Relaxed);
+        let is_nearly_full = rows > self.shared.lock().context.transfer_mask / 2;
+        is_nearly_full || rows > 0 && self.drained.lock().elapsed() >= OFTEN
+    }
+
+    /// Tells the device which kernel the launch with a number runs.
+    fn name_launch(&self, number: u64, kernel: &str, stream: Stream) -> Result<(), CudaError> {
+        let mut shared = self.shared.lock();
+        if number / KNOWN_LAUNCHES != shared.known_since / KNOWN_LAUNCHES {
+            shared.known_since = number;
+            // SAFETY: the memory holds `KNOWN_BYTES` bytes and is never given back.
+            let cleared = unsafe { memory::fill(shared.context.known, 0, KNOWN_BYTES, stream) };
+            cleared.check("clear the cache of entries that CTAs know")?;
+        }
+        let next = shared.kernels.len() as u32;
+        let id = *shared.kernels.entry(kernel.to_owned()).or_insert(next);
+        let number = number as usize;
+        if number >= shared.launches {
+            let before = shared.launches;
+            let launches = (2 * before).max(number + 1).next_power_of_two();
+            let memory = device_memory(4 * launches, "list of launches")?;
+            let from = shared.context.kernels as *const c_void;
+            let (to, kind) = (
+                memory as *mut c_void,
+                cudaMemcpyKind::cudaMemcpyDeviceToDevice,
+            );
+            // SAFETY: both lists are longer; the old one stays, since kernels may still read it.
+            let copied =
+                unsafe { cuda!(cudaMemcpyAsync(to, from, 4 * before, kind, stream.raw())) };
+            copied.check("copy the list of launches")?;
+            shared.context.kernels = memory;
+            shared.launches = launches;
+            self.write_context(&shared.context)?;
+        }
+        let to = shared.context.kernels + 4 * number as u64;
+        // SAFETY: the list has more than `number` entries of 4 bytes; the source is pageable.
+        let written = unsafe { memory::copy_to_device(to, (&raw const id).cast(), 4, stream) };
+        written.check("write the list of launches")
+    }
+
+    fn take_slot(&self) -> Slot {
+        let slot = self.slots.lock().recv();
+        slot.expect("the sender is beside the receiver")
+    }
+
+    fn return_slot(&self, slot: Slot) {
+        // The receiver is beside the sender.
+        let _ = self.give_back.lock().send(slot);
+    }
+
+    /// Copies the sums out and clears them, in stream order.
+    fn fetch(&self, slot: &Slot, stream: Stream) -> Result<(), CudaError> {
+        let from = self.sums + (slot.number * SLOT_BYTES) as u64;
+        // SAFETY: both sides hold `SLOT_BYTES` bytes and are this launch's until the slot is returned.
+        let copied = unsafe { memory::copy_to_host(slot.copy.at(), from, SLOT_BYTES, stream) };
+        copied.check("copy the sums of a launch")?;
+        // SAFETY: the slot holds `SLOT_BYTES` bytes and is this launch's until it is returned.
+        let cleared = unsafe { memory::fill(from, 0, SLOT_BYTES, stream) };
+        cleared.check("clear the sums of a launch")
+    }
+}

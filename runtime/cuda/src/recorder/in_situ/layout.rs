@@ -1,0 +1,110 @@
+//! Structures that host and device share: the mirror of `device/in_situ.h`.
+
+use superstep_trace::CtaBlocks;
+
+pub const VERSION: u64 = 0x3_0000_0001;
+/// Bits of a launch's number in the second trailing parameter.
+pub const LAUNCH_BITS: u32 = 26;
+pub const SLOT_SHIFT: u32 = 26;
+/// Most launches that are summed at the same time.
+pub const SLOTS: usize = 64;
+
+pub const BLOCK_SHIFT: u32 = 21;
+pub const ENTRY_BYTES: u64 = 16;
+/// Bytes of the shadow of a block: an entry for each word of 4 bytes.
+pub const SHADOW_BYTES: u64 = (1 << BLOCK_SHIFT) / 4 * ENTRY_BYTES;
+
+/// Bytes of a line, of which shadow memory says in 32 bits which launch stored there last.
+pub const LINE_BYTES: u64 = 1 << 5;
+pub const STORED_IN_BYTES: u64 = 4;
+/// Bytes of what the lines of a block have.
+pub const LINES_BYTES: u64 = (1 << BLOCK_SHIFT) / LINE_BYTES * STORED_IN_BYTES;
+
+/// The cache of what CTAs know, and after how many launches it is to be cleared.
+pub const KNOWN_BYTES: usize = 8 << 20;
+pub const KNOWN_LAUNCHES: u64 = 16;
+
+pub const COPIES: usize = 32;
+pub const SUMS: usize = 160;
+pub const THREADS: usize = 0;
+pub const MISSING: usize = 120;
+pub const ODD_THREADS: usize = 123;
+pub const ODD_BYTES: usize = 126;
+pub const BYTES: usize = 129;
+pub const PERHAPS_LOCAL: usize = 136;
+pub const SEVERAL_WRITERS: usize = 137;
+pub const RACING: usize = 138;
+pub const NEW_ROWS: usize = 139;
+pub const LOST_BYTES: usize = 140;
+pub const NOT_SPLIT: usize = 141;
+pub const UNSHADOWED_LOADED: usize = 142;
+pub const UNSHADOWED_STORED: usize = 143;
+
+/// Classes of loaded bytes; more are not told apart.
+pub const CLASSES: usize = 8;
+pub const INPUT_CLASS: usize = 2;
+/// Logarithms of widths: 1 to 16 bytes.
+pub const WIDTHS: usize = 5;
+
+pub const LAUNCH_SHIFT: u32 = 38;
+pub const CTA_SHIFT: u32 = 11;
+pub const CTA_MASK: u64 = 0x7ff_ffff;
+pub const OF_LAUNCHES: u64 = 0x7ff_ffff;
+pub const PERHAPS_AGAIN: u64 = 0x7ff_fffe;
+
+/// Byte of which entries and lines consist where the host wrote, where nothing was written, and where the writer is unknown.
+pub const INPUT: u8 = 0;
+pub const UNWRITTEN: u8 = 0xff;
+pub const UNKNOWN: u8 = 0xee;
+
+/// Where the shadow of a block lies.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// Number of the block; 0: none.
+    pub number: u64,
+    pub lines: u64,
+    pub shadow: u64,
+    pub unused: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transfer {
+    pub source: u64,
+    pub receiver: u64,
+    pub bytes: u64,
+    pub count: u64,
+    pub stored: u64,
+    pub unused: u64,
+}
+
+/// Target of a kernel's first trailing parameter. Pointers are device addresses.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Context {
+    pub version: u64,
+    pub blocks: u64,
+    pub block_mask: u64,
+    pub known: u64,
+    pub sums: u64,
+    pub readers: u64,
+    pub reader_mask: u64,
+    pub transfers: u64,
+    pub transfer_mask: u64,
+    pub kernels: u64,
+    pub split: u64,
+    pub split_most: u64,
+    pub selection: u64,
+    pub block_bits: u64,
+}
+
+impl Context {
+    /// The bits of a source or a receiver that say which block of CTAs it is in.
+    pub fn block_bits(blocks: CtaBlocks) -> u64 {
+        !((u64::from(blocks.ctas()) << CTA_SHIFT) - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! The protocol `in-situ`: accesses are classified and summed on the device (`device/probe_trace_in-situ.cu`). Here are the shadow
+//! memory that this takes, the host's changes to it, and the sums' way into the capture.
+//!
+//! Launches, and what the host writes, run one after the other in the order of the host's calls, whatever their streams: a launch sees
+//! the state that those before it left.
+
+mod devices;
+mod graph_nodes;
+mod graphs;
+mod launch;
+mod layout;
+mod room;
+mod shadow;
+mod sums;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+pub use graphs::{NOT_YET, NodeChange};
+
+use super::runtime::session;
+use super::selection::device_selection;
+use super::{HostAccess, RecordError};
+use crate::cuda::device::{current_device, with_device};
+use crate::cuda::memory::{Pinned, device_words, words_of};
+use crate::cuda::{CudaError, Event, Stream, StreamArgument, driver};
+use crate::recorder::drain::signals;
+use layout::{Block, COPIES, Context, INPUT, SLOTS, SUMS, Transfer, UNKNOWN, UNWRITTEN, VERSION};
+use parking_lot::Mutex;
+use shadow::Shadow;
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+use superstep_trace::AllocationKind;
+use tables::{Tables, clear, table};
+
+/// Launches whose kernel the device knows, at first.
+const LAUNCHES: usize = 1 << 16;
+/// Rows that are read, or sorted and written, together. They have no order, and compress better the more are sorted.
+const PARTS: usize = 1 << 20;
+/// A program that is killed loses the transfers of about so long. Copying the table takes a part of a second.
+const OFTEN: Duration = Duration::from_secs(10);
+const BLOCK_WORDS: usize = size_of::<Block>() / size_of::<u64>();
+const SLOT_BYTES: usize = COPIES * SUMS * size_of::<u64>();
+
+/// Everything of the protocol, by device.
+#[derive(Default)]
+pub struct InSitu {
+    devices: Mutex<HashMap<c_int, Arc<OnDevice>>>,
+    order: Arc<Mutex<Order>>,
+    used: AtomicBool,
+    plans: graphs::Plans,
+}
+
+pub struct OnDevice {
+    ordinal: c_int,
+    /// Comes behind what was put into a stream of the device last.
+    event: Event,
+    own_stream: Stream,
+    /// Whether a kernel has stored where the device has no shadow, since the last look.
+    stored_elsewhere: AtomicBool,
+    /// The device's address of the [`Context`].
+    context: u64,
+    shared: Mutex<Shared>,
+    order: Arc<Mutex<Order>>,
+    /// Free slots: number, and page-locked memory for a copy.
+    slots: Mutex<Receiver<Slot>>,
+    give_back: Mutex<Sender<Slot>>,
+    sums: u64,
+    /// Rows of the table of transfers in use, as far as ended launches say.
+    rows: AtomicU64,
+    /// When they were last written into the capture.
+    drained: Mutex<Instant>,
+}
+
+struct Slot {
+    number: usize,
+    copy: Pinned,
+}
+
+/// Tables that kernels find through the context.
+struct Shared {
+    context: Context,
+    shadow: Shadow,
+    kernels: HashMap<String, u32>,
+    launches: usize,
+    /// The launch before which the cache of what CTAs know was cleared last.
+    known_since: u64,
+}
+
+/// The stream that was used last, with its device, and the event behind the work that was put there.
+#[derive(Default)]
+struct Order {
+    device: c_int,
+    stream: Option<Stream>,
+    event: Option<Event>,
+    launched_on: Option<c_int>,
+}
+
+impl InSitu {
+    /// The recorder, which is used from now on.
+    pub fn use_it(&self) -> &Self {
+        self.used.store(true, Ordering::Release);
+        self
+    }
+
+    /// Whether the run uses the protocol. A counting run does not, for whatever protocol its program was built.
+    pub fn is_used(&self) -> bool {
+        self.used.load(Ordering::Acquire)
+    }
+
+    fn on_device(&self) -> Result<Arc<OnDevice>, RecordError> {
+        let mut devices = self.devices.lock();
+        let device = current_device();
+        if let Some(known) = devices.get(&device) {
+            return Ok(known.clone());
+        }
+        let made = Arc::new(OnDevice::new(device, self.order.clone())?);
+        devices.insert(device, made.clone());
+        signals::HAS_REST.store(true, Ordering::Release);
+        Ok(made)
+    }
+
+    fn accessed(&self, access: &HostAccess<'_>) {
+        match *access {
+            HostAccess::Allocated {
+                address,
+                bytes,
+                kind,
+            } => self.allocated(address, bytes, kind),
+            HostAccess::Freed { address } => {
+                for device in self.devices.lock().values() {
+                    device.shared.lock().shadow.freed(address);
+                }
+            }
+            HostAccess::Wrote {
+                address,
+                bytes,
+                into,
+            } => self.fill(&[(address, bytes)], INPUT, into),
+            HostAccess::Opaque { ranges, into } => match ranges {
+                Some(ranges) => self.fill(ranges, UNKNOWN, into),
+                None => self.fill(&self.live(), UNKNOWN, into),
+            },
+        }
+    }
+
+    fn allocated(&self, address: u64, bytes: u64, kind: &AllocationKind) {
+        let pattern = match kind {
+            AllocationKind::Array => return,
+            AllocationKind::Device => UNWRITTEN,
+            AllocationKind::Managed
+            | AllocationKind::Pinned
+            | AllocationKind::Imported
+            | AllocationKind::Symbol { .. } => INPUT,
+        };
+        let done = self
+            .on_device()
+            .and_then(|device| device.allocated(address, bytes, pattern));
+        if let Err(error) = done {
+            session().warning(format!(
+                "{error}; what kernels load from {bytes} bytes at {address:#x} counts as unknown"
+            ));
+        }
+    }
+
+    fn fill(&self, ranges: &[(u64, u64)], pattern: u8, into: StreamArgument) {
+        let done = self.on_device().and_then(|device| {
+            let order = &mut *self.order.lock();
+            device.fill_all(order, ranges, pattern, into.stream())?;
+            self.fill_others(device.ordinal, order, ranges, pattern)
+        });
+        if let Err(error) = done {
+            session().fault(error);
+        }
+    }
+
+    /// Writes the rest of the tables of transfers; no launch may be under way.
+    fn drain_all(&self) {
+        for device in self.devices.lock().values() {
+            if let Err(error) = with_device(device.ordinal, || device.drain()) {
+                session().fault(error);
+            }
+        }
+    }
+}
+
+impl OnDevice {
+    fn new(ordinal: c_int, order: Arc<Mutex<Order>>) -> Result<Self, RecordError> {
+        let tables = Tables::new()?;
+        let (sums, _) = table(SLOTS, SLOT_BYTES, "sums")?;
+        let (kernels, _) = table(LAUNCHES, 4, "list of launches")?;
+        let mut shadow = Shadow::new(session().config().shadow_memory);
+        let places = shadow.table()?;
+        let context = Context {
+            version: VERSION,
+            blocks: device_words(&vec![0; BLOCK_WORDS * places.len()])?,
+            block_mask: places.len() as u64 - 1,
+            known: tables.known,
+            sums,
+            readers: tables.readers.0,
+            reader_mask: tables.readers.1 as u64 - 1,
+            transfers: tables.transfers.0,
+            transfer_mask: tables.transfers.1 as u64 - 1,
+            kernels,
+            split: tables.splits.0,
+            split_most: tables.splits.1 as u64,
+            selection: device_selection()?,
+            block_bits: Context::block_bits(session().cta_blocks()),
+        };
+        // SAFETY: the structure is plain data of whole words.
+        let address = device_words(unsafe { words_of(&context) })?;
+        let (give_back, slots) = channel();
+        for number in 0..SLOTS {
+            let copy = Pinned::new(SLOT_BYTES)?;
+            // The receiver is beside the sender.
+            let _ = give_back.send(Slot { number, copy });
+        }
+        Ok(OnDevice {
+            ordinal,
+            event: Event::create()?,
+            own_stream: Stream::create()?,
+            stored_elsewhere: AtomicBool::new(false),
+            context: address,
+            shared: Mutex::new(Shared {
+                context,
+                shadow,
+                kernels: HashMap::new(),
+                launches: LAUNCHES,
+                known_since: 0,
+            }),
+            order,
+            slots: Mutex::new(slots),
+            give_back: Mutex::new(give_back),
+            sums,
+            rows: AtomicU64::new(0),
+            drained: Mutex::new(Instant::now()),
+        })
+    }
+
+    /// Writes the rows of the table of transfers into the capture and empties it; no launch may be under way.
+    fn drain(&self) -> Result<(), CudaError> {
+        let (address, rows) = {
+            let context = &self.shared.lock().context;
+            (context.transfers, context.transfer_mask as usize + 1)
+        };
+        let (mut used, mut part) = (Vec::new(), vec![Transfer::default(); rows.min(PARTS)]);
+        let bytes = size_of_val(part.as_slice());
+        for start in (0..rows).step_by(part.len()) {
+            // SAFETY: the rows are plain data of whole words, and nothing else refers to the slice.
+            let place = unsafe { std::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), bytes) };
+            driver::read(place, address + (start * size_of::<Transfer>()) as u64)?;
+            used.extend(part.iter().filter(|row| row.source != 0));
+        }
+        clear(address, rows * size_of::<Transfer>())?;
+        self.rows.store(0, Ordering::Relaxed);
+        *self.drained.lock() = Instant::now();
+        for rows in used.chunks(PARTS) {
+            session().parts(sums::parts(rows));
+        }
+        Ok(())
+    }
+}
+
+impl Order {
+    /// Work put into `stream` from now on follows the last work of any stream.
+    fn begin(&self, device: c_int, stream: Stream) -> Result<(), CudaError> {
+        match self.event {
+            Some(event) if (self.device, self.stream) != (device, Some(stream)) => {
+                (stream.wait_for(event)).check("put launches of several streams in order")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self, device: &OnDevice, stream: Stream) -> Result<(), CudaError> {
+        (self.device, self.stream) = (device.ordinal, Some(stream));
+        self.event = Some(device.event);
+        (device.event.record(stream)).check("put launches of several streams in order")
+    }
+
+    /// Blocks until nothing of the recorder's is under way.
+    fn wait(&self) -> Result<(), CudaError> {
+        match self.event {
+            Some(event) => event.synchronize().check("wait for a launch"),
+            None => Ok(()),
+        }
+    }
+}

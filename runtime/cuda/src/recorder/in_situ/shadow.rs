@@ -1,0 +1,298 @@
+//! Shadow memory beside the program's, and the table that tells kernels where it lies.
+
+use super::layout::{
+    BLOCK_SHIFT, Block, ENTRY_BYTES, LINE_BYTES, LINES_BYTES, SHADOW_BYTES, STORED_IN_BYTES,
+    UNKNOWN,
+};
+use crate::cuda::memory::{device_memory, free_and_total};
+use crate::recorder::RecordError;
+use std::collections::BTreeMap;
+
+/// Places that the table has at first.
+const FEWEST_PLACES: usize = 1 << 12;
+/// Most places: as many blocks as 47 bits of address space have would need no more.
+const MOST_PLACES: usize = 1 << 26;
+/// Blocks whose shadow is allocated at once, at most: 4 GiB.
+const MOST_AT_ONCE: u64 = 512;
+
+/// Of the device's memory, what stays free for the program where no limit is given: kernels, their local memory and libraries need some.
+const FREE_SHARE: usize = 64;
+
+/// The blocks that have a shadow.
+#[derive(Default)]
+pub struct Shadow {
+    /// By the number of the first block.
+    pieces: BTreeMap<u64, Piece>,
+    /// Ranges that the program has, by first byte.
+    live: BTreeMap<u64, u64>,
+    places: usize,
+    /// Most bytes of device memory.
+    limit: Option<u64>,
+    /// Whether memory that the program had got a shadow later than that, and so one that does not know what was written before.
+    has_forgotten: bool,
+}
+
+/// The shadows of blocks in a row, allocated at once: the entries of all, and then what their lines have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub blocks: u64,
+    pub memory: u64,
+}
+
+impl Piece {
+    pub fn bytes(&self) -> u64 {
+        self.blocks * (SHADOW_BYTES + LINES_BYTES)
+    }
+
+    fn lines(&self) -> u64 {
+        self.memory + self.blocks * SHADOW_BYTES
+    }
+}
+
+/// Pieces of memory that shadow memory describes.
+#[derive(Clone, Copy)]
+pub enum Unit {
+    Word,
+    Line,
+}
+
+impl Unit {
+    fn bytes(self) -> u64 {
+        match self {
+            Unit::Word => 4,
+            Unit::Line => LINE_BYTES,
+        }
+    }
+
+    fn shadow_bytes(self) -> u64 {
+        match self {
+            Unit::Word => ENTRY_BYTES,
+            Unit::Line => STORED_IN_BYTES,
+        }
+    }
+}
+
+impl Shadow {
+    pub fn new(limit: Option<u64>) -> Self {
+        Shadow {
+            limit,
+            ..Shadow::default()
+        }
+    }
+
+    pub fn allocated(&mut self, address: u64, bytes: u64) {
+        self.live.insert(address, bytes);
+    }
+
+    pub fn freed(&mut self, address: u64) {
+        self.live.remove(&address);
+    }
+
+    /// Ranges that the program has: first byte, and length.
+    pub fn live(&self) -> Vec<(u64, u64)> {
+        self.live.iter().map(|(&at, &bytes)| (at, bytes)).collect()
+    }
+
+    pub fn has_forgotten(&self) -> bool {
+        self.has_forgotten
+    }
+
+    /// Device memory that shadows take.
+    pub fn bytes(&self) -> u64 {
+        self.pieces.values().map(Piece::bytes).sum()
+    }
+
+    /// Gives all blocks of a range a shadow, as far as there is memory. `new` gets the memory that is: address and bytes.
+    ///
+    /// # Errors
+    /// There is not enough.
+    pub fn cover(
+        &mut self,
+        address: u64,
+        bytes: u64,
+        new: &mut Vec<(u64, u64)>,
+    ) -> Result<(), RecordError> {
+        let (mut number, last) = blocks_of(address, bytes);
+        while number <= last {
+            if let Some((first, piece)) = self.piece_of(number) {
+                number = first + piece.blocks;
+                continue;
+            }
+            let next = self.pieces.range(number..).next();
+            let next = next.map_or(u64::MAX, |(&first, _)| first);
+            let blocks = (last + 1).min(next).min(number + MOST_AT_ONCE) - number;
+            let mut piece = Piece { blocks, memory: 0 };
+            self.check_limit(piece.bytes())?;
+            piece.memory = device_memory(piece.bytes() as usize, "shadow memory")?;
+            self.pieces.insert(number, piece);
+            new.push((piece.memory, piece.bytes()));
+            // Blocks between these are the range's alone.
+            let edges = [number, number + blocks - 1];
+            self.has_forgotten |= edges.iter().any(|&edge| self.holds_others(edge, address));
+            number += blocks;
+        }
+        Ok(())
+    }
+
+    /// Whether a block has memory of the program's beside the range that begins at `address`.
+    fn holds_others(&self, block: u64, address: u64) -> bool {
+        let (first, end) = (block << BLOCK_SHIFT, (block + 1) << BLOCK_SHIFT);
+        let mut others = (self.live.range(..end).rev()).filter(|&(&at, _)| at != address);
+        others
+            .next()
+            .is_some_and(|(&at, &bytes)| at.saturating_add(bytes) > first)
+    }
+
+    fn check_limit(&self, bytes: u64) -> Result<(), RecordError> {
+        if let Some(limit) = self.limit {
+            if self.bytes() + bytes > limit {
+                return Err(RecordError::ShadowMemoryLimit(limit));
+            }
+            return Ok(());
+        }
+        let (free, total) = free_and_total()?;
+        if bytes > free.saturating_sub(total / FREE_SHARE) as u64 {
+            return Err(RecordError::NoShadowMemory { bytes, free });
+        }
+        Ok(())
+    }
+
+    fn piece_of(&self, block: u64) -> Option<(u64, Piece)> {
+        let (&first, &piece) = self.pieces.range(..=block).next_back()?;
+        (block - first < piece.blocks).then_some((first, piece))
+    }
+
+    /// Takes out shadows of memory that the program has no more.
+    pub fn take_idle(&mut self) -> Vec<Piece> {
+        let mut idle = Vec::new();
+        self.pieces.retain(|&first, piece| {
+            let end = (first + piece.blocks) << BLOCK_SHIFT;
+            let last = self.live.range(..end).next_back();
+            let is_used = last.is_some_and(|(&at, &bytes)| blocks_of(at, bytes).1 >= first);
+            if !is_used {
+                idle.push(*piece);
+            }
+            is_used
+        });
+        idle
+    }
+
+    /// Takes out everything.
+    pub fn take_all(&mut self) -> Vec<Piece> {
+        std::mem::take(&mut self.pieces).into_values().collect()
+    }
+
+    /// Takes out the largest piece, with the number of its first block.
+    pub fn take_largest(&mut self) -> Option<(u64, Piece)> {
+        let by_blocks = |(_, piece): &(&u64, &Piece)| piece.blocks;
+        let (&first, _) = self.pieces.iter().max_by_key(by_blocks)?;
+        self.pieces.remove_entry(&first)
+    }
+
+    /// The table in which every block has a place of its own.
+    pub fn table(&mut self) -> Result<Vec<Block>, RecordError> {
+        let mut count = self.places.max(FEWEST_PLACES);
+        loop {
+            let mut places = vec![Block::default(); count];
+            let blocks = self.pieces.iter().flat_map(|(&first, piece)| {
+                (0..piece.blocks).map(move |index| Block {
+                    number: first + index,
+                    lines: piece.lines() + index * LINES_BYTES,
+                    shadow: piece.memory + index * SHADOW_BYTES,
+                    unused: 0,
+                })
+            });
+            let fits = { blocks }.all(|block| {
+                let place = &mut places[block.number as usize & (count - 1)];
+                let is_free = place.number == 0;
+                *place = block;
+                is_free
+            });
+            if fits {
+                self.places = count;
+                return Ok(places);
+            }
+            count *= 2;
+            if count > MOST_PLACES {
+                return Err(RecordError::ShadowTable);
+            }
+        }
+    }
+
+    /// Shadow memory of the units that a range covers wholly, as pieces, and the addresses of that of units at its edges.
+    fn pieces(&self, unit: Unit, address: u64, bytes: u64) -> (Vec<(u64, u64)>, Vec<u64>) {
+        let (end, size) = (address.saturating_add(bytes), unit.bytes());
+        let (first, last) = (address.next_multiple_of(size), end / size * size);
+        let mut edges = Vec::new();
+        if first != address {
+            edges.extend(self.place_of(unit, address / size * size));
+        }
+        if last != end && last + size != first {
+            edges.extend(self.place_of(unit, last));
+        }
+        let mut pieces = Vec::new();
+        let mut at = first;
+        while at < last {
+            let border = ((at >> BLOCK_SHIFT) + 1) << BLOCK_SHIFT;
+            let until = last.min(border);
+            if let Some(place) = self.place_of(unit, at) {
+                let bytes = (until - at) / size * unit.shadow_bytes();
+                match pieces.last_mut() {
+                    Some((start, length)) if *start + *length == place => *length += bytes,
+                    _ => pieces.push((place, bytes)),
+                }
+            }
+            at = until;
+        }
+        (pieces, edges)
+    }
+
+    /// The pieces of shadow memory that change when the host does something to a range, each with its pattern. `at_edges` is that of words
+    /// which the range covers partly.
+    pub fn fills(
+        &self,
+        address: u64,
+        bytes: u64,
+        pattern: u8,
+        at_edges: u8,
+    ) -> Vec<((u64, u64), u8)> {
+        let (words, edges) = self.pieces(Unit::Word, address, bytes);
+        let until = self.end_of_line(address.saturating_add(bytes));
+        let (lines, cut) = self.pieces(Unit::Line, address, until - address);
+        let whole = words.into_iter().chain(lines).map(|piece| (piece, pattern));
+        let edges = edges
+            .into_iter()
+            .map(|entry| ((entry, ENTRY_BYTES), at_edges));
+        let cut = cut
+            .into_iter()
+            .map(|line| ((line, STORED_IN_BYTES), UNKNOWN));
+        whole.chain(edges).chain(cut).collect()
+    }
+
+    /// The end of the line in which a range ends, if the range's allocation ends there too and the rest of the line is free.
+    fn end_of_line(&self, end: u64) -> u64 {
+        let until = end.checked_next_multiple_of(LINE_BYTES).unwrap_or(end);
+        let ends_here = (self.live.range(..end).next_back())
+            .is_some_and(|(&start, &bytes)| start.saturating_add(bytes) == end);
+        let is_free = self.live.range(end..until).next().is_none();
+        if ends_here && is_free { until } else { end }
+    }
+
+    /// Where the unit at an address has something in shadow memory.
+    fn place_of(&self, unit: Unit, address: u64) -> Option<u64> {
+        let (first, piece) = self.piece_of(address >> BLOCK_SHIFT)?;
+        let memory = match unit {
+            Unit::Word => piece.memory,
+            Unit::Line => piece.lines(),
+        };
+        Some(memory + (address - (first << BLOCK_SHIFT)) / unit.bytes() * unit.shadow_bytes())
+    }
+}
+
+fn blocks_of(address: u64, bytes: u64) -> (u64, u64) {
+    let last = address.saturating_add(bytes.max(1) - 1);
+    (address >> BLOCK_SHIFT, last >> BLOCK_SHIFT)
+}
+
+#[cfg(test)]
+mod tests;

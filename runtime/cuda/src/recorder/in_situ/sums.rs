@@ -1,0 +1,113 @@
+//! Reads the sums of a launch and the table of transfers.
+
+use super::layout::{
+    BYTES, CLASSES, COPIES, CTA_MASK, CTA_SHIFT, INPUT_CLASS, LAUNCH_SHIFT, LOST_BYTES, MISSING,
+    NEW_ROWS, NOT_SPLIT, ODD_BYTES, ODD_THREADS, OF_LAUNCHES, PERHAPS_AGAIN, PERHAPS_LOCAL, RACING,
+    SEVERAL_WRITERS, SUMS, THREADS, Transfer, UNSHADOWED_LOADED, UNSHADOWED_STORED, WIDTHS,
+};
+use superstep_trace::{FirstRead, Launch, LaunchSums, Parts, Received, Tally};
+
+/// The sums of one launch.
+pub struct Summed {
+    pub sums: LaunchSums,
+    /// Rows that it began in the table of transfers.
+    pub new_rows: u64,
+    /// Bytes that found no room there.
+    pub lost_bytes: u64,
+    /// Times that a word's bytes found no room for entries of their own.
+    pub not_split: u64,
+}
+
+/// Adds up the copies of a launch's sums.
+pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
+    let mut all = [0u64; SUMS];
+    for copy in copies.chunks_exact(SUMS).take(COPIES) {
+        for (sum, value) in all.iter_mut().zip(copy) {
+            *sum += value;
+        }
+    }
+    let mut sums = LaunchSums::new(launch.stream, launch.launch);
+    let mut classes = [0u64; CLASSES];
+    classes[..7].copy_from_slice(&all[BYTES..BYTES + 7]);
+    let tallies = [&mut sums.loads, &mut sums.stores, &mut sums.atomics];
+    for (operation, tally) in tallies.into_iter().enumerate() {
+        *tally = Tally {
+            threads: all[ODD_THREADS + operation],
+            bytes: all[ODD_BYTES + operation],
+            warps: 0,
+        };
+        for width in 0..WIDTHS {
+            let first = THREADS + (operation * WIDTHS + width) * CLASSES;
+            let mut by_class = [0; CLASSES];
+            by_class.copy_from_slice(&all[first..first + CLASSES]);
+            // There all loads or atomic operations are counted, whatever their class.
+            let counted = std::mem::take(&mut by_class[INPUT_CLASS]);
+            by_class[INPUT_CLASS] = counted.saturating_sub(by_class.iter().sum());
+            for (class, threads) in by_class.into_iter().enumerate() {
+                tally.threads += threads;
+                tally.bytes += threads << width;
+                if class + 1 < CLASSES {
+                    classes[class] += threads << width;
+                }
+            }
+        }
+        tally.warps = (tally.threads + all[MISSING + operation]) / 32;
+    }
+    [
+        sums.loaded.communicated,
+        sums.loaded.own,
+        sums.loaded.input,
+        sums.loaded.uninitialised,
+        sums.loaded.unknown,
+        sums.loaded.local,
+    ] = [
+        classes[0], classes[1], classes[2], classes[3], classes[4], classes[5],
+    ];
+    sums.loaded.perhaps_local = all[PERHAPS_LOCAL];
+    sums.several_writers_bytes = all[SEVERAL_WRITERS];
+    sums.racing_bytes = all[RACING];
+    sums.unshadowed_loaded_bytes = all[UNSHADOWED_LOADED];
+    sums.unshadowed_stored_bytes = all[UNSHADOWED_STORED];
+    Summed {
+        sums,
+        new_rows: all[NEW_ROWS],
+        lost_bytes: all[LOST_BYTES],
+        not_split: all[NOT_SPLIT],
+    }
+}
+
+/// Transfers in rows of the table, of which some are free.
+pub fn parts(rows: &[Transfer]) -> Parts {
+    let mut parts = Parts::default();
+    for row in rows.iter().filter(|row| row.source != 0) {
+        let launch = |who: u64| ((who >> LAUNCH_SHIFT) - 1) as u32;
+        let cta = |who: u64| who >> CTA_SHIFT & CTA_MASK;
+        let (source_launch, receiver_launch) = (launch(row.source), launch(row.receiver));
+        let is_again = cta(row.receiver) == PERHAPS_AGAIN;
+        let is_of_launches = is_again || cta(row.receiver) == OF_LAUNCHES;
+        let first_read = FirstRead {
+            source_launch,
+            receiver_launch,
+            stored_bytes: row.stored,
+            several_bytes: if is_of_launches { row.count } else { 0 },
+            perhaps_again_bytes: if is_again { row.bytes } else { 0 },
+        };
+        if is_of_launches || row.stored > 0 {
+            parts.first_read.push(first_read);
+        }
+        if !is_of_launches && row.bytes > 0 {
+            parts.received.push(Received {
+                source_launch,
+                source_cta: cta(row.source) as u32,
+                receiver_launch,
+                receiver_cta: cta(row.receiver) as u32,
+                bytes: row.bytes,
+                count: row.count,
+            });
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! The tables beside shadow memory on a device.
+
+use super::layout::{KNOWN_BYTES, Transfer};
+use super::room::fill_alone;
+use crate::cuda::CudaError;
+use crate::cuda::memory::{device_memory, free_and_total};
+use crate::recorder::RecordError;
+
+/// Rows: CTAs with what they received. There are more on a GPU with much memory.
+const READERS: usize = 1 << 24;
+/// The share of the GPU's memory that they may take.
+const READERS_SHARE: usize = 32;
+const READER_BYTES: usize = 16;
+const TRANSFERS: usize = 1 << 25;
+/// Words whose bytes have entries of their own.
+const SPLITS: usize = 1 << 22;
+const SPLIT_BYTES: usize = 64;
+/// With fewer rows than this there is no use in going on.
+const FEWEST_ROWS: usize = 1 << 12;
+
+/// Each with its address and the number of its rows.
+pub struct Tables {
+    pub readers: (u64, usize),
+    pub transfers: (u64, usize),
+    pub splits: (u64, usize),
+    pub known: u64,
+}
+
+impl Tables {
+    pub fn new() -> Result<Self, RecordError> {
+        let (readers, transfers) = if limits_address_space()? {
+            // Device memory takes address space, which the program may need.
+            (READERS, TRANSFERS / 4)
+        } else {
+            let (_, total) = free_and_total()?;
+            let most = (total / READERS_SHARE / READER_BYTES).max(READERS);
+            (1 << most.ilog2(), TRANSFERS)
+        };
+        Ok(Tables {
+            readers: table(readers, READER_BYTES, "set of what CTAs received")?,
+            transfers: table(transfers, size_of::<Transfer>(), "table of transfers")?,
+            splits: table(SPLITS, SPLIT_BYTES, "shadow memory of single bytes")?,
+            known: cleared(KNOWN_BYTES, "what CTAs know")?,
+        })
+    }
+}
+
+fn limits_address_space() -> Result<bool, RecordError> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the pointer leads to a limit.
+    if unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } != 0 {
+        return Err(RecordError::AddressSpaceLimit);
+    }
+    Ok(limit.rlim_cur != libc::RLIM_INFINITY)
+}
+
+/// Cleared device memory of `rows` rows, or of fewer where memory is short: its address and the rows.
+pub fn table(rows: usize, row_bytes: usize, what: &str) -> Result<(u64, usize), CudaError> {
+    let mut rows = rows;
+    loop {
+        match cleared(rows * row_bytes, what) {
+            Ok(memory) => return Ok((memory, rows)),
+            Err(_) if rows / 2 >= FEWEST_ROWS => rows /= 2,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn cleared(bytes: usize, what: &str) -> Result<u64, CudaError> {
+    let memory = device_memory(bytes, what)?;
+    clear(memory, bytes)?;
+    Ok(memory)
+}
+
+pub fn clear(address: u64, bytes: usize) -> Result<(), CudaError> {
+    fill_alone(&[((address, bytes as u64), 0)])
+}

@@ -1,0 +1,184 @@
+//! The handler, compiled for the host, adds up what the CPU backend does, on random programs whose accesses are of whole warps; also where
+//! other lanes and warps come between its look at an entry and its exchange. A warp whose lanes wait for each other forever fails the test.
+
+use super::programs::{LAUNCHES, Program, launch};
+use crate::recorder::in_situ::layout::{MISSING, Transfer};
+use crate::recorder::in_situ::sums::{of_launch, parts};
+use crate::tests::{Numbers, run_cpp};
+use std::collections::BTreeMap;
+use superstep_trace::{CtaBlocks, LaunchSums, Parts};
+
+const PROGRAMS: u64 = 1000;
+
+/// Compared results of a program.
+#[derive(Debug, Default, PartialEq)]
+pub struct Found {
+    launches: Vec<LaunchSums>,
+    /// Bytes and loads by source and receiver, each with launch and first CTA of a block.
+    received: BTreeMap<[u32; 4], (u64, u64)>,
+    /// Bytes by launch that stored and launch that received.
+    received_of_launches: BTreeMap<[u32; 2], u64>,
+    /// Stored bytes that were read first, by launch that stored and launch that read.
+    first_read: BTreeMap<[u32; 2], u64>,
+}
+
+impl Found {
+    /// Adds sums. Bytes that may be local depend on the order of accesses, and where `is_cached` on the contents of caches.
+    pub fn add_sums(&mut self, mut sums: LaunchSums, is_cached: bool) {
+        if is_cached {
+            sums.loaded.perhaps_local = 0;
+        }
+        self.launches.push(sums);
+    }
+
+    /// Adds transfers, by `blocks` of CTAs. `counts`: whether those of loads are exact.
+    pub fn add_parts(&mut self, parts: Parts, counts: bool, blocks: CtaBlocks) {
+        for part in parts.received {
+            let (source, receiver) = (part.source_launch, part.receiver_launch);
+            let [from, to] = [part.source_cta, part.receiver_cta].map(|cta| blocks.first(cta));
+            let pair = [source, from, receiver, to];
+            let (bytes, count) = self.received.entry(pair).or_default();
+            *bytes += part.bytes;
+            *count += if counts { part.count } else { 0 };
+            *self
+                .received_of_launches
+                .entry([source, receiver])
+                .or_default() += part.bytes;
+        }
+        for part in parts.first_read {
+            assert_eq!(part.perhaps_again_bytes, 0);
+            let pair = [part.source_launch, part.receiver_launch];
+            if part.stored_bytes > 0 {
+                *self.first_read.entry(pair).or_default() += part.stored_bytes;
+            }
+        }
+    }
+
+    /// The device says of bytes with several writers only how many a launch received.
+    fn add_several(&mut self, parts: &Parts) {
+        for part in parts
+            .first_read
+            .iter()
+            .filter(|part| part.several_bytes > 0)
+        {
+            let pair = [part.source_launch, part.receiver_launch];
+            *self.received_of_launches.entry(pair).or_default() += part.several_bytes;
+        }
+    }
+
+    /// Leaves out sources of bytes with several writers: the CPU backend names the first of them, the device none.
+    fn without_unsure(mut self) -> Self {
+        let Found {
+            launches, received, ..
+        } = &mut self;
+        received.retain(|pair, _| launches[pair[0] as usize].several_writers_bytes == 0);
+        self
+    }
+
+    /// Takes away the access groups, which come apart on the device.
+    fn take_groups(&mut self) -> Vec<[u64; 3]> {
+        let groups = |sums: &mut LaunchSums| {
+            [&mut sums.loads, &mut sums.stores, &mut sums.atomics]
+                .map(|tally| std::mem::take(&mut tally.warps))
+        };
+        self.launches.iter_mut().map(groups).collect()
+    }
+
+    /// Takes away the bytes that may be local: the device knows of more threads that they stored nothing there.
+    fn take_perhaps_local(&mut self) -> Vec<u64> {
+        let bytes = |sums: &mut LaunchSums| std::mem::take(&mut sums.loaded.perhaps_local);
+        self.launches.iter_mut().map(bytes).collect()
+    }
+}
+
+/// Reads the C++ side's results of one program.
+fn found<'a>(lines: &mut impl Iterator<Item = &'a str>, program: &Program) -> Found {
+    let mut found = Found::default();
+    let mut numbers = || {
+        let line = lines.next().expect("a line for each launch and program");
+        let words = line.split_whitespace();
+        words
+            .map(|word| word.parse().expect("a number"))
+            .collect::<Vec<u64>>()
+    };
+    for number in 0..LAUNCHES {
+        let sums = numbers();
+        let summed = of_launch(&launch(number, ""), &sums);
+        assert_eq!((summed.lost_bytes, summed.not_split), (0, 0));
+        // Each access group has its lanes and those that it lacks.
+        let LaunchSums {
+            loads,
+            stores,
+            atomics,
+            ..
+        } = &summed.sums;
+        for (tally, missing) in [loads, stores, atomics].into_iter().zip(&sums[MISSING..]) {
+            assert_eq!((tally.threads + missing) % 32, 0, "{}", program.text);
+        }
+        found.add_sums(summed.sums, program.is_cached);
+    }
+    let rows: Vec<_> = (numbers().chunks_exact(5))
+        .map(|row| Transfer {
+            source: row[0],
+            receiver: row[1],
+            bytes: row[2],
+            count: row[3],
+            stored: row[4],
+            unused: 0,
+        })
+        .collect();
+    let parts = parts(&rows);
+    found.add_several(&parts);
+    found.add_parts(parts, program.counts(), CtaBlocks::default());
+    found
+}
+
+fn compare(races: bool) {
+    let mut numbers = Numbers(3);
+    let programs: Vec<_> = (0..PROGRAMS)
+        .map(|seed| Program::any(&mut numbers, seed, races))
+        .collect();
+    let input: String = programs
+        .iter()
+        .map(|program| program.text.as_str())
+        .collect();
+    let Some(output) = run_cpp(include_str!("on_host.cpp"), &input) else {
+        return;
+    };
+    let mut lines = output.lines();
+    for mut program in programs {
+        let mut found = found(&mut lines, &program);
+        let (least, groups) = (program.expected.take_groups(), found.take_groups());
+        let (most, perhaps_local) = (
+            program.expected.take_perhaps_local(),
+            found.take_perhaps_local(),
+        );
+        let expected = program.expected.without_unsure();
+        assert_eq!(found.without_unsure(), expected, "{}", program.text);
+        for (most, bytes) in most.iter().zip(&perhaps_local) {
+            assert!(bytes <= most, "{}", program.text);
+        }
+        for (least, groups) in least.iter().flatten().zip(groups.iter().flatten()) {
+            assert!(least <= groups, "{}", program.text);
+        }
+    }
+    assert_eq!(lines.next(), None);
+}
+
+#[test]
+fn sums_of_the_handler_equal_those_of_the_cpu_backend() {
+    compare(false);
+}
+
+#[test]
+fn interleaved_accesses_are_counted() {
+    compare(true);
+}
+
+#[test]
+fn a_half_full_set_has_room() {
+    // 9 of 16 rows of 2^25.
+    if let Some(without_room) = run_cpp(include_str!("on_host.cpp"), "r 25 589824\n") {
+        assert_eq!(without_room.trim(), "0");
+    }
+}

@@ -1,0 +1,272 @@
+//! Random programs of warps, for the handler on the host and for the CPU backend.
+
+use super::device::Found;
+use crate::recorder::in_situ::layout::{Context, INPUT, UNKNOWN, UNWRITTEN};
+use crate::recorder::selection::{launch_bits, words};
+use crate::tests::Numbers;
+use std::fmt::Write;
+use superstep_runtime_core::in_situ::{Adder, Shadow};
+use superstep_trace::{
+    AccessGroup, AllocationKind, CtaRange, Launch, LaunchId, Op, Recorded, Sample, SampleUnit,
+    Selection, StreamId, WARP_LANES,
+};
+
+pub const LAUNCHES: u32 = 7;
+const ACCESSES: u64 = 30;
+/// CTAs that do something, the first of a large grid.
+const CTAS: u64 = 4;
+const GRID: u64 = 1 << 20;
+const WARPS: u64 = 3;
+const BASE: u64 = 77 << 21;
+/// Few lines, so that many are written or read as a whole.
+const BYTES: u64 = 1024;
+const LINE: u64 = 128;
+
+pub fn launch(number: u32, kernel: &str) -> Launch {
+    Launch {
+        sequence: number.into(),
+        stream: StreamId(0),
+        launch: LaunchId(number),
+        kernel: kernel.to_owned(),
+        grid: [CTAS as u32, 1, 1],
+        block: [1024, 1, 1],
+        dynamic_shared_bytes: 0,
+        static_shared_bytes: 0,
+        parent: None,
+        device: 0,
+    }
+}
+
+/// A program, as the C++ side reads it, and what the CPU backend makes of it.
+#[derive(Default)]
+pub struct Program {
+    pub text: String,
+    pub expected: Found,
+    /// Its accesses come between each other, and lanes may write one byte together. Each is of a warp of its own then, so that it does not
+    /// matter which thread is first to write.
+    pub races: bool,
+    /// Loads through a cache may lack what other threads have just written.
+    pub is_cached: bool,
+    /// That of all accesses, if there is one, and all are aligned.
+    width: Option<u64>,
+    /// All accesses begin in two words, so that several come to one at once.
+    is_crowded: bool,
+}
+
+impl Program {
+    pub fn any(numbers: &mut Numbers, seed: u64, races: bool) -> Self {
+        let width = [4, 8, 16].get(numbers.below(16) as usize).copied();
+        let is_cached = races || numbers.below(2) == 0;
+        // One CTA, two, or all.
+        let blocks = (1u32 << (seed % 3)).try_into().unwrap_or_default();
+        let mut program = Program {
+            races,
+            is_cached,
+            width,
+            is_crowded: races && numbers.below(4) == 0,
+            text: format!(
+                "n {BASE} {seed} {} {}\nf 0 {BYTES} {UNWRITTEN}\n",
+                u8::from(is_cached),
+                Context::block_bits(blocks)
+            ),
+            ..Program::default()
+        };
+        let (selection, parts) = selection(numbers, seed);
+        let selected = words(&selection);
+        let _ = write!(program.text, "s {}", selected.len());
+        for word in selected {
+            let _ = write!(program.text, " {word}");
+        }
+        program.text += "\n";
+        // In every other program one CTA writes, so that no byte has several writers.
+        let one_writes = numbers.below(2) == 0;
+        let shadow = Shadow::default();
+        shadow.allocate(BASE, BYTES, &AllocationKind::Device);
+        let mut adders: [Adder; CTAS as usize] = Default::default();
+        for number in 0..LAUNCHES {
+            program.fill(numbers, &shadow);
+            let kernel = numbers.below(2);
+            let launch = launch(number, ["a", "b"][kernel as usize]);
+            let recorded = parts[numbers.below(parts.len() as u64) as usize];
+            let bits = launch_bits(recorded);
+            let _ = writeln!(program.text, "l {} {kernel} {bits}", number + 1);
+            let running = shadow.begin(number, &launch).expect("it fits");
+            let writer = one_writes.then(|| numbers.below(CTAS) as u32);
+            for warp in 0..numbers.below(ACCESSES) {
+                let warp = if races { warp } else { numbers.below(WARPS) };
+                let (op, group) = program.access(numbers, writer, warp as u32);
+                let takes_cta = || selection.takes_cta(GRID, group.cta.into());
+                if recorded == Recorded::All || !recorded.is_nothing() && takes_cta() {
+                    adders[group.cta as usize].group(&shadow, &running, op, &group);
+                }
+            }
+            for adder in &mut adders {
+                adder.finish(&running);
+            }
+            program.text += "e\n";
+            let (sums, parts) = running.found();
+            program.expected.add_sums(sums, is_cached);
+            let counts = program.counts();
+            program.expected.add_parts(parts, counts, blocks);
+        }
+        program.text += "p\n";
+        program
+    }
+
+    /// Whether counts of loads are exact: where words are read at several widths, they are not.
+    pub fn counts(&self) -> bool {
+        self.width.is_some()
+    }
+
+    /// The host or code that is not traced may write.
+    fn fill(&mut self, numbers: &mut Numbers, shadow: &Shadow) {
+        let unit = match numbers.below(6) {
+            0 => LINE,
+            1 => self.width.unwrap_or(4),
+            _ => return,
+        };
+        let first = unit * numbers.below(BYTES / unit);
+        let bytes = (unit * numbers.below(24)).min(BYTES - first);
+        let pattern = if numbers.below(4) == 0 {
+            shadow.unknown_wrote(BASE + first, bytes);
+            UNKNOWN
+        } else {
+            shadow.host_wrote(BASE + first, bytes);
+            INPUT
+        };
+        let _ = writeln!(self.text, "f {first} {bytes} {pattern}");
+    }
+
+    /// An access of a warp of `writer` if it writes, otherwise of any CTA.
+    fn access(
+        &mut self,
+        numbers: &mut Numbers,
+        writer: Option<u32>,
+        warp: u32,
+    ) -> (Op, AccessGroup) {
+        let any_width = [1, 2, 4, 4, 8, 16, 3, 12][numbers.below(8) as usize];
+        let width = self.width.unwrap_or(any_width);
+        let ops = [Op::Load, Op::Load, Op::Store, Op::AtomicAdd];
+        let number = numbers.below(4) as usize;
+        let op = ops[number];
+        let any_cta = numbers.below(CTAS) as u32;
+        let mut offsets = offsets(numbers, width, self.width.is_some());
+        let mask = mask(numbers);
+        for (lane, offset) in offsets.iter_mut().enumerate() {
+            offset.take_if(|_| mask >> lane & 1 == 0);
+            if self.is_crowded {
+                *offset = offset.map(|offset| offset % 8);
+            }
+        }
+        if op.writes() && !self.races {
+            leave_apart(&mut offsets, width);
+        }
+        let mut group = AccessGroup {
+            cta: writer.filter(|_| op.writes()).unwrap_or(any_cta),
+            warp,
+            width_bytes: width as u32,
+            ..AccessGroup::EMPTY
+        };
+        let letter = if self.races && numbers.below(2) == 0 {
+            'w'
+        } else {
+            'a'
+        };
+        let mut text = String::new();
+        for (lane, offset) in offsets.iter().enumerate() {
+            if let Some(offset) = offset {
+                group.addresses[group.lanes()] = BASE + offset;
+                group.mask |= 1 << lane;
+                let _ = write!(text, " {offset}");
+            }
+        }
+        let (cta, thread, operation) = (group.cta, 32 * warp, number.max(1));
+        let _ = writeln!(
+            self.text,
+            "{letter} {cta} {thread} {operation} {width} {:x}{text}",
+            group.mask
+        );
+        (op, group)
+    }
+}
+
+/// Some CTAs, and how much of launches is selected: in most programs, everything.
+fn selection(numbers: &mut Numbers, seed: u64) -> (Selection, &'static [Recorded]) {
+    let first = numbers.below(CTAS) as u32;
+    let range = CtaRange {
+        first,
+        last: first + 1,
+    };
+    let sample = Sample {
+        unit: SampleUnit::Ctas,
+        rate_per_million: 500_000,
+        seed,
+    };
+    let is_sample = numbers.below(2) == 0;
+    let selection = Selection {
+        ctas: Vec::from_iter((!is_sample).then_some(range)),
+        sample: is_sample.then_some(sample),
+        ..Selection::default()
+    };
+    let parts: &[_] = match numbers.below(4) {
+        0 => &[Recorded::SelectedCtas],
+        1 => &[Recorded::All, Recorded::SelectedCtas, Recorded::NotSampled],
+        _ => &[Recorded::All],
+    };
+    (selection, parts)
+}
+
+/// Offsets of all lanes. Lanes have neighbouring places, or one, or places at equal distances, or any; not all are aligned.
+fn offsets(numbers: &mut Numbers, width: u64, is_aligned: bool) -> [Option<u64>; WARP_LANES] {
+    let distances = [4, 8, 16, 20, 32, LINE];
+    let any_line = LINE * numbers.below(BYTES / LINE);
+    let any = numbers.below(BYTES);
+    let (first, distance) = match numbers.below(8) {
+        0..=2 => (any_line, width),
+        3 => (any, width),
+        4 => (any, 0),
+        5 | 6 => (any, distances[numbers.below(6) as usize]),
+        _ => (any, BYTES),
+    };
+    let is_aligned = is_aligned || numbers.below(4) > 0;
+    let shift = if is_aligned { 0 } else { numbers.below(4) };
+    let unit = match (is_aligned, width) {
+        (true, 12) => 4,
+        (true, width) if width.is_power_of_two() => width,
+        _ => 1,
+    };
+    std::array::from_fn(|lane| {
+        let at = match distance {
+            BYTES => numbers.below(BYTES),
+            _ => first + shift + distance * lane as u64,
+        };
+        let at = at % (BYTES - width + 1);
+        Some(at - at % unit)
+    })
+}
+
+/// All lanes, or some.
+fn mask(numbers: &mut Numbers) -> u32 {
+    let some = numbers.below(1 << 31) as u32;
+    match numbers.below(6) {
+        0..=2 => u32::MAX,
+        3 => some << 1 | 1,
+        4 => u32::MAX >> numbers.below(32),
+        _ => 1 << numbers.below(32),
+    }
+}
+
+/// Leaves only lanes that have no byte in common.
+fn leave_apart(offsets: &mut [Option<u64>; WARP_LANES], width: u64) {
+    let mut taken = [false; BYTES as usize];
+    for offset in offsets {
+        offset.take_if(|offset| {
+            let bytes = &mut taken[*offset as usize..][..width as usize];
+            let is_taken = bytes.contains(&true);
+            if !is_taken {
+                bytes.fill(true);
+            }
+            is_taken
+        });
+    }
+}

@@ -1,0 +1,67 @@
+//! Compiled for the host, the device's header does with an entry what the rules of the CPU backend do.
+
+use crate::tests::Numbers;
+use std::fmt::Write;
+use superstep_runtime_core::in_situ::entry::{Entry, Who};
+
+const STEPS: usize = 4000;
+
+#[test]
+fn host_and_device_change_an_entry_alike() {
+    let mut source = String::from(
+        "#include \"in_situ.h\"\n#include <stdio.h>\nint main(void) {\nstruct InSituEntry e = {0, 0};\n",
+    );
+    let mut expected = String::new();
+    let (mut numbers, mut entry, mut launch) = (Numbers(1), Entry::HOST, 1);
+    for _ in 0..STEPS {
+        launch += u32::from(numbers.below(8) == 0);
+        let (cta, thread) = (numbers.below(3) as u32, numbers.below(3) as u32);
+        let who = Who::new(launch, cta, thread);
+        let me = who.0;
+        match numbers.below(16) {
+            0 => {
+                let byte = [0u8, 0xff, 0xee][numbers.below(3) as usize];
+                let half = u64::from_ne_bytes([byte; 8]);
+                entry = Entry {
+                    before: half,
+                    now: half,
+                };
+                let _ = writeln!(source, "e.before = e.now = {half}ull;");
+            }
+            1..=7 => {
+                let is_plain = numbers.below(2) == 0;
+                entry.write(who, is_plain);
+                let plain = u8::from(is_plain);
+                let _ = writeln!(source, "e = in_situ_written(e, {me}ull, {plain});");
+            }
+            _ => {
+                let past = entry.past(who);
+                let bytes = numbers.below(16) as u8;
+                // Only what a launch wrote is marked.
+                if past >> 63 == 0 && past != 0 {
+                    entry.mark(who, bytes);
+                    let _ = writeln!(
+                        source,
+                        "e.before |= {bytes}ull << in_situ_read_shift(in_situ_is_past(e, {launch}));"
+                    );
+                }
+            }
+        }
+        let past = entry.past(who);
+        let _ = writeln!(
+            source,
+            "printf(\"%llx %llx %llx\\n\", (long long unsigned)e.before, (long long unsigned)e.now, (long long unsigned)in_situ_source(e, {launch}));"
+        );
+        let _ = writeln!(expected, "{:x} {:x} {past:x}", entry.before, entry.now);
+    }
+    source.push_str("}\n");
+    let Some(found) = crate::tests::run_c(&source) else {
+        return;
+    };
+    let first = found
+        .lines()
+        .zip(expected.lines())
+        .position(|(a, b)| a != b);
+    assert_eq!(first, None, "the first step that differs");
+    assert_eq!(found.lines().count(), STEPS);
+}

@@ -1,0 +1,338 @@
+//! Launches from the device. A kernel's calls note what it asks for (`device/support_children.cu`); when it has ended, the host does that,
+//! each child a launch of its own. One such kernel runs at a time.
+
+use super::{Call, Form, Origin};
+use crate::cuda::device::current_device;
+use crate::cuda::memory::Pinned;
+use crate::cuda::{Binary, CudaError, Function, Status, Stream, cuda, driver};
+use crate::model::modules::Kernel;
+use crate::recorder::RecordError;
+use crate::recorder::runtime::{runtime, session};
+use cudarc::runtime::sys::dim3;
+use parking_lot::Mutex;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::Arc;
+use superstep_runtime_core::children::{Child, run_all};
+use superstep_trace::CopyDirection;
+
+/// Children that one launch can ask for, and bytes of their arguments.
+const CAPACITY: usize = 64 << 10;
+const CAPACITY_BYTES: usize = 16 << 20;
+/// The variable of a module that leads to the queue.
+const VARIABLE: &CStr = c"__superstep_children";
+const MOVES: &str = include_str!("../../../device/child_moves.ptx");
+
+/// `SuperstepChild` of `device/children.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct DeviceRequest {
+    kind: u32,
+    stream: u32,
+    cta: u64,
+    function: u64,
+    arguments: u64,
+    to: u64,
+    from: u64,
+    bytes: u64,
+    grid: [u32; 3],
+    block: [u32; 3],
+}
+
+const LAUNCH: u32 = 0;
+const COPY: u32 = 1;
+
+/// `SuperstepChildren` of `device/children.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Head {
+    used: u64,
+    used_bytes: u64,
+    streams: u64,
+    capacity: u64,
+    capacity_bytes: u64,
+    children: u64,
+    bytes: u64,
+}
+
+/// The memory in which the kernels of one device ask.
+#[derive(Clone, Copy)]
+struct Queue(Pinned);
+
+impl Queue {
+    const CHILDREN: usize = size_of::<Head>().next_multiple_of(64);
+    const BYTES: usize =
+        (Self::CHILDREN + CAPACITY * size_of::<DeviceRequest>()).next_multiple_of(64);
+
+    fn new() -> Result<Self, CudaError> {
+        let queue = Queue(Pinned::new(Self::BYTES + CAPACITY_BYTES)?);
+        queue.clear(0);
+        Ok(queue)
+    }
+
+    /// Makes it empty; `streams` were given out.
+    fn clear(self, streams: u64) {
+        let head = Head {
+            streams,
+            capacity: CAPACITY as u64,
+            capacity_bytes: CAPACITY_BYTES as u64,
+            children: self.0.device + Self::CHILDREN as u64,
+            bytes: self.0.device + Self::BYTES as u64,
+            ..Head::default()
+        };
+        // SAFETY: the memory is aligned to a page and holds the head; no kernel that writes to it is running.
+        unsafe { self.0.at::<Head>().write_volatile(head) };
+    }
+
+    /// Takes the requests of a kernel that has just ended, with the bytes of all arguments.
+    fn take(self, kernel: &str) -> Result<(Vec<DeviceRequest>, Vec<u8>), RecordError> {
+        // SAFETY: the memory is aligned to a page and holds the head; the kernel that wrote it has ended.
+        let head = unsafe { self.0.at::<Head>().read_volatile() };
+        self.clear(head.streams);
+        if head.used > CAPACITY as u64 || head.used_bytes > CAPACITY_BYTES as u64 {
+            return Err(RecordError::TooManyChildren {
+                kernel: kernel.to_owned(),
+                launches: head.used,
+                bytes: head.used_bytes,
+                room: CAPACITY,
+                room_bytes: CAPACITY_BYTES,
+            });
+        }
+        let (requests, bytes) = (head.used as usize, head.used_bytes as usize);
+        // SAFETY: the memory holds both arrays, and the kernel has written these lengths of them.
+        unsafe {
+            let first = self.0.at::<u8>();
+            let requests = std::slice::from_raw_parts(first.add(Self::CHILDREN).cast(), requests);
+            let bytes = std::slice::from_raw_parts(first.add(Self::BYTES), bytes);
+            Ok((requests.to_vec(), bytes.to_vec()))
+        }
+    }
+}
+
+struct Launch {
+    parent: Option<u64>,
+    kernel: Arc<Kernel>,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: usize,
+    arguments: Vec<Vec<u8>>,
+}
+
+/// The kernels of `device/child_moves.cu`.
+#[derive(Clone, Copy)]
+enum Move {
+    Copy,
+    Fill,
+}
+
+#[derive(Default)]
+struct State {
+    queues: HashMap<c_int, Queue>,
+    /// Devices and binaries whose variable leads to the queue.
+    modules: HashSet<(c_int, Binary)>,
+    /// The functions of [`Move`], by device.
+    moves: HashMap<c_int, [Function; 2]>,
+}
+
+#[derive(Default)]
+pub struct Children(Mutex<State>);
+
+impl Children {
+    /// A device forgot its memory and modules.
+    pub fn forget(&self, device: c_int) {
+        let mut state = self.0.lock();
+        state.queues.remove(&device);
+        state.moves.remove(&device);
+        state.modules.retain(|&(of, _)| of != device);
+    }
+
+    /// Launches the kernel, waits for it, and does what it asked for.
+    pub fn run(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
+        let mut state = self.0.lock();
+        let queue = state.queue(kernel)?;
+        let status = call.record(kernel)?;
+        if !status.is_success() {
+            return Ok(status);
+        }
+        let drain = |kernel: &Kernel, origin: &Origin| {
+            if !call.stream().synchronize().is_success() {
+                // The program and the monitor see for themselves that the kernel failed.
+                return Ok(Vec::new());
+            }
+            let (requests, arguments) = queue.take(&kernel.name)?;
+            let children = requests.iter().map(|request| {
+                Ok(Child {
+                    cta: request.cta,
+                    stream: request.stream as usize,
+                    work: match request.kind {
+                        LAUNCH => (
+                            *request,
+                            Some(resolve(kernel, origin, request, &arguments)?),
+                        ),
+                        _ => (*request, None),
+                    },
+                })
+            });
+            children.collect::<Result<Vec<_>, RecordError>>()
+        };
+        let children = drain(kernel, &call.origin)?;
+        run_all(
+            children,
+            |(request, launch): (DeviceRequest, Option<Launch>)| {
+                if let Some(launch) = launch {
+                    let (status, origin) = launch.run(call)?;
+                    let name = &launch.kernel.name;
+                    status.check(format!("launch {name} from the device"))?;
+                    return drain(&launch.kernel, &origin);
+                }
+                let DeviceRequest {
+                    to, from, bytes, ..
+                } = request;
+                let stream = runtime().stream(call.stream);
+                if request.kind == COPY {
+                    state.move_bytes(Move::Copy, call.stream(), [to, from, bytes])?;
+                    session().copy(CopyDirection::DeviceToDevice, to, from, bytes, stream);
+                } else {
+                    let value = from as u8;
+                    state.move_bytes(Move::Fill, call.stream(), [to, value.into(), bytes])?;
+                    session().memset(to, bytes, value, stream);
+                }
+                runtime().host_wrote(to, bytes, call.stream);
+                Ok(Vec::new())
+            },
+        )?;
+        Ok(Status::SUCCESS)
+    }
+}
+
+impl State {
+    /// The queue of the current device, which the kernel's module then knows.
+    fn queue(&mut self, kernel: &Kernel) -> Result<Queue, CudaError> {
+        let device = current_device();
+        let queue = match self.queues.get(&device) {
+            Some(queue) => *queue,
+            None => {
+                let queue = Queue::new()?;
+                self.queues.insert(device, queue);
+                queue
+            }
+        };
+        if !self.modules.contains(&(device, kernel.binary)) {
+            let module = driver::module_of(kernel.stub)?;
+            let variable = driver::global(module, VARIABLE)?;
+            let (variable, _) = variable.ok_or(CudaError::Call {
+                doing: "find the variable __superstep_children".into(),
+                status: Status::NAMED_SYMBOL_NOT_FOUND,
+            })?;
+            driver::write(variable, &[queue.0.device])?;
+            self.modules.insert((device, kernel.binary));
+        }
+        Ok(queue)
+    }
+
+    /// Launches a kernel that takes these words.
+    fn move_bytes(
+        &mut self,
+        by: Move,
+        stream: Stream,
+        mut words: [u64; 3],
+    ) -> Result<(), CudaError> {
+        const DOING: &str = "copy or fill memory for a kernel";
+        let device = current_device();
+        let functions = match self.moves.get(&device) {
+            Some(functions) => *functions,
+            None => {
+                let load = |name| driver::load(MOVES, name, DOING);
+                let functions = [
+                    load(c"__superstep_child_copy_bytes")?,
+                    load(c"__superstep_child_fill_bytes")?,
+                ];
+                self.moves.insert(device, functions);
+                functions
+            }
+        };
+        let ctas = words[2].div_ceil(256).clamp(1, 1024) as u32;
+        let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());
+        let (function, shape) = (functions[by as usize], [[ctas, 1, 1], [256, 1, 1]]);
+        // SAFETY: the function takes these three words.
+        let status = unsafe { driver::launch(function, shape, 0, stream, arguments.as_mut_ptr()) };
+        driver::check(status, DOING)
+    }
+}
+
+/// The launch that a kernel of `parent`'s module asked for. `bytes` are those of all arguments.
+fn resolve(
+    parent: &Kernel,
+    origin: &Origin,
+    request: &DeviceRequest,
+    bytes: &[u8],
+) -> Result<Launch, RecordError> {
+    let mut modules = runtime().modules.lock();
+    let kernel = modules.numbered(parent.binary, request.function);
+    drop(modules);
+    let kernel = kernel.ok_or_else(|| RecordError::UnnamedChild(parent.name.clone()))?;
+    let function = driver::function_of(kernel.stub)?;
+    let argument = |index| {
+        let [offset, size] = driver::parameter(function, index)?;
+        let first = request.arguments as usize + offset;
+        let value = bytes.get(first..first + size);
+        let value = value.ok_or_else(|| RecordError::TooFewArguments(kernel.name.clone()))?;
+        Ok(value.to_vec())
+    };
+    let arguments = (0..kernel.parameters).map(argument);
+    let arguments = arguments.collect::<Result<_, RecordError>>()?;
+    Ok(Launch {
+        parent: origin.sequence.get(),
+        kernel,
+        grid: request.grid,
+        block: request.block,
+        shared_bytes: request.bytes as usize,
+        arguments,
+    })
+}
+
+impl Launch {
+    /// Launches into the stream of `call`, which the host made.
+    fn run(&self, call: &Call<'_>) -> Result<(Status, Origin), RecordError> {
+        let pointers = self.arguments.iter();
+        let mut pointers: Vec<*mut c_void> = pointers
+            .map(|value| value.as_ptr().cast_mut().cast())
+            .collect();
+        let (stub, stream) = (self.kernel.stub, call.stream());
+        let [grid, block] = [self.grid, self.block].map(|[x, y, z]| dim3 { x, y, z });
+        let launch = |arguments: *mut *mut c_void| {
+            let bytes = self.shared_bytes;
+            // SAFETY: the stub was registered, and there is a pointer to each of the kernel's arguments, the trailing ones included.
+            unsafe {
+                cuda!(cudaLaunchKernel(
+                    stub.raw(),
+                    grid,
+                    block,
+                    arguments,
+                    bytes,
+                    stream.raw()
+                ))
+            }
+        };
+        let child = Call {
+            stub,
+            grid: self.grid,
+            block: self.block,
+            arguments: pointers.as_mut_ptr(),
+            shared_bytes: self.shared_bytes,
+            stream: call.stream,
+            form: Form::Plain,
+            is_drivers: false,
+            launch: &launch,
+            origin: Origin {
+                parent: self.parent,
+                ..Origin::default()
+            },
+        };
+        let status = child.record(&self.kernel)?;
+        Ok((status, child.origin))
+    }
+}
+
+#[cfg(test)]
+mod tests;

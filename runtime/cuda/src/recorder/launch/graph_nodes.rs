@@ -1,0 +1,425 @@
+//! Kernels that are added to CUDA graphs, by captures of streams and as explicit nodes.
+
+use super::opaque;
+use super::{Call, cannot_launch, geometry, with_trailing};
+use crate::cuda::graph::last_captured;
+use crate::cuda::memory::{self, Pinned};
+use crate::cuda::{Graph, GraphNode, Status, Stub, cuda};
+use crate::model::graphs::{Node, NodeRecording};
+use crate::model::modules::Kernel;
+use crate::recorder::drain::buffers::DrainBuffer;
+use crate::recorder::runtime::{runtime, session};
+use crate::recorder::{RecordError, in_situ, selection};
+use cudarc::runtime::sys::{
+    cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpyKind, cudaMemsetParams, dim3,
+};
+use parking_lot::Mutex;
+use std::ffi::c_void;
+use std::sync::Arc;
+use superstep_trace::{OpaqueGeometry, Probe};
+
+/// A place in a CUDA graph. Nodes that are added follow each other.
+pub trait Insertion {
+    /// Adds the kernel with its trailing arguments, or as it is.
+    fn kernel(&mut self, trailing: Option<[u64; 2]>) -> Result<(), Status>;
+
+    /// The buffer that the kernel can use: that of the kernels before it, or another one.
+    fn buffer(&mut self) -> Result<Arc<DrainBuffer>, RecordError>;
+
+    /// Adds the kernel that empties a buffer.
+    fn flush(&mut self, buffer: &Arc<DrainBuffer>) -> Result<(), RecordError>;
+
+    /// Clears device memory of the recorder's: address and bytes.
+    fn clear(&mut self, memory: (u64, usize)) -> Status;
+
+    /// Copies device memory of the recorder's to the host.
+    fn copy(&mut self, to: Pinned, from: (u64, usize)) -> Status;
+
+    /// Calls `function` with `data`.
+    ///
+    /// # Safety
+    /// `function` may be called with `data` as long as the process lives.
+    unsafe fn host_function(
+        &mut self,
+        function: unsafe extern "C" fn(*mut c_void),
+        data: *mut c_void,
+    ) -> Status;
+}
+
+/// The place at which a stream is in its capture.
+pub struct Captured<'a> {
+    call: &'a Call<'a>,
+    kernel: &'a Kernel,
+    graph: Graph,
+    pub handle: Option<GraphNode>,
+    pub own: Vec<GraphNode>,
+}
+
+impl<'a> Captured<'a> {
+    pub fn new(call: &'a Call<'a>, kernel: &'a Kernel, graph: Graph) -> Self {
+        Captured {
+            call,
+            kernel,
+            graph,
+            handle: None,
+            own: Vec::new(),
+        }
+    }
+
+    fn added(&mut self, status: Status) -> Status {
+        if status.is_success() {
+            self.own.extend(last_captured(self.call.stream()));
+        }
+        status
+    }
+}
+
+impl Insertion for Captured<'_> {
+    fn kernel(&mut self, trailing: Option<[u64; 2]>) -> Result<(), Status> {
+        let launched = match trailing {
+            Some([context, launch]) => self.call.launch_with(self.kernel, context, launch),
+            None => self.call.launch_as_is(),
+        };
+        self.handle = last_captured(self.call.stream());
+        launched
+            .ok()
+            .inspect_err(|&error| self.call.explain_refusal(self.kernel, error))
+    }
+
+    fn buffer(&mut self) -> Result<Arc<DrainBuffer>, RecordError> {
+        let runtime = runtime();
+        // Not by its handle: the default streams of all host threads have the same.
+        let number = runtime.stream(self.call.stream);
+        let make = || runtime.tracing.graph_buffer();
+        runtime.graphs.captured_buffer(self.graph, number, make)
+    }
+
+    fn flush(&mut self, buffer: &Arc<DrainBuffer>) -> Result<(), RecordError> {
+        if let Some(flush) = &buffer.flush {
+            flush.launch(self.call.stream())?;
+            self.added(Status::SUCCESS);
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self, (address, bytes): (u64, usize)) -> Status {
+        // SAFETY: the memory is the recorder's and is never given back.
+        let cleared = unsafe { memory::fill(address, 0, bytes, self.call.stream()) };
+        self.added(cleared)
+    }
+
+    fn copy(&mut self, to: Pinned, (from, bytes): (u64, usize)) -> Status {
+        // SAFETY: both sides are the recorder's, hold `bytes` bytes and are never given back.
+        let copied = unsafe { memory::copy_to_host(to.at(), from, bytes, self.call.stream()) };
+        self.added(copied)
+    }
+
+    unsafe fn host_function(
+        &mut self,
+        function: unsafe extern "C" fn(*mut c_void),
+        data: *mut c_void,
+    ) -> Status {
+        // SAFETY: by the trait's contract, `function` may be called with `data`.
+        let queued = unsafe { self.call.stream().launch_host_function(function, data) };
+        self.added(queued)
+    }
+}
+
+/// Adds a kernel's node behind others.
+type AddKernel<'a> = &'a dyn Fn(&[GraphNode], &cudaKernelNodeParams) -> Status;
+
+/// The place of an explicit node.
+struct Explicit<'a> {
+    kernel: &'a Kernel,
+    graph: Graph,
+    /// Where the program wants the kernel's node.
+    handle: *mut GraphNode,
+    dependencies: &'a [GraphNode],
+    /// The nodes that the next one follows.
+    last: Vec<GraphNode>,
+    parameters: &'a cudaKernelNodeParams,
+    add: AddKernel<'a>,
+    own: Vec<GraphNode>,
+}
+
+impl Explicit<'_> {
+    fn added_kernel(&self) -> GraphNode {
+        // SAFETY: the program gives room for a handle, which `add` has filled.
+        unsafe { *self.handle }
+    }
+
+    /// Adds a node of the recorder's behind the last one.
+    fn add_own(
+        &mut self,
+        add: impl FnOnce(
+            *mut cudarc::runtime::sys::cudaGraphNode_t,
+            Graph,
+            *const cudarc::runtime::sys::cudaGraphNode_t,
+            usize,
+        ) -> Status,
+    ) -> Status {
+        let mut node = GraphNode::NULL;
+        let (first, count) = (self.last.as_ptr().cast(), self.last.len());
+        let status = add((&raw mut node).cast(), self.graph, first, count);
+        if status.is_success() {
+            self.own.push(node);
+            self.last = vec![node];
+        }
+        status
+    }
+}
+
+impl Insertion for Explicit<'_> {
+    fn kernel(&mut self, trailing: Option<[u64; 2]>) -> Result<(), Status> {
+        match trailing {
+            Some(trailing) => {
+                with_arguments(self.kernel, self.parameters, trailing, |parameters| {
+                    (self.add)(&self.last, parameters)
+                })
+            }
+            None => (self.add)(self.dependencies, self.parameters),
+        }
+        .ok()?;
+        self.last = vec![self.added_kernel()];
+        Ok(())
+    }
+
+    fn buffer(&mut self) -> Result<Arc<DrainBuffer>, RecordError> {
+        match runtime().graphs.take_chain(self.graph, &self.last) {
+            Some(buffer) => Ok(buffer),
+            None => runtime().tracing.graph_buffer(),
+        }
+    }
+
+    fn flush(&mut self, buffer: &Arc<DrainBuffer>) -> Result<(), RecordError> {
+        if let Some(flush) = &buffer.flush {
+            let tail = flush.add_to(self.graph, self.added_kernel())?;
+            self.own.push(tail);
+            (runtime().graphs).set_chain(self.graph, tail, buffer.clone());
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self, (address, bytes): (u64, usize)) -> Status {
+        let fill = cudaMemsetParams {
+            dst: address as *mut c_void,
+            pitch: bytes,
+            value: 0,
+            elementSize: 1,
+            width: bytes,
+            height: 1,
+        };
+        // SAFETY: the nodes are the graph's; the memory is the recorder's and is never given back.
+        self.add_own(|node, graph, first, count| unsafe {
+            cuda!(cudaGraphAddMemsetNode(
+                node,
+                graph.raw(),
+                first,
+                count,
+                &fill
+            ))
+        })
+    }
+
+    fn copy(&mut self, to: Pinned, (from, bytes): (u64, usize)) -> Status {
+        let kind = cudaMemcpyKind::cudaMemcpyDeviceToHost;
+        let from = from as *const c_void;
+        // SAFETY: the nodes are the graph's; both sides are the recorder's, hold `bytes` bytes and are never given back.
+        self.add_own(|node, graph, first, count| unsafe {
+            let graph = graph.raw();
+            cuda!(cudaGraphAddMemcpyNode1D(
+                node,
+                graph,
+                first,
+                count,
+                to.at(),
+                from,
+                bytes,
+                kind
+            ))
+        })
+    }
+
+    unsafe fn host_function(
+        &mut self,
+        function: unsafe extern "C" fn(*mut c_void),
+        data: *mut c_void,
+    ) -> Status {
+        let host = cudaHostNodeParams {
+            fn_: Some(function),
+            userData: data,
+        };
+        // SAFETY: the nodes are the graph's; by the trait's contract, `function` may be called with `data`.
+        self.add_own(|node, graph, first, count| unsafe {
+            cuda!(cudaGraphAddHostNode(node, graph.raw(), first, count, &host))
+        })
+    }
+}
+
+/// Runs `run` with the parameters of a kernel with its two trailing arguments.
+fn with_arguments(
+    kernel: &Kernel,
+    parameters: &cudaKernelNodeParams,
+    trailing: [u64; 2],
+    run: impl FnOnce(&cudaKernelNodeParams) -> Status,
+) -> Status {
+    with_trailing(kernel, parameters.kernelParams, trailing, |arguments| {
+        run(&cudaKernelNodeParams {
+            kernelParams: arguments,
+            ..*parameters
+        })
+    })
+}
+
+fn extent(extent: dim3) -> [u32; 3] {
+    [extent.x, extent.y, extent.z]
+}
+
+/// Adds a kernel of the program's to a graph, with the nodes that its recorder needs; stores its node in `handle`. `add` adds a
+/// kernel as it is.
+pub fn add_kernel(
+    handle: *mut GraphNode,
+    graph: Graph,
+    dependencies: &[GraphNode],
+    parameters: &cudaKernelNodeParams,
+    add: AddKernel<'_>,
+) -> Status {
+    let runtime = runtime();
+    if runtime.device().is_none() {
+        return add(dependencies, parameters);
+    }
+    let kernel = runtime.kernel(Stub::from_raw(parameters.func));
+    let Some(kernel) = kernel.clone().filter(|kernel| kernel.recorder.is_some()) else {
+        let status = add(dependencies, parameters);
+        if status.is_success() {
+            let geometry = OpaqueGeometry {
+                grid: extent(parameters.gridDim),
+                block: extent(parameters.blockDim),
+            };
+            let node = opaque::node(kernel.map(|kernel| kernel.name.clone()), geometry);
+            // SAFETY: the program gives room for a handle, which `add` has filled.
+            let added = unsafe { *handle };
+            (runtime.graphs).add(graph, Some(added), Vec::new(), node);
+        }
+        return status;
+    };
+    // A node that follows a traced kernel follows its flush: the buffer is then free.
+    let tail = |&node: &GraphNode| {
+        let known = runtime.graphs.node(node);
+        let tail = known.and_then(|known| known.own.last().copied());
+        tail.unwrap_or(node)
+    };
+    let place = Explicit {
+        kernel: &kernel,
+        graph,
+        handle,
+        dependencies,
+        last: dependencies.iter().map(tail).collect(),
+        parameters,
+        add,
+        own: Vec::new(),
+    };
+    match add_recorded(&kernel, place) {
+        Ok(()) => {
+            runtime.hook_exit();
+            Status::SUCCESS
+        }
+        Err(error) => cannot_launch(&kernel.name, error),
+    }
+}
+
+fn add_recorded(kernel: &Arc<Kernel>, mut place: Explicit<'_>) -> Result<(), RecordError> {
+    if kernel.launches {
+        return Err(RecordError::ChildrenInGraph);
+    }
+    let parameters = place.parameters;
+    let has_parameters = matches!(kernel.probe, Some(Probe::Trace | Probe::Count));
+    if has_parameters && !parameters.extra.is_null() {
+        return Err(RecordError::ArgumentsInOneBlock);
+    }
+    let Some(recorder) = kernel.recorder else {
+        return Ok(place.kernel(None)?);
+    };
+    let recording = recorder.add_to_graph(kernel, &mut place)?;
+    let (grid, block) = (extent(parameters.gridDim), extent(parameters.blockDim));
+    let node = Node {
+        kernel: kernel.clone(),
+        geometry: Mutex::new(geometry(
+            kernel,
+            grid,
+            block,
+            parameters.sharedMemBytes as usize,
+        )),
+        recording,
+    };
+    let handle = Some(place.added_kernel());
+    (runtime().graphs).add(place.graph, handle, place.own, node);
+    Ok(())
+}
+
+/// The bits of the second trailing argument of a kernel in a graph.
+pub fn graph_bits(kernel: &Kernel) -> u64 {
+    selection::launch_bits(session().recorded_in_graphs(&kernel.name))
+}
+
+/// The program changes the parameters of a kernel's node, in a graph or in an instance of it.
+pub fn set_parameters(
+    handle: GraphNode,
+    parameters: *const cudaKernelNodeParams,
+    real: impl FnOnce(*const cudaKernelNodeParams) -> Status,
+) -> Status {
+    // SAFETY: the program gives parameters, or null.
+    let Some(given) = (unsafe { parameters.as_ref() }) else {
+        return real(parameters);
+    };
+    let kernel = runtime().kernel(Stub::from_raw(given.func));
+    if runtime().in_situ.is_used() {
+        return set_in_situ(kernel.as_deref(), given, real);
+    }
+    let Some(known) = runtime().graphs.node(handle) else {
+        return real(parameters);
+    };
+    let replaced = &known.node.kernel;
+    let bits = graph_bits(replaced);
+    let trailing = match &known.node.recording {
+        NodeRecording::Traced(buffer) => [buffer.context, buffer.parameter | bits],
+        NodeRecording::Counted(counted) => [counted.counters.context, bits],
+        NodeRecording::Timed | NodeRecording::Opaque => return real(parameters),
+    };
+    if kernel.is_none_or(|kernel| kernel.name != replaced.name) {
+        session().fault(format!(
+            "failed to replace kernel {} in a CUDA graph: a traced program cannot do that; add a node for the other kernel instead",
+            replaced.name
+        ));
+        return Status::NOT_SUPPORTED;
+    }
+    let status = with_arguments(replaced, given, trailing, |parameters| real(parameters));
+    if status.is_success() {
+        let mut geometry = known.node.geometry.lock();
+        geometry.grid = extent(given.gridDim);
+        geometry.block = extent(given.blockDim);
+        geometry.dynamic_shared_bytes = u64::from(given.sharedMemBytes);
+    }
+    status
+}
+
+/// In situ, a kernel's trailing arguments are set when it runs.
+fn set_in_situ(
+    kernel: Option<&Kernel>,
+    given: &cudaKernelNodeParams,
+    real: impl FnOnce(*const cudaKernelNodeParams) -> Status,
+) -> Status {
+    let Some(kernel) = kernel.filter(|kernel| kernel.probe == Some(Probe::Trace)) else {
+        return real(given);
+    };
+    let refused = if kernel.launches {
+        RecordError::ChildrenInGraph
+    } else if !given.extra.is_null() {
+        RecordError::ArgumentsInOneBlock
+    } else {
+        return with_arguments(kernel, given, in_situ::NOT_YET, |parameters| {
+            real(parameters)
+        });
+    };
+    cannot_launch(&kernel.name, refused)
+}

@@ -1,0 +1,330 @@
+//! A kernel launch of the program's, and what all recorders do around it.
+
+pub mod children;
+pub mod graph_nodes;
+pub mod graphs;
+pub mod opaque;
+
+use crate::cuda::device::{attribute_of, attributes_of, ctas_on_sm, current_device, resources_of};
+use crate::cuda::graph::{captured_by, with_relaxed_capture};
+use crate::cuda::{Event, Status, Stream, StreamArgument, Stub};
+use crate::model::graphs::Node;
+use crate::model::modules::Kernel;
+use crate::recorder::drain::monitor::{Item, Queued};
+use crate::recorder::launch::graph_nodes::Captured;
+use crate::recorder::runtime::{monitor, runtime, session};
+use crate::recorder::{RecordError, Recorder, selection};
+use cudarc::runtime::sys::cudaDeviceAttr;
+use parking_lot::Mutex;
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+use superstep_runtime_core::{ActiveLaunch, Geometry, is_used_fork, limits::is_configuration};
+use superstep_trace::{Probe, Recorded};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Plain,
+    Cooperative,
+    /// With attributes, or with room for them.
+    Extended,
+}
+
+/// One launch call of the program.
+pub struct Call<'a> {
+    pub stub: Stub,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub arguments: *mut *mut c_void,
+    /// Dynamic shared memory of a CTA.
+    pub shared_bytes: usize,
+    pub stream: StreamArgument,
+    pub form: Form,
+    /// Whether the stub is a handle of the driver's.
+    pub is_drivers: bool,
+    pub launch: &'a dyn Fn(*mut *mut c_void) -> Status,
+    pub origin: Origin,
+}
+
+/// The cause of a launch, and its number.
+#[derive(Default)]
+pub struct Origin {
+    /// `sequence` of the launch whose kernel asked for it; `None`: the host did.
+    pub parent: Option<u64>,
+    /// Whether it is a node of a CUDA graph.
+    pub in_graph: bool,
+    /// Its own, when it has begun.
+    pub sequence: Cell<Option<u64>>,
+}
+
+impl Call<'_> {
+    /// Launches and records.
+    pub fn run(&self) -> Status {
+        if is_used_fork() {
+            return Status::INITIALIZATION_ERROR;
+        }
+        let runtime = runtime();
+        if runtime.device_to_launch_on().is_none() {
+            return self.launch_as_is();
+        }
+        let kernel = runtime.kernel(self.stub);
+        // CUDA returns the error to the program, and nothing runs: there is no launch to record.
+        if runtime.is_unloaded() {
+            return self.refused(kernel.as_deref());
+        }
+        let Some(kernel) = kernel else {
+            return self.opaque(None);
+        };
+        let Some(recorder) = kernel.recorder else {
+            let status = self.opaque(Some(&kernel));
+            report_missing(&kernel.name, status);
+            return status;
+        };
+        // CUDA refuses these, and nothing runs.
+        if !is_configuration(self.grid, self.block)
+            || self.form == Form::Cooperative && !may_be_resident(self.grid, self.block)
+        {
+            return self.refused(Some(&kernel));
+        }
+        let launched = if runtime.graphs.is_capturing() {
+            // Calls of the recorder must not spoil the capture.
+            with_relaxed_capture(|| self.capture(&kernel, recorder))
+        } else {
+            self.with_children(&kernel)
+        };
+        let status = launched.unwrap_or_else(|error| cannot_launch(&kernel.name, error));
+        runtime.hook_exit();
+        report_missing(&kernel.name, status);
+        status
+    }
+
+    /// A launch that the runtime does not take.
+    fn refused(&self, kernel: Option<&Kernel>) -> Status {
+        match kernel.filter(|kernel| !matches!(kernel.probe, Some(Probe::None) | None)) {
+            Some(kernel) => {
+                self.launch_with(kernel, 0, selection::launch_bits(Recorded::OutOfScope))
+            }
+            None => self.launch_as_is(),
+        }
+    }
+
+    /// A launch while some stream is being captured into a CUDA graph: perhaps this one.
+    fn capture(
+        &self,
+        kernel: &Arc<Kernel>,
+        recorder: &dyn Recorder,
+    ) -> Result<Status, RecordError> {
+        let Some(graph) = captured_by(self.stream()) else {
+            return self.with_children(kernel);
+        };
+        if kernel.launches {
+            return Err(RecordError::ChildrenInGraph);
+        }
+        let mut place = Captured::new(self, kernel, graph);
+        let recording = recorder.add_to_graph(kernel, &mut place)?;
+        let node = Node {
+            kernel: kernel.clone(),
+            geometry: Mutex::new(geometry(kernel, self.grid, self.block, self.shared_bytes)),
+            recording,
+        };
+        (runtime().graphs).add(graph, place.handle, place.own, node);
+        Ok(Status::SUCCESS)
+    }
+
+    /// A launch into a stream, and those that its kernel asks for.
+    fn with_children(&self, kernel: &Kernel) -> Result<Status, RecordError> {
+        if kernel.launches {
+            return runtime().children.run(self, kernel);
+        }
+        self.record(kernel)
+    }
+
+    /// The kernel alone; an error where it cannot be recorded.
+    pub fn record(&self, kernel: &Kernel) -> Result<Status, RecordError> {
+        match kernel.recorder {
+            Some(recorder) => recorder.launch(self, kernel),
+            None => Ok(self.opaque(Some(kernel))),
+        }
+    }
+
+    pub fn stream(&self) -> Stream {
+        self.stream.stream()
+    }
+
+    pub fn begin(&self, kernel: &Kernel) -> ActiveLaunch {
+        runtime().note_variables(kernel);
+        let (stream, name) = (runtime().stream(self.stream), &kernel.name);
+        let geometry = geometry(kernel, self.grid, self.block, self.shared_bytes);
+        let active = if self.origin.in_graph {
+            session().graph_launch_begin(stream, name, geometry)
+        } else {
+            session().launch_begin(stream, name, geometry, self.origin.parent)
+        };
+        self.origin.sequence.set(Some(active.launch.sequence));
+        active
+    }
+
+    pub fn launch_as_is(&self) -> Status {
+        (self.launch)(self.arguments)
+    }
+
+    /// Launches the kernel with the two trailing arguments.
+    pub fn launch_with(&self, kernel: &Kernel, context: u64, launch: u64) -> Status {
+        with_trailing(kernel, self.arguments, [context, launch], self.launch)
+    }
+
+    /// A launch of which only the time is recorded.
+    pub fn timed(&self, active: ActiveLaunch, launch: impl FnOnce() -> Status) -> Status {
+        let (status, queued) = self.surround(active, launch);
+        monitor().send(Item::Queued(queued));
+        status
+    }
+
+    /// Launches between two events.
+    pub fn surround(
+        &self,
+        active: ActiveLaunch,
+        launch: impl FnOnce() -> Status,
+    ) -> (Status, Queued) {
+        let events = [(); 2].map(|()| runtime().events.take());
+        record(events[0], self.stream());
+        let status = launch();
+        record(events[1], self.stream());
+        let queued = Queued {
+            active,
+            events,
+            result: None,
+            refused: (!status.is_success()).then(|| status.to_string()),
+        };
+        (status, queued)
+    }
+
+    /// Reports what the trace has to do with a launch that the runtime did not take.
+    pub fn explain_refusal(&self, kernel: &Kernel, status: Status) {
+        let threads = self.block.iter().product::<u32>() as c_int;
+        let name = &kernel.name;
+        match status {
+            Status::LAUNCH_OUT_OF_RESOURCES => session().fault(format!(
+                "failed to launch {name} with its trace: a CTA of {threads} threads needs more registers than an SM has, because a \
+                 traced kernel takes more of them; build for this GPU's architecture (--gpu-arch), where they are limited to what the \
+                 untraced kernel's CTAs leave room for, launch smaller CTAs, or give the kernel __launch_bounds__({threads})"
+            )),
+            Status::COOPERATIVE_LAUNCH_TOO_LARGE => {
+                let ctas = ctas_on_sm(kernel.stub, threads, self.shared_bytes).unwrap_or(0);
+                let attribute = cudaDeviceAttr::cudaDevAttrMultiProcessorCount;
+                let sms = attribute_of(current_device(), attribute).unwrap_or(0);
+                let wanted = self.grid.iter().map(|&n| u64::from(n)).product::<u64>();
+                session().fault(format!(
+                    "failed to launch {name} with its trace: {} CTAs of the traced kernel fit on the device at the same time, the \
+                     cooperative launch has {wanted}; ask cudaOccupancyMaxActiveBlocksPerMultiprocessor for the number instead of \
+                     fixing it, or launch fewer CTAs",
+                    ctas * sms
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether all CTAs could be on the device at the same time, whatever registers and shared memory they take.
+fn may_be_resident(grid: [u32; 3], block: [u32; 3]) -> bool {
+    let device = current_device();
+    let attribute = |attribute| {
+        let value = attribute_of(device, attribute).ok()?;
+        Some(u64::from(value.unsigned_abs()))
+    };
+    let product = |extent: [u32; 3]| extent.iter().map(|&n| u64::from(n)).product::<u64>();
+    let most = || {
+        let threads = attribute(cudaDeviceAttr::cudaDevAttrMaxThreadsPerMultiProcessor)?;
+        let ctas = attribute(cudaDeviceAttr::cudaDevAttrMaxBlocksPerMultiprocessor)?;
+        let sms = attribute(cudaDeviceAttr::cudaDevAttrMultiProcessorCount)?;
+        Some(sms * (threads / product(block)).min(ctas))
+    };
+    most().is_none_or(|most| product(grid) <= most)
+}
+
+pub fn geometry(
+    kernel: &Kernel,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared_bytes: usize,
+) -> Geometry {
+    let static_shared_bytes = kernel.static_shared_bytes.get_or_init(|| {
+        let Some(attributes) = attributes_of(kernel.stub) else {
+            return 0;
+        };
+        let threads = block.iter().product();
+        let resources = resources_of(&attributes, kernel.stub, threads, dynamic_shared_bytes);
+        if let Some(resources) = resources {
+            session().kernel_resources(&kernel.name, resources);
+        }
+        attributes.sharedSizeBytes as u64
+    });
+    Geometry {
+        grid,
+        block,
+        dynamic_shared_bytes: dynamic_shared_bytes as u64,
+        static_shared_bytes: *static_shared_bytes,
+        device: current_device(),
+    }
+}
+
+/// Reports a launch that fails because it cannot be recorded; returns the program's error.
+pub fn cannot_launch(kernel: &str, error: RecordError) -> Status {
+    if let RecordError::Refused(status) = error {
+        return status;
+    }
+    session().fault(format!("failed to launch {kernel} with its trace: {error}"));
+    Status::MEMORY_ALLOCATION
+}
+
+/// Runs `run` with the arguments of a kernel and the two trailing ones behind them.
+pub fn with_trailing(
+    kernel: &Kernel,
+    arguments: *mut *mut c_void,
+    mut trailing: [u64; 2],
+    run: impl FnOnce(*mut *mut c_void) -> Status,
+) -> Status {
+    let mut all = Vec::with_capacity(kernel.parameters + 2);
+    if !arguments.is_null() {
+        // SAFETY: the program gives one pointer for each of the kernel's own parameters.
+        let own = unsafe { std::slice::from_raw_parts(arguments, kernel.parameters) };
+        all.extend_from_slice(own);
+    }
+    let trailing = trailing.iter_mut();
+    all.extend(trailing.map(|word| std::ptr::from_mut(word).cast::<c_void>()));
+    run(all.as_mut_ptr())
+}
+
+/// Records an event, if it could be made. A failure leaves the time unknown.
+pub fn record(event: Option<Event>, stream: Stream) {
+    if let Some(event) = event {
+        event.record(stream);
+    }
+}
+
+/// Reports `kernel` if `status` means that no image in the program holds its device code. Libraries that probe for kernels (CUB)
+/// drop such an error: the program then computes nothing and seems fine, so it is a fault of the run.
+fn report_missing(kernel: &str, status: Status) {
+    let is_missing = matches!(
+        status,
+        Status::INVALID_DEVICE_FUNCTION | Status::NO_KERNEL_IMAGE | Status::NAMED_SYMBOL_NOT_FOUND
+    );
+    if is_missing {
+        session().fault(format!(
+            "no image in the program holds kernel {kernel} for this GPU ({status}); compile host and device code of its file for the same \
+             architectures, and for this GPU's"
+        ));
+    }
+}
+
+/// Passes on the result of a question about a kernel, which is reported if it is missing. A function that was never registered is the
+/// program's own mistake, of which CUDA tells it.
+pub fn noticed(stub: Stub, status: Status) -> Status {
+    if !status.is_success()
+        && let Some(kernel) = runtime().kernel(stub)
+    {
+        report_missing(&kernel.name, status);
+    }
+    status
+}

@@ -1,0 +1,177 @@
+//! Launches of code that Superstep did not build: kernels of proprietary libraries, and of modules that the program brings along.
+//!
+//! They run as they are. The capture has their times, so that memory that they wrote does not count as unwritten.
+
+use super::{Call, record};
+use crate::cuda::device::current_device;
+use crate::cuda::graph::{captured_by, last_captured, with_relaxed_capture};
+use crate::cuda::{Binary, Event, GraphExec, Status, StreamArgument, Stub, driver};
+use crate::model::graphs::{Node, NodeRecording};
+use crate::model::modules::Kernel;
+use crate::recorder::HostAccess;
+use crate::recorder::drain::monitor::Item;
+use crate::recorder::launch::graphs;
+use crate::recorder::runtime::{monitor, runtime};
+use parking_lot::Mutex;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::mem::ManuallyDrop;
+use std::sync::{Arc, LazyLock, OnceLock};
+use superstep_runtime_core::Geometry;
+use superstep_trace::{KnownCall, OpaqueGeometry};
+
+thread_local! {
+    /// The known call of a library that this thread is in; inner `None`: its arguments do not determine what it touches. Never dropped,
+    /// so that destructors of the program's own variables may call.
+    static CALL: RefCell<Option<ManuallyDrop<Option<KnownCall>>>> = const { RefCell::new(None) };
+}
+
+/// Whether this thread is in a call of a library that is known.
+pub fn is_in_known_call() -> bool {
+    CALL.with_borrow(Option::is_some)
+}
+
+/// Runs `call`, to which all opaque launches meanwhile belong.
+pub fn in_known_call<T>(known: Option<KnownCall>, call: impl FnOnce() -> T) -> T {
+    CALL.set(Some(ManuallyDrop::new(known)));
+    let done = call();
+    drop(CALL.take().map(ManuallyDrop::into_inner));
+    done
+}
+
+/// An opaque launch that is in its stream.
+pub struct OpaqueRunning {
+    pub launch: u64,
+    pub kernel: Option<String>,
+    /// Before and after it.
+    pub events: [Option<Event>; 2],
+}
+
+impl Call<'_> {
+    /// Makes a launch whose kernel was not built by Superstep.
+    pub fn opaque(&self, kernel: Option<&Kernel>) -> Status {
+        let name = match kernel {
+            Some(kernel) => Some(kernel.name.clone()),
+            None if self.is_drivers => name_of(self.stub),
+            None => None,
+        };
+        let geometry = OpaqueGeometry {
+            grid: self.grid,
+            block: self.block,
+        };
+        // Libraries capture by themselves, too: the runtime's own captures are not all there are.
+        let Some(graph) = with_relaxed_capture(|| captured_by(self.stream())) else {
+            return launched(self.stream, name, Some(geometry), || self.launch_as_is());
+        };
+        let status = self.launch_as_is();
+        if status.is_success() {
+            let handle = last_captured(self.stream());
+            (runtime().graphs).add(graph, handle, Vec::new(), node(name, geometry));
+        }
+        status
+    }
+}
+
+/// An opaque kernel in a graph.
+pub fn node(name: Option<String>, geometry: OpaqueGeometry) -> Node {
+    Node {
+        kernel: Arc::new(Kernel {
+            name: name.unwrap_or_default(),
+            stub: Stub::NULL,
+            binary: Binary::NULL,
+            probe: None,
+            recorder: None,
+            parameters: 0,
+            launches: false,
+            static_shared_bytes: OnceLock::from(0),
+        }),
+        geometry: Mutex::new(Geometry {
+            grid: geometry.grid,
+            block: geometry.block,
+            dynamic_shared_bytes: 0,
+            static_shared_bytes: 0,
+            device: current_device(),
+        }),
+        recording: NodeRecording::Opaque,
+    }
+}
+
+/// Calls `real`, which puts opaque work into a stream, and notes it if that succeeds.
+fn launched(
+    into: StreamArgument,
+    kernel: Option<String>,
+    geometry: Option<OpaqueGeometry>,
+    real: impl FnOnce() -> Status,
+) -> Status {
+    let runtime = runtime();
+    let events = [(); 2].map(|()| runtime.events.take());
+    record(events[0], into.stream());
+    let status = real();
+    if !status.is_success() {
+        runtime.events.give_back(events.into_iter().flatten());
+        return status;
+    }
+    record(events[1], into.stream());
+    let call = CALL.with_borrow(|call| call.as_ref().and_then(|call| (**call).clone()));
+    let written: Option<Vec<(u64, u64)>> = (call.as_ref()).map(|call| {
+        call.writes
+            .iter()
+            .flat_map(|block| block.ranges())
+            .collect()
+    });
+    runtime.host_access(&HostAccess::Opaque {
+        ranges: written.as_deref(),
+        into,
+    });
+    let stream = runtime.stream(into);
+    let launch = (runtime.session).opaque_launch(stream, kernel.as_deref(), geometry, call);
+    monitor().send(Item::Opaque(OpaqueRunning {
+        launch,
+        kernel,
+        events,
+    }));
+    runtime.hook_exit();
+    status
+}
+
+/// A library launches an instance of a graph.
+pub fn launch_graph(
+    instance: GraphExec,
+    into: StreamArgument,
+    real: impl FnOnce() -> Status,
+) -> Status {
+    let runtime = runtime();
+    if runtime.device_to_launch_on().is_none() || captured_by(into.stream()).is_some() {
+        return real();
+    }
+    if runtime.graphs.of_instance(instance).is_empty() && !runtime.in_situ.has_plan(instance) {
+        return launched(into, None, None, real);
+    }
+    graphs::launch(instance, into, real)
+}
+
+/// Names of kernels by the driver's handles.
+static NAMES: LazyLock<Mutex<HashMap<Stub, String>>> = LazyLock::new(Mutex::default);
+
+/// The driver gave `handle` for the kernel called `name`.
+pub fn named(handle: Stub, name: String) {
+    NAMES.lock().insert(handle, name);
+}
+
+/// The driver gave the handle `function` for the kernel with the handle `kernel`.
+pub fn named_as(function: Stub, kernel: Stub) {
+    let mut names = NAMES.lock();
+    if let Some(name) = names.get(&kernel).cloned() {
+        names.insert(function, name);
+    }
+}
+
+/// The mangled name of the kernel with a handle of the driver's.
+pub fn name_of(handle: Stub) -> Option<String> {
+    if let Some(name) = NAMES.lock().get(&handle) {
+        return Some(name.clone());
+    }
+    let name = driver::name_of(handle)?;
+    named(handle, name.clone());
+    Some(name)
+}

@@ -1,0 +1,89 @@
+//! Kernel launches and the ways to record them.
+//!
+//! An exported function makes a [`Call`] of a launch. `launch` finds its kernel, whose [`Recorder`] was chosen when the module was
+//! registered; `launch::graph_nodes` and `launch::graphs` do so for CUDA graphs, and `launch::opaque` notes launches of other code.
+//! Recorders are `tracing` (protocols `stream` and `thesis`), `in_situ`, `counting`, `probing`, and [`Timing`] for modules without a
+//! probe.
+
+pub mod counting;
+pub mod drain;
+pub mod error;
+pub mod host_access;
+pub mod in_situ;
+pub mod launch;
+pub mod probing;
+pub mod runtime;
+pub mod selection;
+pub mod stream;
+pub mod thesis;
+mod tracing;
+mod variables;
+
+pub use error::RecordError;
+
+use crate::cuda::{Status, StreamArgument};
+use crate::model::graphs::NodeRecording;
+use crate::model::modules::Kernel;
+use launch::Call;
+use launch::graph_nodes::Insertion;
+use superstep_trace::AllocationKind;
+
+/// A way to record launches.
+pub trait Recorder: Send + Sync {
+    /// Launches a kernel into a stream; an error where it cannot be recorded, and so does not run.
+    fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError>;
+
+    /// Adds a kernel to a CUDA graph, with the nodes that recording it needs.
+    fn add_to_graph(
+        &self,
+        kernel: &Kernel,
+        place: &mut dyn Insertion,
+    ) -> Result<NodeRecording, RecordError>;
+
+    /// The host, or code that is not recorded, accesses memory.
+    fn host_access(&self, _access: &HostAccess<'_>) {}
+
+    /// Writes what it still has, when no launch is under way.
+    fn finish(&self) {}
+}
+
+/// An access of the host, or of code that is not recorded.
+pub enum HostAccess<'a> {
+    Allocated {
+        address: u64,
+        bytes: u64,
+        kind: &'a AllocationKind,
+    },
+    Freed {
+        address: u64,
+    },
+    /// The host wrote, or will when the stream comes there.
+    Wrote {
+        address: u64,
+        bytes: u64,
+        into: StreamArgument,
+    },
+    /// Code that is not recorded may write to these ranges; without any, to all memory.
+    Opaque {
+        ranges: Option<&'a [(u64, u64)]>,
+        into: StreamArgument,
+    },
+}
+
+/// Records the times of kernels that were built without a probe.
+pub struct Timing;
+
+impl Recorder for Timing {
+    fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
+        Ok(call.timed(call.begin(kernel), || call.launch_as_is()))
+    }
+
+    fn add_to_graph(
+        &self,
+        _kernel: &Kernel,
+        place: &mut dyn Insertion,
+    ) -> Result<NodeRecording, RecordError> {
+        place.kernel(None)?;
+        Ok(NodeRecording::Timed)
+    }
+}

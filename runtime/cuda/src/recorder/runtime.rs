@@ -1,0 +1,332 @@
+//! The process-wide state behind the interposed functions.
+
+use super::counting::Counting;
+use super::drain::monitor::Monitor;
+use super::drain::signals;
+use super::in_situ::InSitu;
+use super::launch::children::Children;
+use super::probing::Probing;
+use super::stream::workers::TOTALS;
+use super::tracing::Tracing;
+use super::{HostAccess, RecordError, Recorder, Timing};
+use crate::cuda::device::{self, Device, EventPool, current_device};
+use crate::cuda::graph::with_relaxed_capture;
+use crate::cuda::{CudaError, Stream, StreamArgument, Stub};
+use crate::model::graphs::Graphs;
+use crate::model::imported::Imported;
+use crate::model::modules::{Kernel, Modules};
+use parking_lot::{Mutex, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Once, OnceLock};
+use std::time::Duration;
+use superstep_runtime_core::{Session, is_used_fork};
+use superstep_trace::{Backend, Probe, Protocol, StreamId};
+
+/// Traced kernels that are loaded in advance, at most.
+const MOST_LOADED: usize = 100;
+/// How long an ending program waits for a stream in which nothing moves.
+pub const STALL: Duration = Duration::from_secs(10);
+
+pub struct Runtime {
+    pub session: &'static Session,
+    pub modules: Mutex<Modules>,
+    pub events: EventPool,
+    pub graphs: Graphs,
+    pub imported: Imported,
+    /// Launches that kernels ask for.
+    pub children: Children,
+    pub tracing: Tracing,
+    pub in_situ: InSitu,
+    counting: Counting,
+    probing: Probing,
+    /// Recorders of the modules that were registered.
+    chosen: RwLock<Vec<(Probe, &'static dyn Recorder)>>,
+    monitor: OnceLock<Monitor>,
+    device: OnceLock<Result<Device, CudaError>>,
+    built_for: OnceLock<String>,
+    ended: AtomicBool,
+    /// A bit for each device on which [`prepare`](Self::prepare) was called.
+    prepared: AtomicU64,
+}
+
+pub fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| Runtime {
+        session: Session::global(Backend::Cuda),
+        modules: Mutex::default(),
+        events: EventPool::default(),
+        graphs: Graphs::default(),
+        imported: Imported::default(),
+        children: Children::default(),
+        tracing: Tracing::default(),
+        in_situ: InSitu::default(),
+        counting: Counting::default(),
+        probing: Probing::default(),
+        chosen: RwLock::default(),
+        monitor: OnceLock::new(),
+        device: OnceLock::new(),
+        built_for: OnceLock::new(),
+        ended: AtomicBool::new(false),
+        prepared: AtomicU64::new(0),
+    })
+}
+
+pub fn session() -> &'static Session {
+    runtime().session
+}
+
+/// The monitor thread, started when first needed.
+pub fn monitor() -> &'static Monitor {
+    let runtime = runtime();
+    runtime.monitor.get_or_init(|| {
+        let ordinal = runtime.device().map_or(0, |device| device.ordinal);
+        Monitor::start(ordinal)
+    })
+}
+
+impl Runtime {
+    /// The device of the run: that of the first call. `None` without a GPU, about which the summary then has a warning.
+    pub fn device(&self) -> Option<&Device> {
+        let device = self.device.get_or_init(|| {
+            let device = Device::current();
+            match &device {
+                Ok(device) => self.session.set_device(device.info.clone()),
+                Err(error) => self.session.warning(format!(
+                    "{error}; the program runs as it would without Superstep"
+                )),
+            }
+            device
+        });
+        device.as_ref().ok()
+    }
+
+    /// The device, for a launch. Many programs do not look whether their launches succeed, compute nothing and seem fine: without a device
+    /// it is a fault of the run.
+    pub fn device_to_launch_on(&self) -> Option<&Device> {
+        static TOLD: Once = Once::new();
+        self.device();
+        match self.device.get()? {
+            Ok(device) => Some(device),
+            Err(error) => {
+                TOLD.call_once(|| self.session.fault(format!("no kernel ran: {error}")));
+                None
+            }
+        }
+    }
+
+    /// Whether the run has ended. Destructors and handlers of the program that come later may still use CUDA.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Whether CUDA is gone, as it is for objects and handlers that were there before its first call: its own exit handler runs after ours.
+    pub fn is_unloaded(&self) -> bool {
+        self.has_ended() && device::is_unloading()
+    }
+
+    /// Arranges for the end of the run, or ends it again. To be called when the CUDA context exists: handlers run last first, and ours
+    /// needs a living context.
+    pub fn hook_exit(&self) {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            add_exit_handler();
+            signals::install();
+        });
+        if self.has_ended() && !is_used_fork() {
+            // It may have been the program's last call, so nothing is left to later.
+            if !self.tracing.buffers.wait(STALL) {
+                self.tracing.buffers.stop(Duration::ZERO);
+            }
+            self.write_out();
+            self.session.finish_at_exit();
+        }
+    }
+
+    /// Before the program's first allocation on a device: takes the memory that the first stream's trace needs and loads the traced
+    /// kernels, which are larger than the untraced ones. A program that takes all the memory there is would leave too little.
+    pub fn prepare(&self) {
+        if self.prepared.load(Ordering::Relaxed) == u64::MAX {
+            return;
+        }
+        if self.session.registry().probe() != Probe::Trace
+            || !matches!(self.protocol(), Ok(Protocol::Stream))
+        {
+            self.prepared.store(u64::MAX, Ordering::Relaxed);
+            return;
+        }
+        let device = current_device();
+        let bit = 1u64 << (device as u32 % 63);
+        if self.prepared.fetch_or(bit, Ordering::AcqRel) & bit != 0 || self.device().is_none() {
+            return;
+        }
+        with_relaxed_capture(|| {
+            monitor();
+            self.tracing.prepare(device);
+            let stubs = self.modules.lock().traced_stubs(MOST_LOADED);
+            for stub in stubs {
+                device::attributes_of(stub);
+            }
+        });
+        self.hook_exit();
+    }
+
+    /// The kernel of a host stub or handle.
+    pub fn kernel(&self, stub: Stub) -> Option<Arc<Kernel>> {
+        self.modules.lock().kernel(stub)
+    }
+
+    /// Whether any module of the program carries a probe.
+    pub fn is_probed(&self) -> bool {
+        self.session.registry().probe() != Probe::None
+    }
+
+    /// Notes the protocol for which a module's kernels were built: the same for all of them.
+    pub fn built_for(&self, name: &str) {
+        self.built_for.get_or_init(|| name.to_owned());
+    }
+
+    /// The protocol of this run; an error where the environment asks for another than the program was built for: its kernels would take
+    /// the buffers for something else.
+    pub fn protocol(&self) -> Result<Protocol, RecordError> {
+        let wanted = self.session.config().protocol;
+        let Some(name) = self.built_for.get() else {
+            return Ok(wanted.unwrap_or_default());
+        };
+        let built = name.parse();
+        let built = built.map_err(|_| RecordError::UnknownProtocol(name.clone()))?;
+        match wanted {
+            Some(wanted) if wanted != built => Err(RecordError::OtherProtocol { built, wanted }),
+            _ => Ok(built),
+        }
+    }
+
+    /// Chooses the recorder of a module's kernels.
+    pub fn choose_recorder(&'static self, probe: Probe) -> &'static dyn Recorder {
+        let mut chosen = self.chosen.write();
+        if let Some((_, recorder)) = chosen.iter().find(|(of, _)| *of == probe) {
+            return *recorder;
+        }
+        let recorder: &dyn Recorder = match probe {
+            Probe::Trace if matches!(self.protocol(), Ok(Protocol::InSitu)) => {
+                self.in_situ.use_it()
+            }
+            Probe::Trace => &self.tracing,
+            Probe::Count => &self.counting,
+            Probe::Defined => &self.probing,
+            Probe::None => &Timing,
+        };
+        chosen.push((probe, recorder));
+        recorder
+    }
+
+    /// Tells all recorders of an access that no recorded kernel makes.
+    pub fn host_access(&self, access: &HostAccess<'_>) {
+        for (_, recorder) in self.chosen.read_recursive().iter() {
+            recorder.host_access(access);
+        }
+    }
+
+    /// Number of a stream of the program's.
+    pub fn stream(&self, stream: StreamArgument) -> StreamId {
+        let StreamArgument { handle, per_thread } = stream;
+        if handle > Stream::PER_THREAD {
+            return self.session.stream_id(handle.address() as u64);
+        }
+        let device = current_device();
+        let other_device =
+            (self.device().is_some_and(|first| first.ordinal != device)).then_some(device);
+        let per_thread = handle == Stream::PER_THREAD || handle.is_null() && per_thread;
+        self.session.default_stream(other_device, per_thread)
+    }
+
+    pub fn stream_destroyed(&self, handle: Stream) {
+        let per_thread = false;
+        let stream = self.stream(StreamArgument { handle, per_thread });
+        self.session.stream_destroyed(handle.address() as u64);
+        self.tracing.buffers.retire(stream);
+    }
+
+    /// Waits for everything in the streams and ends all consumers. The context must still live.
+    fn quiesce(&self) {
+        self.tracing.buffers.stop(STALL);
+        self.write_out();
+    }
+
+    /// Waits for all that is left when the buffers are empty, and writes it.
+    fn write_out(&self) {
+        self.note_totals();
+        let monitor = self.monitor.get();
+        if monitor.is_some_and(|monitor| !monitor.wait(STALL)) {
+            self.not_finished();
+        } else {
+            self.write_rest();
+        }
+    }
+
+    /// Waits for results that no launch waits for, and writes them.
+    pub fn write_rest(&self) {
+        if !super::counting::wait_for_graphs(&self.graphs, STALL) {
+            return self.not_finished();
+        }
+        for (_, recorder) in self.chosen.read_recursive().iter() {
+            recorder.finish();
+        }
+    }
+
+    fn not_finished(&self) {
+        (self.session)
+            .fault("the device did not finish its work; the last launches are not in the results");
+    }
+
+    /// Leaves in the capture what came over the bus, for `superstep-bench capture`.
+    fn note_totals(&self) {
+        let take = |total: &AtomicU64| total.swap(0, Ordering::Relaxed);
+        let transport = superstep_trace::Transport {
+            bytes: take(&TOTALS.bytes),
+            pieces: take(&TOTALS.pieces),
+            groups: take(&TOTALS.groups),
+            accesses: take(&TOTALS.accesses),
+        };
+        if transport.pieces > 0 {
+            self.session.transport(transport);
+        }
+    }
+
+    /// The program resets the device: nothing on it stays valid.
+    pub fn before_reset(&self) {
+        let device = current_device();
+        self.quiesce();
+        let bit = 1u64 << (device as u32 % 63);
+        self.prepared.fetch_and(!bit, Ordering::AcqRel);
+        self.graphs.clear();
+        self.children.forget(device);
+        self.in_situ.forget(device);
+        self.events.clear();
+        self.counting.clear();
+        self.session.free_all(device);
+        self.modules.lock().forget_variables(device);
+    }
+}
+
+extern "C" fn at_exit() {
+    let runtime = runtime();
+    // The threads that it would wait for are the parent's.
+    if is_used_fork() {
+        return;
+    }
+    if !runtime.ended.swap(true, Ordering::AcqRel) {
+        runtime.quiesce();
+        runtime.session.finish_at_exit();
+    }
+}
+
+fn add_exit_handler() {
+    // SAFETY: the handler is a plain function of this library, which is never unloaded before exit.
+    unsafe { libc::atexit(at_exit) };
+}
+
+/// Arranges for a summary even of a program that never calls CUDA.
+pub fn hook_exit_early() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(add_exit_handler);
+}

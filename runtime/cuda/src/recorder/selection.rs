@@ -1,0 +1,44 @@
+//! The selection of launches and CTAs, as the device reads it: `device/selection.h`.
+
+use super::runtime::session;
+use crate::cuda::CudaError;
+use crate::cuda::memory::device_words;
+use superstep_trace::{Recorded, Sample, SampleUnit, Selection};
+
+/// Bit of the second trailing parameter: nothing of the launch is recorded.
+pub const SKIPPED: u64 = 1 << 63;
+/// Bit of the second trailing parameter: only CTAs that the selection takes.
+pub const BY_CTA: u64 = 1 << 62;
+
+/// The bits for a launch.
+pub fn launch_bits(recorded: Recorded) -> u64 {
+    match recorded {
+        Recorded::All => 0,
+        Recorded::SelectedCtas => BY_CTA,
+        Recorded::OutOfScope | Recorded::NotSampled => SKIPPED,
+    }
+}
+
+/// The device's address of the words that `superstep_takes_cta` reads; 0 when no launch needs them.
+pub fn device_selection() -> Result<u64, CudaError> {
+    let selection = &session().config().selection;
+    if selection.is_by_cta() {
+        device_words(&words(selection))
+    } else {
+        Ok(0)
+    }
+}
+
+pub fn words(selection: &Selection) -> Vec<u64> {
+    let of_ctas = |sample: &Sample| sample.unit == SampleUnit::Ctas;
+    let (seed, threshold) = (selection.sample.filter(of_ctas))
+        .map_or((0, 1 << 32), |sample| (sample.seed, sample.threshold()));
+    let mut words = vec![seed, threshold, selection.ctas.len() as u64];
+    for range in &selection.ctas {
+        words.extend([u64::from(range.first), u64::from(range.last)]);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests;

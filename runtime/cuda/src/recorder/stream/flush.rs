@@ -1,0 +1,80 @@
+//! The small kernel behind each traced one, which carries the rings' last pieces to the host.
+//!
+//! It is held as PTX, so that the driver makes it fit any GPU.
+
+use crate::cuda::{CudaError, Function, Graph, GraphNode, Stream, driver};
+use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+const PTX: &str = include_str!("../../../device/stream_flush.ptx");
+/// Threads of its CTAs: one warp a ring.
+const THREADS: u32 = 32;
+
+/// The kernel, loaded for one buffer.
+pub struct Flush {
+    function: Function,
+    context: u64,
+    parameter: u64,
+    rings: u32,
+}
+
+impl Flush {
+    /// Loads the kernel into the calling thread's context, for the buffer at `context`.
+    pub fn load(context: u64, parameter: u64, rings: usize) -> Result<Self, CudaError> {
+        let doing = "load the kernel that empties the trace buffers";
+        Ok(Flush {
+            function: driver::load(PTX, c"__superstep_stream_flush", doing)?,
+            context,
+            parameter,
+            rings: rings as u32,
+        })
+    }
+
+    /// Queues it in `stream`.
+    pub fn launch(&self, stream: Stream) -> Result<(), CudaError> {
+        let (mut context, mut parameter) = (self.context, self.parameter);
+        let mut arguments: [*mut c_void; 2] =
+            [(&raw mut context).cast(), (&raw mut parameter).cast()];
+        let shape = [[self.rings, 1, 1], [THREADS, 1, 1]];
+        // SAFETY: the function takes these two arguments.
+        let status =
+            unsafe { driver::launch(self.function, shape, 0, stream, arguments.as_mut_ptr()) };
+        driver::check(status, "launch the kernel that empties the trace buffers")
+    }
+
+    /// Adds it to `graph`, behind `kernel`; returns its node.
+    pub fn add_to(&self, graph: Graph, kernel: GraphNode) -> Result<GraphNode, CudaError> {
+        let (mut context, mut parameter) = (self.context, self.parameter);
+        let mut arguments: [*mut c_void; 2] =
+            [(&raw mut context).cast(), (&raw mut parameter).cast()];
+        let parameters = CUDA_KERNEL_NODE_PARAMS_v2 {
+            func: self.function.raw(),
+            gridDimX: self.rings,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: THREADS,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: 0,
+            kernelParams: arguments.as_mut_ptr(),
+            extra: null_mut(),
+            kern: null_mut(),
+            ctx: null_mut(),
+        };
+        let (mut node, kernel) = (null_mut(), kernel.raw());
+        // SAFETY: graph and node are the program's; the driver copies parameters and arguments.
+        let status = unsafe {
+            driver!(cuGraphAddKernelNode_v2(
+                &mut node,
+                graph.raw(),
+                &kernel,
+                1,
+                &parameters
+            ))
+        };
+        let doing = "add the kernel that empties the trace buffers to a CUDA graph";
+        driver::check(status, doing)?;
+        Ok(GraphNode::from_raw(node.cast()))
+    }
+}

@@ -1,0 +1,138 @@
+//! Structures that host and device share: the mirror of `device/stream.h`.
+
+pub const VERSION: u64 = 0x1_0000_0002;
+/// Bytes of a unit, in which data is counted.
+pub const UNIT_BYTES: usize = 16;
+/// Fewest units of a piece, so that a record touches at most two.
+pub const MIN_PIECE_UNITS: usize = 32;
+/// Most pieces of a ring.
+pub const MAX_SLOTS: usize = 16;
+/// Distance of the host's words that the device polls.
+pub const TAKEN_STRIDE_WORDS: usize = 16;
+
+/// Number of rings less one, in the second trailing parameter.
+pub const RINGS_SHIFT: u32 = 32;
+pub const MAX_RINGS: usize = 0xfff + 1;
+/// Logarithm of a piece's units.
+pub const PIECE_SHIFT: u32 = 44;
+/// Logarithm of a ring's pieces.
+pub const SLOTS_SHIFT: u32 = 52;
+
+/// Indices of one ring; the host only ever sees zeroes.
+#[repr(C)]
+pub struct Ring {
+    /// Positions given to records, in units.
+    pub head: u64,
+    pad0: [u64; 15],
+    pub window: u64,
+    /// The host's count, as the device last read it.
+    pub host_limit: u64,
+    pad1: [u64; 14],
+    /// Units written into each slot.
+    pub written: [u32; MAX_SLOTS],
+    pad2: [u64; 8],
+}
+
+/// Where the host's side is; pointers are device addresses.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Header {
+    pub version: u64,
+    /// Pieces of each ring that the host has room for.
+    pub host_slots: u64,
+    pub data: u64,
+    /// Two words for each of them.
+    pub ready: u64,
+    /// A word for each ring.
+    pub taken: u64,
+    pub ended: u64,
+    /// Launches that have ended, by the device's count.
+    pub serial: u64,
+    /// CTAs of the flush kernel that are through.
+    pub arrived: u64,
+    /// Always 0.
+    pub pad: [u64; 7],
+    /// Address of what says which CTAs are recorded, or 0.
+    pub selection: u64,
+}
+
+/// Numbers and sizes of one buffer. All but `rings` are powers of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Rings: as many as there are SMs, unless asked otherwise.
+    pub rings: usize,
+    pub piece_units: usize,
+    pub slots: usize,
+    /// Pieces of each ring that the host has room for.
+    pub host_slots: usize,
+}
+
+impl Shape {
+    /// The next shape that the device can work with.
+    pub fn rounded(rings: usize, piece_units: usize, slots: usize, host_slots: usize) -> Self {
+        let power = |number: usize, least, most| number.clamp(least, most).next_power_of_two();
+        Shape {
+            rings: rings.clamp(1, MAX_RINGS),
+            piece_units: power(piece_units, MIN_PIECE_UNITS, 1 << 20),
+            slots: power(slots, 2, MAX_SLOTS),
+            host_slots: power(host_slots, 1, 1 << 16),
+        }
+    }
+
+    /// The same with less memory on the device; none when there is nothing left to save.
+    pub fn smaller_on_device(mut self) -> Option<Self> {
+        if self.slots > 2 {
+            self.slots = 2;
+        } else if self.piece_units > MIN_PIECE_UNITS {
+            self.piece_units /= 2;
+        } else {
+            return None;
+        }
+        Some(self)
+    }
+
+    pub fn piece_bytes(&self) -> usize {
+        self.piece_units * UNIT_BYTES
+    }
+
+    /// Bytes of the control words on the device.
+    pub fn device_control_bytes(&self) -> usize {
+        size_of::<Header>() + self.rings * size_of::<Ring>()
+    }
+
+    /// Bytes of the buffer on the device.
+    pub fn device_bytes(&self) -> usize {
+        self.device_control_bytes() + self.rings * self.slots * self.piece_bytes()
+    }
+
+    /// The first word of `taken` on the host, after the words `ready`.
+    pub fn taken_word(&self) -> usize {
+        2 * self.rings * self.host_slots
+    }
+
+    /// The word `ended` on the host.
+    pub fn ended_word(&self) -> usize {
+        self.taken_word() + self.rings * TAKEN_STRIDE_WORDS
+    }
+
+    /// Bytes of the control words on the host: two words a piece, one line a ring, and one line.
+    pub fn host_control_bytes(&self) -> usize {
+        let words = self.ended_word() + TAKEN_STRIDE_WORDS;
+        (words * 8).next_multiple_of(4096)
+    }
+
+    /// Bytes of the buffer on the host.
+    pub fn host_bytes(&self) -> usize {
+        self.host_control_bytes() + self.rings * self.host_slots * self.piece_bytes()
+    }
+
+    /// The upper half of a kernel's second trailing parameter.
+    pub fn parameter(&self) -> u64 {
+        (self.rings as u64 - 1) << RINGS_SHIFT
+            | u64::from(self.piece_units.trailing_zeros()) << PIECE_SHIFT
+            | u64::from(self.slots.trailing_zeros()) << SLOTS_SHIFT
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,22 @@
+//! The protocol `stream`: compact records in rings on the device, which the kernel's own warps carry to the host.
+//!
+//! docs/capture/protocol.md has the protocol and its argument. `layout` is what both sides share, `wire` reads records, `rings` is the
+//! host's view of a buffer, `shared` who reads which ring, `workers` the threads that empty it, `buffer` allocates it, `flush` ends a launch's pieces.
+
+pub mod buffer;
+mod by_warp;
+pub mod flush;
+pub mod layout;
+pub mod rings;
+pub mod settings;
+pub mod shared;
+pub mod wire;
+#[cfg(test)]
+mod wire_tests;
+#[cfg(test)]
+mod worker_tests;
+pub mod workers;
+
+pub use buffer::Buffer;
+pub use flush::Flush;
+pub use settings::Settings;

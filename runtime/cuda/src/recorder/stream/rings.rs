@@ -1,0 +1,133 @@
+//! The host's view of a buffer: pieces that the device has brought, ring by ring.
+
+use super::layout::{Shape, TAKEN_STRIDE_WORDS};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The device's count of launches that have ended, in the buffer's host part. All pieces of these launches are announced.
+#[derive(Clone, Copy)]
+pub struct Ended(*const AtomicU64);
+
+// SAFETY: the word lives as long as the value (a condition of `HostRing::all`), and is only read, atomically.
+unsafe impl Send for Ended {}
+// SAFETY: the word is only read, atomically.
+unsafe impl Sync for Ended {}
+
+impl Ended {
+    /// Launches that have ended by now.
+    pub fn launches(&self) -> u64 {
+        // SAFETY: the pointer leads to a living word. Acquire: the launches' pieces were announced before.
+        unsafe { &*self.0 }.load(Ordering::Acquire)
+    }
+}
+
+/// Looks whether a ring has a piece, from any thread.
+#[derive(Clone, Copy)]
+pub struct Peek {
+    ready: *const AtomicU64,
+    taken: *const AtomicU64,
+    mask: u32,
+}
+
+// SAFETY: the words live as long as the value (a condition of `HostRing::all`), and are only read, atomically.
+unsafe impl Send for Peek {}
+// SAFETY: the words are only read, atomically.
+unsafe impl Sync for Peek {}
+
+impl Peek {
+    /// Whether there was a piece that was not taken yet.
+    pub fn has_piece(&self) -> bool {
+        // SAFETY: the ring's own word.
+        let next = unsafe { &*self.taken }.load(Ordering::Relaxed) as u32;
+        let slot = (next & self.mask) as usize;
+        // SAFETY: the slot is below `host_slots`, and `HostRing::all` asked for that many pairs of words.
+        let ready = unsafe { &*self.ready.add(2 * slot) };
+        ready.load(Ordering::Relaxed) as u32 == next.wrapping_add(1)
+    }
+}
+
+/// One ring's side on the host. One thread uses it at a time.
+pub struct HostRing {
+    number: usize,
+    shape: Shape,
+    next: u32,
+    ready: *const AtomicU64,
+    taken: *const AtomicU64,
+    data: *const u8,
+}
+
+// SAFETY: the pointers lead to memory that lives as long as the value (a condition of `HostRing::all`); the value's
+// owner is its only user.
+unsafe impl Send for HostRing {}
+
+impl HostRing {
+    /// All rings of a buffer whose host part begins at `host`, and the buffer's count of launches.
+    ///
+    /// # Safety
+    /// `host` must point to `shape.host_bytes()` bytes, aligned to a page, with zeroed control words, that stay valid as long
+    /// as the values live, and that only the producers of the protocol change.
+    pub unsafe fn all(shape: Shape, host: *const u8) -> (Vec<HostRing>, Ended) {
+        let ring = |number: usize| {
+            let words = host.cast::<AtomicU64>();
+            let data_offset =
+                shape.host_control_bytes() + number * shape.host_slots * shape.piece_bytes();
+            let taken_offset = shape.taken_word() + number * TAKEN_STRIDE_WORDS;
+            // SAFETY: all three are inside the `shape.host_bytes()` bytes at `host`.
+            unsafe {
+                HostRing {
+                    number,
+                    shape,
+                    next: 0,
+                    ready: words.add(2 * number * shape.host_slots),
+                    taken: words.add(taken_offset),
+                    data: host.add(data_offset),
+                }
+            }
+        };
+        let rings = (0..shape.rings).map(ring).collect();
+        // SAFETY: the word is inside the `shape.host_bytes()` bytes at `host`.
+        let ended = Ended(unsafe { host.cast::<AtomicU64>().add(shape.ended_word()) });
+        (rings, ended)
+    }
+
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    pub fn peek(&self) -> Peek {
+        Peek {
+            ready: self.ready,
+            taken: self.taken,
+            mask: self.shape.host_slots as u32 - 1,
+        }
+    }
+
+    /// Hands the next piece to `read`, if the device has brought it and it belongs to launch `serial` of the buffer, and then
+    /// gives its room back. Returns its bytes.
+    pub fn take(&mut self, serial: u64, read: impl FnOnce(u32, &[u8])) -> Option<usize> {
+        let slot = self.next as usize & (self.shape.host_slots - 1);
+        // SAFETY: the slot is below `host_slots`, and `HostRing::all` asked for that many pairs of words.
+        let (ready, launch) =
+            unsafe { (&*self.ready.add(2 * slot), &*self.ready.add(2 * slot + 1)) };
+        // Acquire: the piece and its launch were written before the word.
+        let word = ready.load(Ordering::Acquire);
+        if word as u32 != self.next.wrapping_add(1) || launch.load(Ordering::Relaxed) != serial {
+            return None;
+        }
+        let units = ((word >> 32) as usize).min(self.shape.piece_units);
+        let bytes = units * super::layout::UNIT_BYTES;
+        // SAFETY: the slot's piece is inside the ring's data; the device does not write to it before `taken` moves below.
+        let piece = unsafe {
+            std::slice::from_raw_parts(self.data.add(slot * self.shape.piece_bytes()), bytes)
+        };
+        read(self.next, piece);
+        self.next = self.next.wrapping_add(1);
+        // SAFETY: the ring's own word.
+        let taken = unsafe { &*self.taken };
+        // Release: the piece was read before the device may write there again.
+        taken.store(u64::from(self.next), Ordering::Release);
+        Some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

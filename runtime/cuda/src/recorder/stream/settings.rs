@@ -1,0 +1,66 @@
+//! Sizes of this protocol's buffers and threads: configured, or fit for the device.
+
+use super::layout::Shape;
+use std::time::Duration;
+use superstep_abi::{Config, RecordSink};
+
+/// Pieces of a ring on the device.
+const SLOTS: usize = 4;
+/// Units of a piece: 64 KiB.
+const PIECE_UNITS: usize = 4096;
+/// Pieces of each ring that the host has room for.
+const HOST_SLOTS: usize = 32;
+/// The same, and threads, for kernels in CUDA graphs.
+const GRAPH_HOST_SLOTS: usize = 8;
+const GRAPH_WORKERS: usize = 4;
+/// Most threads that empty a buffer, unless asked for.
+const MOST_WORKERS: usize = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub shape: Shape,
+    /// Threads that empty a buffer.
+    pub workers: usize,
+    pub how: WorkerSettings,
+}
+
+/// How a worker handles pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerSettings {
+    pub sink: RecordSink,
+    /// Longest random pause before each look at the rings; for tests of slow consumers.
+    pub pause: Duration,
+}
+
+impl Settings {
+    /// Those of a device with `sms` SMs.
+    pub fn new(config: &Config, sms: usize) -> Self {
+        let cores = std::thread::available_parallelism().map_or(4, usize::from);
+        let shape = Shape::rounded(
+            config.bins.map_or(sms, |bins| bins as usize),
+            (config.bin_records).map_or(PIECE_UNITS, |units| units.get() as usize),
+            config.ring_pieces.map_or(SLOTS, usize::from),
+            config.host_pieces.map_or(HOST_SLOTS, usize::from),
+        );
+        let most = cores.saturating_sub(2).clamp(1, MOST_WORKERS);
+        let workers = config.workers.map_or(most, usize::from);
+        Settings {
+            shape,
+            workers: workers.min(shape.rings),
+            how: WorkerSettings {
+                sink: config.sink,
+                pause: config.consumer_pause,
+            },
+        }
+    }
+
+    /// The same with less memory and fewer threads: a CUDA graph may need many buffers.
+    pub fn for_graph(mut self) -> Self {
+        self.shape.host_slots = self.shape.host_slots.min(GRAPH_HOST_SLOTS);
+        self.workers = self.workers.min(GRAPH_WORKERS);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,322 @@
+//! Reads the records of a ring; `device/stream.h` describes them.
+
+use super::by_warp::ByWarp;
+use super::layout::UNIT_BYTES;
+use superstep_trace::{AccessGroup, Offsets, SiteId, WARP_LANES};
+
+/// Addresses at equal distances.
+pub const FORM_RUN: u32 = 1;
+/// Distances from the base in 16 bits follow.
+pub const FORM_OFFSETS_16: u32 = 2;
+/// In 32 bits.
+pub const FORM_OFFSETS_32: u32 = 3;
+/// In 64 bits.
+pub const FORM_OFFSETS_64: u32 = 4;
+/// The form's bits in the tag.
+pub const FORM_MASK: u32 = 7;
+/// Set where the header has two units.
+pub const TAG_LONG: u32 = 8;
+/// Where the tag holds the low bits of the number of the piece that the record begins in.
+pub const TAG_PIECE_SHIFT: u32 = 4;
+
+/// No record is longer: two units and 32 addresses.
+pub const MAX_RECORD_BYTES: usize = 2 * UNIT_BYTES + WARP_LANES * 8;
+
+/// Where the groups of a ring go.
+pub trait Emit {
+    /// Whether [`group`](Self::group) wants addresses; otherwise only [`lanes`](Self::lanes) is called.
+    const ADDRESSES: bool;
+    /// Counts a group of `lanes` lanes.
+    fn lanes(&mut self, lanes: u32);
+    /// Counts `groups` groups of all 32 lanes.
+    fn full_groups(&mut self, groups: u64) {
+        for _ in 0..groups {
+            self.lanes(WARP_LANES as u32);
+        }
+    }
+    /// A whole group, after `lanes`.
+    fn group(&mut self, group: &AccessGroup);
+    /// A group whose lane addresses are `base + offsets[i]`; `group.addresses` is ignored.
+    fn near<const N: usize>(&mut self, group: &AccessGroup, base: u64, offsets: Offsets<'_, N>) {
+        self.group(&AccessGroup {
+            addresses: offsets.addresses(base, group.lanes()),
+            ..*group
+        });
+    }
+    /// A group whose lane addresses are `base + lane * stride`; `group.addresses` is ignored.
+    fn run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
+        let at = |lane| base.wrapping_add(stride.wrapping_mul(lane as u64));
+        self.group(&AccessGroup {
+            addresses: std::array::from_fn(at),
+            ..*group
+        });
+    }
+}
+
+/// Header of a record.
+struct Head {
+    tag: u32,
+    mask: u32,
+    is_long: bool,
+    units: usize,
+}
+
+fn word(bytes: &[u8], index: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[index * 8..index * 8 + 8]);
+    u64::from_le_bytes(word)
+}
+
+enum Next {
+    /// A whole record.
+    Record(Head),
+    /// Its rest comes with the next piece.
+    Unfinished,
+    /// Not a record that the device writes in this piece.
+    Broken,
+}
+
+/// Looks at the record at the start of `bytes`, whole units of piece `piece`.
+#[inline]
+fn look(bytes: &[u8], piece: u32) -> Next {
+    let tag = word(bytes, 1) as u32 & 0xff;
+    let form = tag & FORM_MASK;
+    if !(FORM_RUN..=FORM_OFFSETS_64).contains(&form) || tag >> TAG_PIECE_SHIFT != piece & 0xf {
+        return Next::Broken;
+    }
+    let is_long = tag & TAG_LONG != 0;
+    if is_long && bytes.len() < 2 * UNIT_BYTES {
+        return Next::Unfinished;
+    }
+    let mask = if is_long {
+        (word(bytes, 2) >> 32) as u32
+    } else {
+        u32::MAX
+    };
+    if mask == 0 {
+        return Next::Broken;
+    }
+    let offsets_bytes = match form {
+        FORM_RUN => 0,
+        _ => (mask.count_ones() as usize) << (form - FORM_RUN),
+    };
+    let units = 1 + usize::from(is_long) + offsets_bytes.div_ceil(UNIT_BYTES);
+    if bytes.len() < units * UNIT_BYTES {
+        return Next::Unfinished;
+    }
+    Next::Record(Head {
+        tag,
+        mask,
+        is_long,
+        units,
+    })
+}
+
+/// Number of records at the start of `bytes` that are whole warps' runs of one unit, as most are in most programs. Looks at four at a
+/// time, for callers that only count.
+#[inline]
+fn full_rows(bytes: &[u8], piece: u32) -> usize {
+    let expected = FORM_RUN as u8 | (piece as u8) << TAG_PIECE_SHIFT;
+    let is_row = |unit: &[u8]| unit[8] == expected;
+    let mut rows = 0;
+    for four in bytes.chunks_exact(4 * UNIT_BYTES) {
+        let all = (four[8] ^ expected)
+            | (four[24] ^ expected)
+            | (four[40] ^ expected)
+            | (four[56] ^ expected);
+        if all != 0 {
+            break;
+        }
+        rows += 4;
+    }
+    let rest = bytes[rows * UNIT_BYTES..].chunks_exact(UNIT_BYTES);
+    rows + rest.take_while(|unit| is_row(unit)).count()
+}
+
+/// Gives the group of the record at the start of `bytes` to `emit`; `group` is scratch memory.
+#[inline(never)]
+fn give<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut E) {
+    let lanes = head.mask.count_ones();
+    emit.lanes(lanes);
+    let (mut base, mut stride) = brief(bytes, group);
+    if head.is_long {
+        let (third, fourth) = (word(bytes, 2), word(bytes, 3));
+        group.site = SiteId(third as u32);
+        group.mask = head.mask;
+        group.width_bytes = (fourth >> 32) as u32;
+        (base, stride) = (word(bytes, 0), i64::from(fourth as u32 as i32));
+    }
+    let offsets = &bytes[(1 + usize::from(head.is_long)) * UNIT_BYTES..];
+    let lanes = lanes as usize;
+    match head.tag & FORM_MASK {
+        FORM_RUN if head.mask == u32::MAX => emit.run(group, base, stride as u64),
+        FORM_RUN => {
+            run_with_gaps(base, stride, group);
+            emit.group(group);
+        }
+        FORM_OFFSETS_16 => emit.near::<2>(group, base, Offsets(&offsets.as_chunks().0[..lanes])),
+        FORM_OFFSETS_32 => emit.near::<4>(group, base, Offsets(&offsets.as_chunks().0[..lanes])),
+        _ => {
+            for (index, address) in group.addresses[..lanes].iter_mut().enumerate() {
+                *address = base.wrapping_add(word(offsets, index));
+            }
+            emit.group(group);
+        }
+    }
+}
+
+/// Fills in `group` from a header of one unit, but for its addresses. Returns base and stride.
+#[inline(always)]
+fn brief(bytes: &[u8], group: &mut AccessGroup) -> (u64, i64) {
+    let (first, second) = (word(bytes, 0), word(bytes, 1));
+    let low = second as u32;
+    group.cta = (second >> 32) as u32;
+    group.warp = low >> 8 & 31;
+    group.mask = u32::MAX;
+    group.site = SiteId(low >> 16 & 0xfff | low >> 28 << 16);
+    group.width_bytes = 1 << (low >> 13 & 7);
+    (first & 0xffff_ffff_ffff, i64::from((first >> 48) as i16))
+}
+
+/// Fills in the addresses of some lanes at equal distances.
+fn run_with_gaps(base: u64, stride: i64, group: &mut AccessGroup) {
+    let pairs = group.mask & group.mask >> 1;
+    let origin = if pairs != 0 { pairs } else { group.mask }.trailing_zeros();
+    let mut rest = group.mask;
+    for address in &mut group.addresses[..group.mask.count_ones() as usize] {
+        let lane = i64::from(rest.trailing_zeros()) - i64::from(origin);
+        *address = base.wrapping_add((stride * lane) as u64);
+        rest &= rest - 1;
+    }
+}
+
+/// Reader of one ring, whose pieces come one after the other.
+pub struct Reader {
+    group: AccessGroup,
+    by_warp: ByWarp,
+    /// The beginning of a record that the last piece ended in, and that piece's number.
+    leftover: Vec<u8>,
+    leftover_piece: u32,
+}
+
+impl Reader {
+    /// A reader of ring `ring`.
+    pub fn new(ring: usize) -> Self {
+        Reader {
+            group: AccessGroup {
+                sm: ring as u32,
+                ..AccessGroup::EMPTY
+            },
+            by_warp: ByWarp::default(),
+            leftover: Vec::new(),
+            leftover_piece: 0,
+        }
+    }
+
+    /// Reads the next piece; groups of one warp keep their order. Returns the number of broken records; the rest of a piece behind one
+    /// cannot be read.
+    pub fn piece<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> u64 {
+        if !self.leftover.is_empty() {
+            let had = self.leftover.len();
+            let more = bytes.len().min(MAX_RECORD_BYTES - had);
+            self.leftover.extend_from_slice(&bytes[..more]);
+            match look(&self.leftover, self.leftover_piece) {
+                Next::Record(head) if head.units * UNIT_BYTES > had => {
+                    if E::ADDRESSES {
+                        give(&self.leftover, &head, &mut self.group, emit);
+                    } else {
+                        emit.lanes(head.mask.count_ones());
+                    }
+                    bytes = &bytes[head.units * UNIT_BYTES - had..];
+                    self.leftover.clear();
+                }
+                Next::Unfinished if more == bytes.len() => return 0,
+                _ => {
+                    self.leftover.clear();
+                    return 1;
+                }
+            }
+        }
+        if E::ADDRESSES {
+            self.sorted(number, bytes, emit)
+        } else {
+            self.counted(number, bytes, emit)
+        }
+    }
+
+    /// Only counts, in order.
+    fn counted<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> u64 {
+        loop {
+            let rows = full_rows(bytes, number);
+            emit.full_groups(rows as u64);
+            bytes = &bytes[rows * UNIT_BYTES..];
+            if bytes.is_empty() {
+                return 0;
+            }
+            match look(bytes, number) {
+                Next::Record(head) => {
+                    emit.lanes(head.mask.count_ones());
+                    bytes = &bytes[head.units * UNIT_BYTES..];
+                }
+                Next::Unfinished => return self.keep(number, bytes),
+                Next::Broken => return 1,
+            }
+        }
+    }
+
+    /// Gives whole groups, warp by warp.
+    fn sorted<E: Emit>(&mut self, number: u32, bytes: &[u8], emit: &mut E) -> u64 {
+        let group = &mut self.group;
+        let row_tag = FORM_RUN as u8 | (number as u8) << TAG_PIECE_SHIFT;
+        let mut give = |offset: u32| {
+            let record = &bytes[offset as usize..];
+            if record[8] == row_tag {
+                emit.lanes(WARP_LANES as u32);
+                let (base, stride) = brief(record, group);
+                emit.run(group, base, stride as u64);
+            } else if let Next::Record(head) = look(record, number) {
+                give(record, &head, group, emit);
+            }
+        };
+        let mut at = 0;
+        let rest = loop {
+            if at == bytes.len() {
+                break Next::Unfinished;
+            }
+            let record = &bytes[at..];
+            let units = match record[8] == row_tag {
+                true => 1,
+                false => match look(record, number) {
+                    Next::Record(head) => head.units,
+                    other => break other,
+                },
+            };
+            // Everything of the second word but tag and site.
+            let key = word(record, 1) & 0xffff_ffff_0000_1f00;
+            if !self.by_warp.add(key, at as u32) {
+                self.by_warp.drain(&mut give);
+                self.by_warp.add(key, at as u32);
+            }
+            at += units * UNIT_BYTES;
+        };
+        self.by_warp.drain(&mut give);
+        match rest {
+            Next::Broken => 1,
+            _ => self.keep(number, &bytes[at..]),
+        }
+    }
+
+    /// Keeps the rest of a piece for the next one.
+    fn keep(&mut self, number: u32, bytes: &[u8]) -> u64 {
+        self.leftover.extend_from_slice(bytes);
+        self.leftover_piece = number;
+        0
+    }
+
+    /// The launch has ended: nothing may be left over.
+    pub fn end(&mut self) -> u64 {
+        let broken = u64::from(!self.leftover.is_empty());
+        self.leftover.clear();
+        broken
+    }
+}

@@ -1,0 +1,488 @@
+//! The threads that empty a stream's rings. While a kernel runs, each takes what is there from any ring.
+//!
+//! They make no CUDA call, for the reason given in `consumer`: a kernel may be waiting for them.
+
+use super::settings::WorkerSettings;
+use super::shared::SharedRing;
+use super::wire::{Emit, Reader};
+use crate::recorder::drain::queue::{Queue, Ticket};
+use crate::recorder::thesis::consumer::{Ending, Sink};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use superstep_abi::RecordSink;
+use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Offsets, WARP_LANES};
+
+/// How long a worker looks without a pause after it found something.
+const ALERT: Duration = Duration::from_micros(100);
+const NAP_SHORTEST: Duration = Duration::from_micros(5);
+const NAP_LONGEST: Duration = Duration::from_micros(200);
+/// Launches that a worker takes from the queue at once.
+const MOST_AT_ONCE: usize = 64;
+/// How long a worker without a launch looks for one by itself before it goes to sleep.
+const AWAKE: Duration = Duration::from_millis(100);
+/// How long encoded accesses may wait for more before they are written, so that a killed program's capture shows where it was.
+const QUIET_AFTER: Duration = Duration::from_millis(200);
+/// The same while more keeps coming.
+const BUSY_AFTER: Duration = Duration::from_secs(1);
+/// Bytes that the memory sink of one worker keeps.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// Totals of all workers of the process.
+#[derive(Default)]
+pub struct Totals {
+    pub bytes: AtomicU64,
+    pub pieces: AtomicU64,
+    pub groups: AtomicU64,
+    pub accesses: AtomicU64,
+}
+
+pub static TOTALS: Totals = Totals {
+    bytes: AtomicU64::new(0),
+    pieces: AtomicU64::new(0),
+    groups: AtomicU64::new(0),
+    accesses: AtomicU64::new(0),
+};
+
+/// State that the workers of one stream share.
+pub struct Team {
+    size: usize,
+    arrived: Mutex<Arrived>,
+}
+
+/// Launches that some workers have finished and others not, the oldest first: how many, and their totals.
+#[derive(Default)]
+struct Arrived {
+    first_serial: u64,
+    launches: VecDeque<(usize, Ending)>,
+}
+
+impl Team {
+    pub fn new(size: usize) -> Arc<Self> {
+        Arc::new(Team {
+            size,
+            arrived: Mutex::default(),
+        })
+    }
+
+    /// Notes that one worker has finished launches, the first of them `serial`. Passes those that all workers have finished, with their
+    /// totals, to `end`, under the lock: later launches end later. Each worker comes once for each launch, in order.
+    fn arrive<'a>(
+        &self,
+        serial: u64,
+        parts: impl Iterator<Item = &'a Ending>,
+        end: impl FnOnce(Vec<(u64, Ending)>),
+    ) {
+        let mut arrived = self.arrived.lock();
+        let first = serial.saturating_sub(arrived.first_serial) as usize;
+        for (index, part) in (first..).zip(parts) {
+            while arrived.launches.len() <= index {
+                arrived.launches.push_back(Default::default());
+            }
+            let (workers, ending) = &mut arrived.launches[index];
+            ending.thread_accesses += part.thread_accesses;
+            ending.broken += part.broken;
+            *workers += 1;
+        }
+        let mut complete = Vec::new();
+        while arrived
+            .launches
+            .front()
+            .is_some_and(|(workers, _)| *workers >= self.size)
+        {
+            let serial = arrived.first_serial;
+            arrived.first_serial += 1;
+            let ending = arrived.launches.pop_front();
+            complete.extend(ending.map(|(_, ending)| (serial, ending)));
+        }
+        end(complete);
+    }
+}
+
+pub struct Worker<S> {
+    queue: Arc<Queue>,
+    team: Arc<Team>,
+    number: usize,
+    rings: Arc<[SharedRing]>,
+    /// Of each ring: whether it is this worker's own, or one from which it has read pieces of this launch. It is this worker that
+    /// sees that nothing of the launch is left there.
+    minds: Vec<bool>,
+    /// Rings of which it has groups that are not written.
+    keeps: Vec<usize>,
+    next_ring: usize,
+    settings: WorkerSettings,
+    sink: S,
+    chunk: ChunkBuilder,
+    kept: Vec<u8>,
+    kept_at: usize,
+    part: Ending,
+    /// Number of the launch that this worker is at.
+    serial: u64,
+    /// Launches that this worker has finished and not reported to the team.
+    unreported: Vec<(Arc<Ticket>, Ending)>,
+    /// When it last found a piece, and how long it sleeps next when it finds none.
+    last_move: Instant,
+    nap: Duration,
+    /// Set while `run` is in progress; found set by `run` after a panic.
+    working: bool,
+    /// After a panic pieces are thrown away, so that no kernel waits for them forever.
+    discard: bool,
+    random: u64,
+}
+
+/// Accesses of a piece, counted.
+#[derive(Default)]
+struct Count {
+    lanes: u64,
+    groups: u64,
+}
+
+impl Emit for Count {
+    const ADDRESSES: bool = false;
+    #[inline]
+    fn lanes(&mut self, lanes: u32) {
+        self.lanes += u64::from(lanes);
+        self.groups += 1;
+    }
+    #[inline]
+    fn full_groups(&mut self, groups: u64) {
+        self.lanes += groups * WARP_LANES as u64;
+        self.groups += groups;
+    }
+    fn group(&mut self, _group: &AccessGroup) {}
+}
+
+/// Accesses of a piece on their way into the capture.
+struct Encode<'a, S> {
+    count: Count,
+    ticket: &'a Ticket,
+    chunk: &'a mut ChunkBuilder,
+    sink: &'a mut S,
+    /// Set when everything of earlier pieces is written.
+    wrote: bool,
+}
+
+impl<S: Sink> Encode<'_, S> {
+    #[inline]
+    fn write_if_full(&mut self) {
+        if self.chunk.is_full() {
+            self.sink.write(self.ticket, self.chunk);
+            self.wrote = true;
+        }
+    }
+}
+
+impl<S: Sink> Emit for Encode<'_, S> {
+    const ADDRESSES: bool = true;
+    #[inline]
+    fn lanes(&mut self, lanes: u32) {
+        self.count.lanes(lanes);
+    }
+    #[inline]
+    fn group(&mut self, group: &AccessGroup) {
+        self.chunk.push(group);
+        self.write_if_full();
+    }
+    #[inline]
+    fn near<const N: usize>(&mut self, group: &AccessGroup, base: u64, offsets: Offsets<'_, N>) {
+        self.chunk.push_near(group, base, offsets);
+        self.write_if_full();
+    }
+    #[inline(always)]
+    fn run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
+        self.chunk.push_run(group, base, stride);
+        self.write_if_full();
+    }
+}
+
+impl<S: Sink> Worker<S> {
+    /// Worker `number` of `team`, which empties `rings`.
+    pub fn new(
+        queue: Arc<Queue>,
+        team: Arc<Team>,
+        number: usize,
+        rings: Arc<[SharedRing]>,
+        settings: WorkerSettings,
+        sink: S,
+    ) -> Self {
+        Worker {
+            queue,
+            team,
+            random: number as u64 + 1,
+            number,
+            minds: vec![false; rings.len()],
+            keeps: Vec::new(),
+            next_ring: number,
+            rings,
+            settings,
+            sink,
+            chunk: ChunkBuilder::new(LaunchId(0)),
+            kept: Vec::new(),
+            kept_at: 0,
+            part: Ending::default(),
+            serial: 0,
+            unreported: Vec::new(),
+            last_move: Instant::now(),
+            nap: NAP_SHORTEST,
+            working: false,
+            discard: false,
+        }
+    }
+
+    /// Works until the queue is closed and empty. Called again after a panic, it only keeps the rings empty.
+    pub fn run(&mut self) {
+        if std::mem::replace(&mut self.working, true) {
+            self.discard = true;
+        }
+        let mut busy = Instant::now();
+        loop {
+            // Many at once: a short launch must not cost each worker a lock.
+            let tickets = self.queue.from(self.serial, MOST_AT_ONCE);
+            if !tickets.is_empty() {
+                for ticket in &tickets {
+                    self.launch(ticket);
+                    self.serial += 1;
+                }
+                busy = Instant::now();
+                continue;
+            }
+            self.tell();
+            if self.queue.is_closing() {
+                break;
+            } else if busy.elapsed() < AWAKE {
+                // While launches come one after the other no thread has to be woken for each of them.
+                std::thread::sleep(NAP_LONGEST);
+            } else {
+                let patience = Duration::from_millis(500);
+                self.queue.sleep_until(self.serial, patience);
+            }
+        }
+        self.working = false;
+    }
+
+    /// This worker's part of a launch.
+    fn launch(&mut self, ticket: &Arc<Ticket>) {
+        self.chunk.restart(ticket.active.launch.launch);
+        for (ring, minds) in self.minds.iter_mut().enumerate() {
+            *minds = ring % self.team.size == self.number;
+        }
+        self.while_running(ticket);
+        // The pieces of an ended launch have all been announced before the device said so. A faulted one's are not complete,
+        // and those of a running one (the program ends) may go on coming; what is there is taken.
+        while self.look(ticket, false) {}
+        self.write(ticket);
+        self.wait_for_others(ticket);
+        if !self.queue.is_over(ticket) {
+            ticket.fail("the program ended before the kernel did".to_owned());
+        }
+        let part = std::mem::take(&mut self.part);
+        self.unreported.push((ticket.clone(), part));
+    }
+
+    fn write(&mut self, ticket: &Ticket) {
+        if self.chunk.thread_accesses() > 0 && !self.discard {
+            self.sink.write(ticket, &mut self.chunk);
+        }
+        for ring in self.keeps.drain(..) {
+            self.rings[ring].release();
+        }
+    }
+
+    /// Sees that nothing of an ended launch is left in the rings that this worker minds. Other workers may still keep some of them,
+    /// but not for long: a worker that waits here keeps none.
+    fn wait_for_others(&mut self, ticket: &Ticket) {
+        for ring in 0..self.rings.len() {
+            while self.minds[ring] {
+                match self.take(ticket, ring, true) {
+                    Some(Some(_)) => self.write(ticket),
+                    Some(None) => break,
+                    None => std::thread::yield_now(),
+                }
+            }
+        }
+    }
+
+    /// Reports finished launches to the team, and ends those that all workers have finished.
+    fn tell(&mut self) {
+        let parts = std::mem::take(&mut self.unreported);
+        let Some((first, _)) = parts.first() else {
+            return;
+        };
+        let first = first.serial;
+        let endings = parts.iter().map(|(_, ending)| ending);
+        let (queue, sink) = (&self.queue, &mut self.sink);
+        self.team.arrive(first, endings, |complete| {
+            let number = complete.len();
+            queue.pop_many(number);
+            for (serial, mut ending) in complete {
+                // The last one to finish a launch has its ticket.
+                if let Some((ticket, _)) = parts.get(serial.saturating_sub(first) as usize) {
+                    ending.failure = ticket.failure();
+                    sink.end(ticket, ending);
+                }
+            }
+            queue.done(number);
+        });
+    }
+
+    fn while_running(&mut self, ticket: &Ticket) {
+        if self.queue.is_over(ticket) {
+            return;
+        }
+        self.tell();
+        let (mut written, mut last_write) = (false, Instant::now());
+        while !self.queue.is_over(ticket) {
+            if self.look(ticket, !self.discard) {
+                self.queue.moved();
+                (self.nap, self.last_move, written) = (NAP_SHORTEST, Instant::now(), false);
+                if self.last_move - last_write > BUSY_AFTER {
+                    self.write(ticket);
+                    last_write = self.last_move;
+                }
+                continue;
+            }
+            if self.last_move.elapsed() < ALERT {
+                std::hint::spin_loop();
+                continue;
+            }
+            if self.queue.is_closing() {
+                return;
+            }
+            if !written && self.last_move.elapsed() > QUIET_AFTER {
+                self.write(ticket);
+                written = true;
+            }
+            std::thread::sleep(self.nap);
+            self.nap = (self.nap * 2).min(NAP_LONGEST);
+        }
+    }
+
+    /// Sleeps for a random part of the pause that was asked for.
+    fn pause(&mut self) {
+        let longest = self.settings.pause.as_micros() as u64;
+        if longest > 0 {
+            // Xorshift: any spread will do.
+            self.random ^= self.random << 13;
+            self.random ^= self.random >> 7;
+            self.random ^= self.random << 17;
+            std::thread::sleep(Duration::from_micros(self.random % longest));
+        }
+    }
+
+    /// Takes pieces from rings that this worker keeps, or else from one other: any while the kernel runs, and one that it minds
+    /// afterwards. Whether there was any.
+    fn look(&mut self, ticket: &Ticket, any: bool) -> bool {
+        self.pause();
+        let mut found = false;
+        for index in 0..self.keeps.len() {
+            // Fewer are kept when something was written.
+            if let Some(&ring) = self.keeps.get(index) {
+                found |= self.rings[ring].has_piece_for(self.number)
+                    && matches!(self.take(ticket, ring, false), Some(Some(_)));
+            }
+        }
+        if found {
+            return true;
+        }
+        // Where the search ended last time, so that no ring waits forever.
+        for _ in 0..self.rings.len() {
+            let ring = self.next_ring;
+            self.next_ring = (ring + 1) % self.rings.len();
+            if (any || self.minds[ring])
+                && self.rings[ring].has_piece_for(self.number)
+                && matches!(self.take(ticket, ring, false), Some(Some(_)))
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes the next piece of a ring if it has one of this launch: its bytes. `None` where another worker is at it or keeps it. If
+    /// the launch `ends`, nothing may be left over.
+    fn take(&mut self, ticket: &Ticket, ring: usize, ends: bool) -> Option<Option<usize>> {
+        let (mut count, mut broken, mut wrote) = (Count::default(), 0, false);
+        let keeps = self.settings.sink == RecordSink::Disk && !self.discard;
+        let taken = self.rings[ring].visit(self.number, |inside| {
+            let reader = &mut inside.reader;
+            let is_first = inside.serial != self.serial;
+            let taken = match self.settings.sink {
+                _ if self.discard => inside.host.take(self.serial, |_, _| broken += 1),
+                RecordSink::Disk => inside.host.take(self.serial, |number, piece| {
+                    if !self.keeps.contains(&ring) {
+                        self.keeps.push(ring);
+                    }
+                    let mut encode = Encode {
+                        count: Count::default(),
+                        ticket,
+                        chunk: &mut self.chunk,
+                        sink: &mut self.sink,
+                        wrote: false,
+                    };
+                    broken += read(reader, is_first, number, piece, &mut encode);
+                    (count, wrote) = (encode.count, encode.wrote);
+                }),
+                RecordSink::Count => inside.host.take(self.serial, |number, piece| {
+                    broken += read(reader, is_first, number, piece, &mut count);
+                }),
+                RecordSink::Memory => inside.host.take(self.serial, |number, piece| {
+                    keep(&mut self.kept, &mut self.kept_at, piece);
+                    broken += read(reader, is_first, number, piece, &mut count);
+                }),
+            };
+            if taken.is_some() {
+                inside.serial = self.serial;
+            } else if ends && !is_first {
+                broken += inside.reader.end();
+            }
+            (taken, taken.is_some() && keeps)
+        })?;
+        if wrote {
+            // Behind what was written there are groups of this ring alone.
+            for other in std::mem::take(&mut self.keeps) {
+                if other == ring {
+                    self.keeps.push(ring);
+                } else {
+                    self.rings[other].release();
+                }
+            }
+        }
+        self.part.broken += broken;
+        if let Some(bytes) = taken {
+            self.minds[ring] = true;
+            self.part.thread_accesses += count.lanes;
+            TOTALS.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            TOTALS.pieces.fetch_add(1, Ordering::Relaxed);
+            TOTALS.groups.fetch_add(count.groups, Ordering::Relaxed);
+            TOTALS.accesses.fetch_add(count.lanes, Ordering::Relaxed);
+        }
+        Some(taken)
+    }
+}
+
+/// Reads a piece, the first of a launch or another one.
+fn read<E: Emit>(
+    reader: &mut Reader,
+    is_first: bool,
+    number: u32,
+    piece: &[u8],
+    emit: &mut E,
+) -> u64 {
+    let broken = if is_first { reader.end() } else { 0 };
+    broken + reader.piece(number, piece, emit)
+}
+
+/// Writes a piece over the oldest ones.
+fn keep(kept: &mut Vec<u8>, at: &mut usize, piece: &[u8]) {
+    if kept.len() < KEPT_BYTES {
+        kept.extend_from_slice(piece);
+        return;
+    }
+    if *at + piece.len() > kept.len() {
+        *at = 0;
+    }
+    kept[*at..*at + piece.len()].copy_from_slice(piece);
+    *at += piece.len();
+}

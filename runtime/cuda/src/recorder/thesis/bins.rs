@@ -1,0 +1,170 @@
+//! The host's side of the protocol: looks into the bins and takes out what is complete.
+//!
+//! docs/protocol-thesis.md has the protocol and its argument. Nothing here knows CUDA: the bins are a piece of memory
+//! to which others add, in the tests threads of the host.
+
+use crate::recorder::thesis::layout::Bin;
+use crate::recorder::thesis::record::Record;
+use std::sync::atomic::Ordering;
+
+/// Number and size of the bins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Number of bins, a power of two.
+    pub bins: usize,
+    /// Records of one bin, a power of two.
+    pub bin_records: usize,
+}
+
+impl Shape {
+    /// Rounds both numbers up to powers of two (at least 1 bin and 1 record).
+    pub fn rounded(bins: usize, bin_records: usize) -> Self {
+        Shape {
+            bins: bins.max(1).next_power_of_two(),
+            bin_records: bin_records.max(1).next_power_of_two(),
+        }
+    }
+
+    pub fn index_bytes(&self) -> usize {
+        self.bins * size_of::<Bin>()
+    }
+
+    pub fn record_bytes(&self) -> usize {
+        self.bins * self.bin_records * size_of::<Record>()
+    }
+}
+
+/// Result of one look at a bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Records handed to the caller.
+    pub records: u64,
+    /// Records that should have been there but had not been written (0 unless a kernel faulted).
+    pub missing: u64,
+}
+
+/// The bins of one stream, seen from the host. One thread uses it at a time.
+pub struct Bins {
+    shape: Shape,
+    indices: *const Bin,
+    records: *const Record,
+    released: Vec<u64>,
+    copy: Vec<Record>,
+}
+
+// SAFETY: the pointers lead to memory that lives as long as the value (a condition of `Bins::new`); a thread that owns
+// the value may use them like the one that made it.
+unsafe impl Send for Bins {}
+
+impl Bins {
+    /// Looks at bins in memory of the caller's.
+    ///
+    /// # Safety
+    /// `indices` and `records` must point to `shape.bins` zeroed indices and `shape.bins * shape.bin_records` zeroed
+    /// records, aligned, that stay valid as long as the value lives, and that only the producers of the protocol change.
+    pub unsafe fn new(shape: Shape, indices: *const Bin, records: *const Record) -> Self {
+        Bins {
+            shape,
+            indices,
+            records,
+            released: vec![0; shape.bins],
+            copy: Vec::new(),
+        }
+    }
+
+    pub fn count(&self) -> usize {
+        self.shape.bins
+    }
+
+    fn indices(&self, bin: usize) -> &Bin {
+        assert!(bin < self.shape.bins);
+        // SAFETY: the number is in range, and `Bins::new` asked for that many.
+        unsafe { &*self.indices.add(bin) }
+    }
+
+    /// Takes the whole window of `bin` if every record of it is written.
+    pub fn take_full(&mut self, bin: usize, take: &mut dyn FnMut(&[Record])) -> Taken {
+        let end = self.released[bin] + self.shape.bin_records as u64;
+        // Acquire: the records were written before they were acknowledged.
+        if self.indices(bin).acknowledged.load(Ordering::Acquire) < end {
+            return Taken::default();
+        }
+        self.take_until(bin, end, take)
+    }
+
+    /// Takes what is in `bin` if nothing in it is half done: every reserved record is written.
+    pub fn take_quiet(&mut self, bin: usize, take: &mut dyn FnMut(&[Record])) -> Taken {
+        let indices = self.indices(bin);
+        // `reserved` never is below `acknowledged`, and both only grow. So when the later look at `reserved` gives
+        // what the earlier look at `acknowledged` gave, they were equal at the time of the first look as well.
+        let acknowledged = indices.acknowledged.load(Ordering::Acquire);
+        if indices.reserved.load(Ordering::Acquire) != acknowledged {
+            return Taken::default();
+        }
+        self.take_until(bin, acknowledged, take)
+    }
+
+    /// After a fault, when no device thread runs any more: takes every record of `bin` that was written.
+    pub fn salvage(&mut self, bin: usize, take: &mut dyn FnMut(&[Record])) -> Taken {
+        let indices = self.indices(bin);
+        let reserved = indices.reserved.load(Ordering::Acquire);
+        let window_end = self.released[bin] + self.shape.bin_records as u64;
+        let taken = self.take_until(bin, reserved.min(window_end), take);
+        // Positions beyond the window were handed out, but their records were never written anywhere. They are counted
+        // once: nothing comes after them.
+        let never_written = reserved.saturating_sub(window_end);
+        self.released[bin] = self.released[bin].max(reserved);
+        Taken {
+            missing: taken.missing + never_written,
+            ..taken
+        }
+    }
+
+    /// Copies the records up to position `end` out of the bin, gives their room back to the device, and hands them on.
+    fn take_until(&mut self, bin: usize, end: u64, take: &mut dyn FnMut(&[Record])) -> Taken {
+        let (start, capacity) = (self.released[bin], self.shape.bin_records);
+        if end <= start {
+            return Taken::default();
+        }
+        let count = (end - start) as usize;
+        let first_slot = start as usize & (capacity - 1);
+        let first_part = count.min(capacity - first_slot);
+        self.copy.clear();
+        self.copy.reserve(count);
+        // SAFETY: `bin`'s slots are `capacity` records from `bin * capacity` on; both parts are inside them
+        // (count <= capacity because positions are taken at most up to the window's end). No producer writes to these
+        // positions' slots before `released` moves below; `copy` has room for `count` records.
+        unsafe {
+            let slots = self.records.add(bin * capacity);
+            let copy = self.copy.as_mut_ptr();
+            std::ptr::copy_nonoverlapping(slots.add(first_slot), copy, first_part);
+            std::ptr::copy_nonoverlapping(slots, copy.add(first_part), count - first_part);
+            self.copy.set_len(count);
+        }
+        self.released[bin] = end;
+        // Release: the copy is made before the device may write to the slots again.
+        self.indices(bin).released.store(end, Ordering::Release);
+
+        // Lap 0 writes 1, so that untouched (zero) memory is never taken for a record.
+        let lap = |offset: usize| (start + offset as u64) / capacity as u64;
+        let is_written =
+            |offset: usize| self.copy[offset].odd_lap() == lap(offset).is_multiple_of(2);
+        let mut taken = Taken::default();
+        let mut from = 0;
+        while from < count {
+            let to = (from..count)
+                .find(|&offset| !is_written(offset))
+                .unwrap_or(count);
+            if to > from {
+                take(&self.copy[from..to]);
+                taken.records += (to - from) as u64;
+            }
+            let next = (to..count)
+                .find(|&offset| is_written(offset))
+                .unwrap_or(count);
+            taken.missing += (next - to) as u64;
+            from = next;
+        }
+        taken
+    }
+}

@@ -1,0 +1,51 @@
+//! Memory of one stream's bins, on both sides.
+
+use super::bins::{Bins, Shape};
+use super::layout::{CONTEXT_VERSION, TraceContext, device_context};
+use crate::cuda::CudaError;
+use crate::cuda::memory::Pinned;
+
+/// Bins in host memory, and the context that leads the device to them.
+pub struct Buffer {
+    /// The device's address of the [`TraceContext`].
+    pub context: u64,
+    pub bins: Bins,
+    /// Smaller than requested when memory is short.
+    pub shape: Shape,
+}
+
+impl Buffer {
+    /// Allocates a buffer; takes smaller bins where the host cannot lock that much memory.
+    pub fn new(wanted: Shape, selection: u64) -> Result<Self, CudaError> {
+        let mut shape = wanted;
+        let memory = loop {
+            match Pinned::new(shape.index_bytes() + shape.record_bytes()) {
+                Ok(memory) => break memory,
+                Err(_) if shape.bin_records > 1024 => shape.bin_records /= 2,
+                Err(error) => return Err(error),
+            }
+        };
+        let context = device_context(&TraceContext {
+            version: CONTEXT_VERSION,
+            bin_mask: (shape.bins - 1) as u32,
+            bin_records: shape.bin_records as u64,
+            bin_records_log2: shape.bin_records.trailing_zeros(),
+            bins: memory.device,
+            records: memory.device + shape.index_bytes() as u64,
+            selection,
+            ..TraceContext::default()
+        })?;
+        let first = memory.at::<u8>();
+        // SAFETY: the memory holds both arrays, zeroed and page-aligned, and is never freed; a device reset, which takes
+        // it away, is announced to the consumers first.
+        let bins = unsafe {
+            let records = first.add(shape.index_bytes());
+            Bins::new(shape, first.cast(), records.cast())
+        };
+        Ok(Buffer {
+            context,
+            bins,
+            shape,
+        })
+    }
+}

@@ -1,0 +1,169 @@
+//! The thread that empties a stream's bins and writes the accesses.
+//!
+//! It makes no CUDA call. A launching thread may hold the driver's locks while it waits for room in the stream, the
+//! stream may wait for a kernel, and the kernel for this thread: a call that wanted those locks would close the circle.
+
+use crate::recorder::drain::queue::{Phase, Queue, Ticket};
+use crate::recorder::thesis::bins::{Bins, Taken};
+use crate::recorder::thesis::groups::GroupBuilder;
+use crate::recorder::thesis::record::Record;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use superstep_trace::{AccessGroup, ChunkBuilder};
+
+/// Totals of a launch when its last access is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// Accesses written, each lane counted.
+    pub thread_accesses: u64,
+    /// Accesses that were announced on the device and never came.
+    pub lost: u64,
+    /// Accesses written without the rest of their group.
+    pub broken: u64,
+    /// Why the launch failed, if it did.
+    pub failure: Option<String>,
+}
+
+/// Where a consumer's work goes.
+pub trait Sink: Send {
+    /// Writes a chunk, which is empty afterwards. A failure is reported by the sink, and the bins are emptied on, so that the kernel
+    /// goes on.
+    fn write(&mut self, ticket: &Ticket, chunk: &mut ChunkBuilder);
+
+    /// A launch is written completely.
+    fn end(&mut self, ticket: &Arc<Ticket>, ending: Ending);
+}
+
+/// A way to take records out of a bin.
+type Take = fn(&mut Bins, usize, &mut dyn FnMut(&[Record])) -> Taken;
+
+/// How long the consumer looks without a pause after it found something: a full bin holds up the kernel.
+const ALERT: Duration = Duration::from_micros(200);
+
+const NAP_SHORTEST: Duration = Duration::from_micros(5);
+const NAP_LONGEST: Duration = Duration::from_micros(200);
+
+/// How long records may stay in bins that are not full, so that a killed program's capture shows where it was.
+const QUIET_AFTER: Duration = Duration::from_millis(200);
+
+pub struct Consumer<S> {
+    queue: Arc<Queue>,
+    bins: Bins,
+    builders: Vec<GroupBuilder>,
+    chunk: ChunkBuilder,
+    sink: S,
+    ending: Ending,
+}
+
+impl<S: Sink> Consumer<S> {
+    /// A consumer of `queue`'s launches, whose records come through `bins`.
+    pub fn new(queue: Arc<Queue>, bins: Bins, sink: S) -> Self {
+        let builders = (0..bins.count()).map(|_| GroupBuilder::default()).collect();
+        let chunk = ChunkBuilder::new(superstep_trace::LaunchId(0));
+        Consumer {
+            queue,
+            bins,
+            builders,
+            chunk,
+            sink,
+            ending: Ending::default(),
+        }
+    }
+
+    /// Works until the queue is closed and empty.
+    pub fn run(&mut self) {
+        loop {
+            match self.queue.front(Duration::from_millis(500)) {
+                Some(ticket) => self.launch(&ticket),
+                None if self.queue.is_closing() => return,
+                None => {}
+            }
+        }
+    }
+
+    fn launch(&mut self, ticket: &Arc<Ticket>) {
+        if ticket.phase() == Phase::Queued && !self.queue.is_closing() {
+            return;
+        }
+        self.chunk.restart(ticket.active.launch.launch);
+        self.while_running(ticket);
+        match ticket.phase() {
+            Phase::Finished => self.drain(ticket, &[Bins::take_quiet, Bins::salvage]),
+            Phase::Faulted => self.drain(ticket, &[Bins::salvage]),
+            // The program ends while the kernel runs: whatever is half done stays where it is.
+            Phase::Queued | Phase::Running => {
+                ticket.fail("the program ended before the kernel did".to_owned());
+                self.drain(ticket, &[Bins::take_quiet])
+            }
+        };
+        for builder in &mut self.builders {
+            builder.flush(&mut |group| self.chunk.push(group));
+            self.ending.broken += builder.take_broken_records();
+        }
+        self.write_chunk(ticket);
+        self.ending.failure = ticket.failure();
+        self.sink.end(ticket, std::mem::take(&mut self.ending));
+        self.queue.pop();
+        self.queue.done(1);
+    }
+
+    /// Evacuates full bins as long as the kernel runs.
+    fn while_running(&mut self, ticket: &Ticket) {
+        let mut nap = NAP_SHORTEST;
+        let mut last_move = Instant::now();
+        let mut quiet_taken = false;
+        while ticket.phase() == Phase::Running {
+            if self.drain(ticket, &[Bins::take_full]) {
+                self.queue.moved();
+                (nap, last_move, quiet_taken) = (NAP_SHORTEST, Instant::now(), false);
+                continue;
+            }
+            if last_move.elapsed() < ALERT {
+                std::hint::spin_loop();
+                continue;
+            }
+            if self.queue.is_closing() {
+                return;
+            }
+            if !quiet_taken && last_move.elapsed() > QUIET_AFTER {
+                self.drain(ticket, &[Bins::take_quiet]);
+                self.write_chunk(ticket);
+                quiet_taken = true;
+            }
+            self.queue.nap(ticket, nap);
+            nap = (nap * 2).min(NAP_LONGEST);
+        }
+    }
+
+    /// Goes through all bins, in each by the first of `ways` that takes something; whether any did.
+    fn drain(&mut self, ticket: &Ticket, ways: &[Take]) -> bool {
+        let (mut any, mut lost) = (false, 0);
+        for number in 0..self.bins.count() {
+            let (builder, chunk) = (&mut self.builders[number], &mut self.chunk);
+            let (sink, ending) = (&mut self.sink, &mut self.ending);
+            let mut push = |group: &AccessGroup| {
+                chunk.push(group);
+                if chunk.is_full() {
+                    ending.thread_accesses += chunk.thread_accesses();
+                    sink.write(ticket, chunk);
+                }
+            };
+            let mut take = |records: &[Record]| builder.push(records, &mut push);
+            for way in ways {
+                let taken = way(&mut self.bins, number, &mut take);
+                if taken != Taken::default() {
+                    any = true;
+                    lost += taken.missing;
+                    break;
+                }
+            }
+        }
+        self.ending.lost += lost;
+        any
+    }
+
+    fn write_chunk(&mut self, ticket: &Ticket) {
+        self.ending.thread_accesses += self.chunk.thread_accesses();
+        self.sink.write(ticket, &mut self.chunk);
+    }
+}

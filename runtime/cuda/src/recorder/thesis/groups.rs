@@ -1,0 +1,114 @@
+//! Rebuilds access groups from the records of one bin.
+//!
+//! A group's records are in the bin one after the other, in lane order, the first one marked. A group may cross the end
+//! of a window, so a builder keeps what is unfinished until the bin's next records come.
+
+use crate::recorder::thesis::record::{self, Record};
+use superstep_trace::{AccessGroup, SiteId, WARP_LANES};
+
+/// State between two pieces of one bin.
+#[derive(Debug, Default)]
+pub struct GroupBuilder {
+    pending: [Record; WARP_LANES],
+    have: usize,
+    want: usize,
+    broken_records: u64,
+}
+
+impl GroupBuilder {
+    /// Takes the bin's next records; gives every group that they complete to `emit`.
+    pub fn push(&mut self, mut records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
+        while let Some(first) = records.first() {
+            let whole = first.group() as usize;
+            if self.have == 0 && first.is_leader() && records.len() >= whole {
+                let (group, rest) = records.split_at(whole);
+                // Another leader inside means that the rest of this group is missing.
+                if !group[1..].iter().any(Record::is_leader) {
+                    give(group, emit);
+                    records = rest;
+                    continue;
+                }
+            }
+            self.push_one(first, emit);
+            records = &records[1..];
+        }
+    }
+
+    fn push_one(&mut self, record: &Record, emit: &mut impl FnMut(&AccessGroup)) {
+        if record.is_leader() {
+            self.flush(emit);
+            self.want = record.group() as usize;
+        } else if self.have == 0 {
+            // Its leader never came: only after a fault. It still is an access, so it becomes a group of its own.
+            self.broken_records += 1;
+            self.want = 1;
+        }
+        self.pending[self.have] = *record;
+        self.have += 1;
+        if self.have == self.want {
+            give(&self.pending[..self.have], emit);
+            self.have = 0;
+        }
+    }
+
+    /// Gives away a group whose last records never came (after a fault), with the lanes that did.
+    pub fn flush(&mut self, emit: &mut impl FnMut(&AccessGroup)) {
+        if self.have > 0 {
+            self.broken_records += self.have as u64;
+            give(&self.pending[..self.have], emit);
+            self.have = 0;
+        }
+    }
+
+    /// Records that were not part of a whole group since the last call: 0 unless a kernel faulted.
+    pub fn take_broken_records(&mut self) -> u64 {
+        std::mem::take(&mut self.broken_records)
+    }
+}
+
+/// Gives up to 32 records that were written together to `emit`.
+///
+/// The compiler may merge the probe calls of two sites into one, and a lane's width may vary, so they become one group
+/// for each (site, width), in the order of their first lanes.
+fn give(records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
+    // CTA and site, width, warp.
+    let key = |record: &Record| {
+        let warp = record.detail & record::THREAD_MASK & !(WARP_LANES as u64 - 1);
+        (
+            record.cta_site,
+            record.detail >> record::WIDTH_SHIFT << record::WIDTH_SHIFT | warp,
+        )
+    };
+    let mut left = (1u64 << records.len()) - 1;
+    while left != 0 {
+        let first = &records[left.trailing_zeros() as usize];
+        let fields = first.unpack();
+        let mut group = AccessGroup {
+            site: SiteId(fields.site),
+            cta: fields.cta,
+            warp: fields.thread / WARP_LANES as u32,
+            sm: fields.sm,
+            width_bytes: fields.width_bytes,
+            ..AccessGroup::EMPTY
+        };
+        let mut lanes = 0;
+        let mut rest = left;
+        while rest != 0 {
+            let index = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let record = &records[index];
+            let bit = 1u32 << (record.detail % WARP_LANES as u64);
+            // Lanes come in ascending order; anything else belongs to a later group.
+            if key(record) == key(first) && bit > group.mask {
+                group.mask |= bit;
+                group.addresses[lanes] = record.address;
+                lanes += 1;
+                left &= !(1 << index);
+            }
+        }
+        emit(&group);
+    }
+}
+
+#[cfg(test)]
+mod tests;

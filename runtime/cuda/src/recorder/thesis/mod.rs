@@ -1,0 +1,12 @@
+//! The protocol `thesis`: bins in host memory, to which each thread adds its access (docs/protocol-thesis.md).
+
+pub mod bins;
+#[cfg(test)]
+mod bins_tests;
+pub mod buffer;
+pub mod consumer;
+#[cfg(test)]
+mod consumer_tests;
+pub mod groups;
+pub mod layout;
+pub mod record;

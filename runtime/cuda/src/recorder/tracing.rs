@@ -1,0 +1,227 @@
+//! Traced launches, by the protocols `stream` and `thesis`.
+
+use super::drain::buffers::{DrainBuffer, DrainBuffers, Transport};
+use super::drain::monitor::Item;
+use super::drain::queue::{Queue, Ticket};
+use super::launch::graph_nodes::{Insertion, graph_bits};
+use super::launch::{Call, record};
+use super::runtime::{monitor, runtime, session};
+use super::selection::{self, device_selection};
+use super::thesis::bins::Shape;
+use super::thesis::buffer::Buffer;
+use super::thesis::consumer::Ending;
+use super::{RecordError, Recorder, stream};
+use crate::cuda::device::{Device, current_device};
+use crate::cuda::{CudaError, Status, Stream};
+use crate::model::graphs::NodeRecording;
+use crate::model::modules::Kernel;
+use std::ffi::c_void;
+use std::sync::Arc;
+use superstep_trace::Protocol;
+
+/// Bins that a stream's buffer has at most, unless asked for.
+const MOST_BINS: usize = 128;
+/// Records of a bin, unless asked for: 1.5 MiB.
+const BIN_RECORDS: usize = 64 << 10;
+
+/// Records accesses in buffers that threads of this library empty.
+#[derive(Default)]
+pub struct Tracing {
+    pub buffers: DrainBuffers,
+}
+
+impl Tracing {
+    /// Makes a buffer for the first stream of a device. A failure is left to the first launch, which reports it.
+    pub fn prepare(&self, device: i32) {
+        let _ = self.buffers.prepare(device, &|| stream_transport(false));
+    }
+
+    /// A buffer for kernels of a CUDA graph, on the calling thread's device.
+    pub fn graph_buffer(&self) -> Result<Arc<DrainBuffer>, RecordError> {
+        monitor();
+        match runtime().protocol()? {
+            Protocol::Stream => {
+                (self.buffers).of_graph(current_device(), &|| stream_transport(true))
+            }
+            protocol => Err(RecordError::NoGraphs(protocol)),
+        }
+    }
+}
+
+impl Recorder for Tracing {
+    /// With the protocol `stream`, the flush kernel behind the kernel counts the launch when it has ended; with `thesis`, host
+    /// functions before and behind it report both.
+    fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
+        monitor();
+        let runtime = runtime();
+        let number = runtime.stream(call.stream);
+        let buffer = self.buffers.of(number, current_device(), &transport)?;
+        let _submit = buffer.submit.lock();
+        let active = call.begin(kernel);
+        let bits = selection::launch_bits(active.recorded);
+        if active.recorded.is_nothing() {
+            let launch = || call.launch_with(kernel, buffer.context, bits);
+            return Ok(call.timed(active, launch));
+        }
+        let launch_number = u64::from(active.launch.launch.0) | bits;
+        let events = [(); 2].map(|()| runtime.events.take());
+        let ticket = buffer.queue.push(active, events, events[1]);
+        let stream = call.stream();
+        let notice = match &buffer.flush {
+            Some(_) => None,
+            None => match announce(&buffer, &ticket, stream) {
+                Ok(notice) => Some(notice),
+                Err(status) => {
+                    buffer.queue.cancel(&ticket);
+                    refuse(&ticket, status);
+                    return Ok(status);
+                }
+            },
+        };
+        record(events[0], stream);
+        let parameter = launch_number | buffer.parameter;
+        let launched = call.launch_with(kernel, buffer.context, parameter);
+        if launched.is_success() || notice.is_some() {
+            record(events[1], stream);
+        }
+        if !launched.is_success() {
+            ticket.refuse(launched.to_string());
+            call.explain_refusal(kernel, launched);
+        }
+        if let Some(data) = notice {
+            // SAFETY: `data` lives until `kernel_finished` frees it, which the stream calls after `kernel_starts`.
+            let queued = unsafe { stream.launch_host_function(kernel_finished, data) };
+            if !queued.is_success() {
+                buffer.queue.fault(&queued.to_string());
+            }
+        } else if let Err(error) = count_end(&buffer, stream) {
+            // Also behind a kernel that was refused: the device counts it, and its number is no other's. This fails after an
+            // error of the device, which the monitor finds and which says more.
+            ticket.fail(error.to_string());
+        }
+        buffer.queue.submitted(&ticket);
+        Ok(launched)
+    }
+
+    fn add_to_graph(
+        &self,
+        kernel: &Kernel,
+        place: &mut dyn Insertion,
+    ) -> Result<NodeRecording, RecordError> {
+        runtime().note_variables(kernel);
+        let buffer = place.buffer()?;
+        let parameter = buffer.parameter | graph_bits(kernel);
+        place.kernel(Some([buffer.context, parameter]))?;
+        place.flush(&buffer)?;
+        Ok(NodeRecording::Traced(buffer))
+    }
+}
+
+/// A buffer for a stream of the calling thread's device.
+fn transport() -> Result<Transport, RecordError> {
+    match runtime().protocol()? {
+        Protocol::Stream => stream_transport(false),
+        Protocol::Thesis => thesis_transport(),
+        Protocol::InSitu => Err(RecordError::NoBuffer),
+    }
+}
+
+fn thesis_transport() -> Result<Transport, RecordError> {
+    let config = session().config();
+    let sms = Device::current()?.sms;
+    let usual = (sms.next_power_of_two().min(MOST_BINS), BIN_RECORDS);
+    let bins = config.bins.map_or(usual.0, |bins| bins as usize);
+    let records = config
+        .bin_records
+        .map_or(usual.1, |records| records.get() as usize);
+    let wanted = Shape::rounded(bins, records);
+    let buffer = Buffer::new(wanted, device_selection()?)?;
+    if buffer.shape != wanted {
+        let (got, asked) = (buffer.shape.bin_records, wanted.bin_records);
+        session().warning(format!(
+            "host memory is short: bins hold {got} records instead of {asked}"
+        ));
+    }
+    Ok(Transport::Thesis(buffer))
+}
+
+fn stream_transport(of_graph: bool) -> Result<Transport, RecordError> {
+    let sms = Device::current()?.sms;
+    let mut settings = stream::Settings::new(session().config(), sms);
+    if of_graph {
+        settings = settings.for_graph();
+    }
+    let buffer = stream::Buffer::new(&settings, device_selection()?)?;
+    let (got, asked) = (buffer.shape, settings.shape);
+    if got.host_slots != asked.host_slots {
+        session().warning(format!(
+            "host memory is short: it has room for {} pieces of each ring instead of {}",
+            got.host_slots, asked.host_slots
+        ));
+    }
+    if (got.slots, got.piece_units) != (asked.slots, asked.piece_units) {
+        session().warning(format!(
+            "device memory is short: rings have {} pieces of {} bytes instead of {} of {}",
+            got.slots,
+            got.piece_bytes(),
+            asked.slots,
+            asked.piece_bytes()
+        ));
+    }
+    Ok(Transport::Stream(buffer, settings))
+}
+
+/// Queues the end of a launch of the buffer. A stream that takes nothing because it is invalid leaves it to the default stream.
+pub fn count_end(buffer: &DrainBuffer, stream: Stream) -> Result<(), CudaError> {
+    let Some(flush) = &buffer.flush else {
+        return Ok(());
+    };
+    flush.launch(stream).or_else(|_| flush.launch(Stream::NULL))
+}
+
+/// The runtime did not take a launch: the program gets the error, and the capture notes it.
+fn refuse(ticket: &Arc<Ticket>, status: Status) {
+    ticket.refuse(status.to_string());
+    let ending = Ending {
+        failure: ticket.failure(),
+        ..Ending::default()
+    };
+    monitor().send(Item::Traced(ticket.clone(), ending));
+}
+
+/// Data of the host functions around a kernel.
+struct Notice {
+    queue: Arc<Queue>,
+    ticket: Arc<Ticket>,
+}
+
+/// Queues the report that the kernel begins; returns the [`Notice`] for its end.
+fn announce(
+    buffer: &DrainBuffer,
+    ticket: &Arc<Ticket>,
+    stream: Stream,
+) -> Result<*mut c_void, Status> {
+    let (queue, ticket) = (buffer.queue.clone(), ticket.clone());
+    let notice = Box::into_raw(Box::new(Notice { queue, ticket }));
+    // SAFETY: the notice lives until `kernel_finished` frees it.
+    match unsafe { stream.launch_host_function(kernel_starts, notice.cast()) } {
+        Status::SUCCESS => Ok(notice.cast()),
+        error => {
+            // SAFETY: the stream did not take the function, so nothing else has the box.
+            drop(unsafe { Box::from_raw(notice) });
+            Err(error)
+        }
+    }
+}
+
+unsafe extern "C" fn kernel_starts(data: *mut c_void) {
+    // SAFETY: `announce` made the box; `kernel_finished`, which frees it, comes later in the same stream.
+    let notice = unsafe { &*data.cast::<Notice>() };
+    notice.queue.started(&notice.ticket);
+}
+
+unsafe extern "C" fn kernel_finished(data: *mut c_void) {
+    // SAFETY: `announce` made the box, and this is its last user.
+    let notice = unsafe { Box::from_raw(data.cast::<Notice>()) };
+    notice.queue.finished(&notice.ticket);
+}

@@ -1,0 +1,80 @@
+//! Memory without an allocating call: the device's variables, and the heap of device-side `malloc`. Noted before the first launch that can
+//! touch it.
+
+use super::runtime::Runtime;
+use crate::cuda::CudaError;
+use crate::cuda::device::{current_device, symbol_address};
+use crate::model::modules::Kernel;
+use crate::model::{device_heap, globals};
+use std::ffi::c_void;
+use superstep_trace::{AllocationKind, DEVICE_HEAP, Probe};
+
+impl Runtime {
+    /// Notes variables of the device that are not noted yet: those of the program's host code, and all in the module of
+    /// `kernel`. Loads their modules.
+    pub fn note_variables(&self, kernel: &Kernel) {
+        let device = current_device();
+        self.note_named_variables(device);
+        self.note_table(device, kernel);
+        // Not earlier: the program may set the heap's size until then.
+        if self.modules.lock().allocates_first(device, &kernel.name) {
+            self.note_device_heap();
+        }
+    }
+
+    fn note_table(&self, device: i32, kernel: &Kernel) {
+        if kernel.probe != Some(Probe::Trace)
+            || !self.modules.lock().table_is_new(device, kernel.binary)
+        {
+            return;
+        }
+        match globals::of_kernel(kernel.stub) {
+            Ok(table) => {
+                self.modules.lock().add_allocating(device, table.allocating);
+                for variable in table.variables {
+                    if !self.session.is_allocated(variable.address) {
+                        self.note_variable(variable.address, variable.bytes, variable.name);
+                    }
+                }
+            }
+            Err(error) => self.session.warning(format!(
+                "{error}; variables that the host code does not name may be reported as lying in no allocation"
+            )),
+        }
+    }
+
+    fn note_device_heap(&self) {
+        match device_heap::extent() {
+            Ok((address, bytes)) if !self.session.is_allocated(address) => {
+                self.note_variable(address, bytes, DEVICE_HEAP.to_owned());
+            }
+            Ok(_) => {}
+            Err(error) => self.session.warning(format!(
+                "{error}; blocks that kernels allocate may be reported as lying in no allocation"
+            )),
+        }
+    }
+
+    fn note_named_variables(&self, device: i32) {
+        let variables = self.modules.lock().new_variables(device).to_vec();
+        for variable in variables {
+            let address = if variable.managed {
+                // SAFETY: a managed variable's shadow is a pointer, which the runtime has set by now.
+                Ok(unsafe { *(variable.host as *const *mut c_void) } as u64)
+            } else {
+                symbol_address(variable.host as *const c_void)
+            };
+            match address {
+                Ok(address) => self.note_variable(address, variable.bytes, variable.name),
+                Err(status) => {
+                    let doing = format!("find the device variable {}", variable.name).into();
+                    (self.session).warning(CudaError::Call { doing, status }.to_string());
+                }
+            }
+        }
+    }
+
+    fn note_variable(&self, address: u64, bytes: u64, name: String) {
+        self.allocated(address, bytes, AllocationKind::Symbol { name });
+    }
+}
