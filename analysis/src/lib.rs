@@ -12,6 +12,7 @@ mod error;
 pub mod estimate;
 mod in_situ;
 pub mod metrics;
+pub mod run_summary;
 pub mod scan;
 mod sites;
 pub mod synthetic;

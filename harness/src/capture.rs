@@ -7,7 +7,7 @@ use superstep_export::ExportError;
 use superstep_trace::{Capture, TraceError};
 
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_build::interrupt;
+use superstep_build::{exit_code, interrupt};
 
 /// Opens the capture in `path`. Ctrl-C ends the reading of its accesses.
 pub fn open(path: &Path) -> Result<Capture, Failure> {
@@ -15,7 +15,25 @@ pub fn open(path: &Path) -> Result<Capture, Failure> {
     Ok(capture.cancelled_by(interrupt::cancellation()))
 }
 
-/// The failure of a command that reads a capture. What lies in the capture is [`FailureKind::Capture`]; what lies in the
+/// Reports on standard error what is missing from the capture, and returns the exit code for it.
+pub fn conclude(capture: &Capture) -> i32 {
+    if capture.damaged {
+        for problem in &capture.problems {
+            eprintln!("error: {problem}");
+        }
+        exit_code::CAPTURE
+    } else if capture.complete {
+        exit_code::OK
+    } else {
+        eprintln!("warning: the capture is incomplete; the part that exists was read:");
+        for problem in &capture.problems {
+            eprintln!("  {problem}");
+        }
+        exit_code::CAPTURE_INCOMPLETE
+    }
+}
+
+/// The failure of a command that reads a capture. Errors of the capture are [`FailureKind::Capture`], those of the
 /// machine or in Superstep is [`FailureKind::Internal`].
 pub fn failure(error: impl Into<ExportError>) -> Failure {
     let error = error.into();

@@ -2,6 +2,7 @@
 //!
 //! [`main`] is the `superstep` command; the other items are what `superstep-bench` uses as well.
 
+mod arguments;
 mod bundle;
 mod capture;
 mod commands;
@@ -11,16 +12,19 @@ mod results;
 mod session;
 mod sizes;
 mod suite;
+mod terminal;
 mod verify;
 
+pub use arguments::FetchArgs;
+pub use arguments::value::ByteSize;
 pub use bundle::Bundle;
 pub use capture::failure as capture_failure;
-pub use commands::{FetchArgs, exit, main, print};
+pub use commands::{exit, main};
 pub use results::{MessageFormat, RunFolder, host, write_json};
 pub use session::{Fetched, Prepared, Session};
-pub use sizes::ByteSize;
 pub use suite::{
     AnalysisOptions, Case, Execution, Kind, ProgramChoice, Resume, Run, Running, Selection,
     SuiteOptions, SuiteRun, golden_folder,
 };
+pub use terminal::print;
 pub use verify::{Order, check_manifest, check_runtime, in_situ_equal};

@@ -6,11 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{DOUBLE, run, superstep, tools_are_here, write_suite};
+use common::{DOUBLE, run, superstep, write_suite};
 use serde_json::{Value, json};
-use superstep_report::RunSummary;
+use superstep_analysis::run_summary::{BenchmarkSummary, Check, KernelSummary, RunSummary, Status};
 use superstep_report::page;
-use superstep_report::run_summary::{BenchmarkSummary, Check, KernelSummary, Status};
 
 /// A page that opens the report in a frame, unfolds everything, and writes down what each figure looks like.
 fn checker(report: &Path) -> String {
@@ -90,23 +89,10 @@ fn fits(found: &Value) {
     assert_eq!(found["outside"], json!([]), "tables wider than the page");
 }
 
-/// The path of the browser, if there is one.
-fn browser() -> Option<String> {
-    let browser = std::env::var("SUPERSTEP_TEST_BROWSER").ok();
-    if browser.is_none() {
-        eprintln!("skipped: SUPERSTEP_TEST_BROWSER is not set; run `cargo xtask test`");
-    }
-    browser
-}
-
 #[test]
+#[ignore = "needs Clang, CUDA and a browser; `cargo xtask test` runs it"]
 fn the_report_opens_without_a_complaint_and_shows_every_figure() {
-    let Some(browser) = browser() else {
-        return;
-    };
-    if !tools_are_here() {
-        return;
-    }
+    let browser = std::env::var("SUPERSTEP_TEST_BROWSER").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let suite = write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
     let (code, _, err) = run(superstep(folder.path())
@@ -151,10 +137,9 @@ fn the_report_opens_without_a_complaint_and_shows_every_figure() {
 }
 
 #[test]
+#[ignore = "needs a browser; `cargo xtask test` runs it"]
 fn the_check_sees_a_page_that_complains() {
-    let Some(browser) = browser() else {
-        return;
-    };
+    let browser = std::env::var("SUPERSTEP_TEST_BROWSER").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("broken.html");
     let broken = "<!DOCTYPE html><title>x</title><figure><img alt=\"a\" src=\"missing.png\"></figure>\
@@ -174,10 +159,9 @@ fn the_check_sees_a_page_that_complains() {
 }
 
 #[test]
+#[ignore = "needs a browser; `cargo xtask test` runs it"]
 fn long_names_and_large_numbers_do_not_widen_the_page() {
-    let Some(browser) = browser() else {
-        return;
-    };
+    let browser = std::env::var("SUPERSTEP_TEST_BROWSER").unwrap();
     let long =
         "very::long::namespace_of_a_kernel<std::integral_constant<unsigned, 1024>>".repeat(4);
     let huge = u64::MAX / 2;

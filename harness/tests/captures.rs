@@ -126,7 +126,7 @@ fn dump_refuses_a_launch_that_is_no_number() {
     let (code, _, err) =
         run(superstep(folder.path()).args(["dump", "capture", "--launch", "5..2"]));
     assert_eq!(code, 2);
-    assert!(err.contains("comes after"), "{err}");
+    assert!(err.contains("A at most B"), "{err}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{DOUBLE, run, superstep, tools_are_here, traced_program, write_suite};
+use common::{DOUBLE, run, superstep, traced_program, write_suite};
 use serde_json::Value;
 
 fn summary(folder: &Path, suite: &str) -> Value {
@@ -19,10 +19,8 @@ fn summary(folder: &Path, suite: &str) -> Value {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn the_thesis_suite_passes_at_size_tiny() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let (code, out, err) = run(superstep(folder.path()).args([
         "suite",
@@ -223,10 +221,8 @@ fn communication_is_what_the_programs_say(tables: &Path) {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn every_family_of_cuda_features_is_traced_as_its_golden_file_says() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let (code, out, err) =
         run(superstep(folder.path()).args(["suite", "features", "--backend", "cpu"]));
@@ -247,10 +243,8 @@ fn every_family_of_cuda_features_is_traced_as_its_golden_file_says() {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn one_program_runs_like_a_suite() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
     let (code, out, err) =
@@ -269,10 +263,8 @@ fn one_program_runs_like_a_suite() {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_failing_program_is_a_failed_run_and_does_not_stop_a_suite() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     write_suite(
         folder.path(),
@@ -294,10 +286,8 @@ fn a_failing_program_is_a_failed_run_and_does_not_stop_a_suite() {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn an_out_of_bounds_access_is_reported_as_such() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     write_suite(
         folder.path(),
@@ -332,10 +322,8 @@ int main() {
 "#;
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_killed_program_leaves_a_capture_that_is_marked_incomplete() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", ENDLESS);
     // Its time runs out in the untraced run already; what was built for the traced one is then started here and killed in the middle.

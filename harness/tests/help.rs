@@ -1,4 +1,4 @@
-//! Every help text, so that changes of the command line are seen in review.
+//! Help texts, one snapshot per command, so that changes of the command line are seen in review.
 
 use std::process::Command;
 
@@ -13,14 +13,16 @@ fn help(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn help_texts() {
+fn help_of_every_command_is_as_accepted() {
     let overview = help(&[]);
     let commands = overview.lines().skip_while(|line| *line != "Commands:");
     let commands = commands.skip(1).take_while(|line| !line.is_empty());
     let names = commands.filter_map(|line| line.split_whitespace().next());
-    let mut all = overview.clone();
-    for name in names.filter(|name| *name != "help") {
-        all += &format!("\n==== superstep {name} ====\n\n{}", help(&[name]));
-    }
-    insta::assert_snapshot!("help", all);
+    let names: Vec<&str> = names.filter(|name| *name != "help").collect();
+    insta::with_settings!({prepend_module_to_snapshot => false, snapshot_path => "snapshots/help"}, {
+        insta::assert_snapshot!("superstep", overview);
+        for name in names {
+            insta::assert_snapshot!(name, help(&[name]));
+        }
+    });
 }

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use common::{run, superstep, tools_are_here};
+use common::{run, superstep};
 use serde_json::Value;
 
 /// Numbers that depend on the seed alone.
@@ -195,10 +195,8 @@ fn results(folder: &Path, fibers: &str) -> (String, Value) {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn threads_do_the_same_in_loops_and_as_fibers() {
-    if !tools_are_here() {
-        return;
-    }
     let (seed, kernels) = (
         setting("SUPERSTEP_GENERATED_SEED", 0),
         setting("SUPERSTEP_GENERATED_KERNELS", 24),

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{root, run, superstep, tools_are_here};
+use common::{root, run, superstep};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -164,10 +164,8 @@ fn alone(folder: &Path, mode: &str, more: &[(&str, &str)]) -> (i32, String, Stri
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_misaligned_address_ends_the_launch_and_sticks() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("app.cu"), PROGRAM).unwrap();
     let words = ["build", "--", "nvcc", "app.cu", "-o", "app"];

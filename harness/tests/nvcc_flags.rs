@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{root, run, superstep, tools_are_here};
+use common::{root, run, superstep};
 use superstep_trace::Capture;
 
 fn copy_project(name: &str, to: &Path) {
@@ -18,10 +18,8 @@ fn copy_project(name: &str, to: &Path) {
 /// Of three CUDA files one is compiled with nvcc's flag, one with the macro, and one without; the host's compiler and nvcc compile a C++
 /// file. Two host threads launch from each CUDA file.
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn stream_0_is_the_host_threads_own_where_a_file_was_compiled_so() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     copy_project("streams", folder.path());
     let superstep = |words: &[&str]| {
@@ -88,10 +86,8 @@ fn operations<'a>(ptx: &'a str, kernel: &str) -> Vec<&'a str> {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn flags_about_numbers_choose_the_gpus_instructions() {
-    if !tools_are_here() {
-        return;
-    }
     let nvcc = Nvcc::of("flags");
     let exact = [
         ("quotient", "div.rn.f32"),
@@ -165,10 +161,8 @@ fn flags_about_numbers_choose_the_gpus_instructions() {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn denormals_are_zeros_on_the_cpu_backend_too() {
-    if !tools_are_here() {
-        return;
-    }
     let nvcc = Nvcc::of("flags");
     let kept = "1e-40 1e-30 2e-40 1e-40 1 1e-40 1e-10 ";
     let flushed = "0 1e-30 0 0 0 0 1e-10 ";
@@ -183,10 +177,8 @@ fn denormals_are_zeros_on_the_cpu_backend_too() {
 
 /// What is printed: value, OpenMP, language and architecture of host code, the same of device code, whether host code is optimised.
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn the_preprocessors_flags_are_for_both_halves() {
-    if !tools_are_here() {
-        return;
-    }
     let nvcc = Nvcc::of("flags");
     let place = |name: &str| nvcc.folder.path().join(name);
     for (name, text) in [
@@ -226,10 +218,8 @@ fn the_preprocessors_flags_are_for_both_halves() {
 
 /// What is printed: bits of `macros.h` in host code, device code and a C++ file; the architectures.
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn macros_are_defined_with_the_flags_that_define_them_in_nvcc() {
-    if !tools_are_here() {
-        return;
-    }
     let nvcc = Nvcc::of("flags");
     // __NVCC__ in C++ files only.
     for (flags, expected) in [
@@ -260,10 +250,8 @@ fn macros_are_defined_with_the_flags_that_define_them_in_nvcc() {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn headers_that_ask_for_macros_compile() {
-    if !tools_are_here() {
-        return;
-    }
     let nvcc = Nvcc::of("flags");
     for flags in ["-rdc=true", "-ewp -G"] {
         let flags = format!("{flags} --extended-lambda -expt-relaxed-constexpr -std=c++17");
@@ -272,10 +260,8 @@ fn headers_that_ask_for_macros_compile() {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn nvcc_answers_questions_and_says_what_it_ignores() {
-    if !tools_are_here() {
-        return;
-    }
     let nvcc = Nvcc::of("flags");
     let (help, _) = nvcc.run("--help");
     for line in [
@@ -314,14 +300,9 @@ fn nvcc_answers_questions_and_says_what_it_ignores() {
 
 /// CMake's old way to find CUDA writes flags for the host compiler with quotes.
 #[test]
-fn find_package_cuda_builds_in_release() {
-    if !tools_are_here() {
-        return;
-    }
-    let Some(list) = std::env::var_os("SUPERSTEP_TEST_CMAKE") else {
-        eprintln!("skipped: SUPERSTEP_TEST_CMAKE is not set; run `cargo xtask test`");
-        return;
-    };
+#[ignore = "needs Clang, CUDA and CMake; `cargo xtask test` runs it"]
+fn cmake_find_package_cuda_builds_in_release() {
+    let list = std::env::var_os("SUPERSTEP_TEST_CMAKE").unwrap();
     let folder = tempfile::tempdir().unwrap();
     copy_project("find_cuda", folder.path());
     for (number, cmake) in std::env::split_paths(&list).enumerate() {

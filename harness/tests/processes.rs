@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use common::{run, superstep, tools_are_here};
+use common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
@@ -114,10 +114,8 @@ fn forked(processes: &str) -> tempfile::TempDir {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn forked_processes_are_joined_and_the_parent_leaves_nothing() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = forked("3");
     let whole = result(folder.path(), "forks");
     assert_eq!(whole["launches"], 6);
@@ -160,10 +158,8 @@ fn forked_processes_are_joined_and_the_parent_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_fork_after_cuda_was_used_leaves_the_capture_alone() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("forks.cu"), FORKS).unwrap();
     passes(
@@ -179,10 +175,8 @@ fn a_fork_after_cuda_was_used_leaves_the_capture_alone() {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn ranks_of_a_launcher_are_joined_in_their_order() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     build(folder.path());
     script(&folder.path().join("launch"), LAUNCHER);
@@ -267,10 +261,8 @@ fn ranks_of_a_launcher_are_joined_in_their_order() {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn programs_that_a_script_starts_are_joined() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     build(folder.path());
     let program = folder.path().join("forks");
@@ -297,10 +289,8 @@ fn programs_that_a_script_starts_are_joined() {
 
 /// Without `superstep run`, a path says whether there is one process.
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_path_has_a_place_for_the_process() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = forked("1");
     // The traced variant, as the run has started it.
     let outcome = "out/forks/latest/benchmarks/forks/traced/outcome.json";

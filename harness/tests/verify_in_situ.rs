@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{run, superstep, tools_are_here};
+use common::{run, superstep};
 use serde_json::Value;
 
 fn benchmarks(latest: &Path) -> Vec<Value> {
@@ -32,10 +32,8 @@ fn rows(latest: &Path, benchmark: &str, table: &str) -> Vec<Value> {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn the_thesis_suite_in_situ_equals_its_traces() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let suite = ["suite", "thesis", "--size", "tiny", "--backend", "cpu"];
     let (code, out, err) = run(superstep(folder.path())
@@ -80,10 +78,8 @@ fn the_thesis_suite_in_situ_equals_its_traces() {
 }
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn blocks_of_ctas_equal_the_traces_ctas_added_up() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let mut command = superstep(folder.path());
     command.args(["suite", "thesis", "--size", "tiny", "--backend", "cpu"]);
@@ -131,10 +127,8 @@ int main() {
 "#;
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn what_several_ctas_wrote_has_bounds_that_the_trace_keeps() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("several.cu"), SEVERAL).unwrap();
     let (code, out, err) = run(superstep(folder.path())
@@ -206,10 +200,8 @@ int main() {
 "#;
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn launches_of_host_threads_are_found_whatever_their_order() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("threads.cu"), THREADS).unwrap();
     for options in [&["--in-situ", "--verify-in-situ"][..], &[]] {
@@ -256,10 +248,8 @@ int main() {
 "#;
 
 #[test]
+#[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn the_barrier_of_a_grid_counts_neither_in_a_trace_nor_in_situ() {
-    if !tools_are_here() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("sync.cu"), GRID_SYNC).unwrap();
     for options in [&["--in-situ", "--verify-in-situ"][..], &[]] {

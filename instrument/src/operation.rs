@@ -92,22 +92,22 @@ impl<'m> MemoryOperation<'m> {
 /// An instruction that touches memory in a way that cannot be traced.
 #[derive(Debug, Error)]
 #[error(
-    "{location}: `{what}` in {function} touches memory in a way that Superstep cannot trace yet; {mend}"
+    "{location}: `{what}` in {function} touches memory in a way that Superstep cannot trace yet; {hint}"
 )]
 pub struct Unsupported {
     location: crate::ir::Location,
     what: String,
     function: String,
-    mend: &'static str,
+    hint: &'static str,
 }
 
 impl Unsupported {
-    fn new(call: Call, what: String, mend: &'static str) -> Self {
+    fn new(call: Call, what: String, hint: &'static str) -> Self {
         Unsupported {
             location: call.location(),
             what,
             function: call.parent_function().name(),
-            mend,
+            hint,
         }
     }
 }
@@ -183,8 +183,8 @@ fn call_operations<'m>(
             None if allow_opaque_assembly => Ok(Vec::new()),
             None => {
                 let text = template.replace('\n', "\\n").replace('\t', "\\t");
-                let mend = "rewrite it with a CUDA function, or let it pass untraced with --allow-opaque-asm";
-                Err(Unsupported::new(call, format!("asm \"{text}\""), mend))
+                let hint = "rewrite it with a CUDA function, or let it pass untraced with --allow-opaque-asm";
+                Err(Unsupported::new(call, format!("asm \"{text}\""), hint))
             }
         };
     }
@@ -303,12 +303,12 @@ fn intrinsic<'m>(
     } else if HARMLESS.iter().any(|prefix| is(prefix)) || !arguments.iter().any(may_be_global) {
         Vec::new()
     } else {
-        let mend = if is("llvm.nvvm.cp.async.bulk.") {
+        let hint = if is("llvm.nvvm.cp.async.bulk.") {
             "what a copy of a tensor accesses stands in its map, not in the program; load it with plain accesses"
         } else {
             "please report it with the program"
         };
-        return Err(Unsupported::new(call, name.to_owned(), mend));
+        return Err(Unsupported::new(call, name.to_owned(), hint));
     };
     Ok(found
         .into_iter()

@@ -6,13 +6,9 @@ pub mod claims;
 mod error;
 pub mod figures;
 mod html;
-mod opaque;
 pub mod page;
 pub mod papers;
 pub mod probes;
-mod processes;
 pub mod published;
-pub mod run_summary;
 
 pub use error::{ReportError, Result};
-pub use run_summary::RunSummary;

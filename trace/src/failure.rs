@@ -41,7 +41,7 @@ impl std::fmt::Display for FailureKind {
     }
 }
 
-/// A failure with its message: what was tried, why it failed and how to correct it, in that order.
+/// A failure with its message: what was tried, why it failed and how to fix it, in that order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {

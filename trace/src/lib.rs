@@ -65,7 +65,7 @@ mod pattern;
 pub mod probe;
 mod process;
 mod protocol;
-mod same;
+mod reproducibility;
 mod selection;
 mod summary;
 mod table;
@@ -104,7 +104,7 @@ pub use pattern::Pattern;
 pub use probe::{DefinedProbe, PointSite, ProbeResults, ProbeSpec, ProbeWriter};
 pub use process::{Process, captures_in};
 pub use protocol::Protocol;
-pub use same::Same;
+pub use reproducibility::Reproducibility;
 pub use selection::{
     Chooser, CtaRange, Recorded, SAMPLE_AT_LEAST, Sample, SampleUnit, Selection, SelectionError,
 };

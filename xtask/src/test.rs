@@ -53,6 +53,12 @@ fn lint(context: &Context, toolchain: &Toolchain) -> Result<()> {
         .context("failed: clippy's findings are above")
 }
 
+/// Tests that need a tool which may be missing, by the variable that names it.
+const NEED_A_TOOL: [(&str, &str); 2] = [
+    ("SUPERSTEP_TEST_CMAKE", "test(cmake)"),
+    ("SUPERSTEP_TEST_BROWSER", "binary(browser)"),
+];
+
 /// Builds what the end-to-end tests start, then runs all tests with further `variables` set for them. A tool that a
 /// test needs is an error here, not a reason to skip.
 fn all_tests(
@@ -63,32 +69,39 @@ fn all_tests(
 ) -> Result<()> {
     let tools = test_tools::variables(context)?;
     build::run(context, build::ALL)?;
-    let cargo = |arguments: &[&str]| {
+    let cargo = |arguments: &[&str], profile: &str| {
         let cargo = context.cargo(toolchain).args(arguments);
         cargo
-            .arg(build::PROFILE)
+            .args([profile, build::PROFILE])
             .env("SUPERSTEP_REQUIRE_TOOLS", "1")
             .env("SUPERSTEP_ROOT", &context.root)
             .envs(variables.iter().copied())
             .envs(&tools)
     };
-    let tests: &[&str] = match context.has_cargo("nextest") {
-        true => &["nextest", "run", "--workspace", "--cargo-profile"],
-        false => &[
-            "test",
-            "--workspace",
-            "--lib",
-            "--bins",
-            "--tests",
-            "--profile",
-        ],
+    // Tests that need tools are ignored by default: a plain run reports that it did not run them.
+    let tests = if context.has_cargo("nextest") {
+        let without: Vec<String> = (NEED_A_TOOL.iter())
+            .filter(|(variable, _)| !tools.contains_key(variable))
+            .map(|(_, tests)| format!("not ({tests})"))
+            .collect();
+        let tests = cargo(
+            &["nextest", "run", "--workspace", "--run-ignored", "all"],
+            "--cargo-profile",
+        );
+        match without[..] {
+            [] => tests,
+            _ => tests.args(["--filterset", &without.join(" and ")]),
+        }
+    } else {
+        let kinds = ["test", "--workspace", "--lib", "--bins", "--tests"];
+        cargo(&kinds, "--profile")
     };
-    cargo(tests)
+    tests
         .arg("--no-fail-fast")
         .args(runner)
         .run()
         .context("failed: a test did not pass, see above")?;
-    cargo(&["test", "--workspace", "--doc", "--quiet", "--profile"])
+    cargo(&["test", "--workspace", "--doc", "--quiet"], "--profile")
         .run()
         .context("failed: a documentation test did not pass, see above")?;
     // Where the packages could not be installed, a warning has said that their tests are skipped.

@@ -9,7 +9,7 @@ use superstep_toolchain::hash_bytes;
 use super::cache::{Cache, create_folder_of, hash_file, io};
 use super::error::FetchError;
 use super::git::Repository;
-use crate::manifest::{Benchmark, Sha256, Source, Suite};
+use crate::manifest::{Benchmark, GitSource, Sha256, Suite};
 
 /// A benchmark's sources, checked and ready to compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,15 +39,15 @@ pub fn sources(
 ) -> Result<SourceTree, FetchError> {
     let paths = benchmark.files.iter();
     let paths = paths.map(|file| benchmark.in_source(file));
-    let (root, files, origin) = match &suite.source {
-        Source::InTree => {
+    let (root, files, origin) = match &suite.source.git {
+        None => {
             let root = &suite.folder;
             let root = std::path::absolute(root).map_err(io("find folder", root))?;
             let read = |path| in_tree(&root, path, benchmark);
             let files = paths.map(read).collect::<Result<_, _>>()?;
             (root, files, "in-tree".to_owned())
         }
-        Source::Git { url, commit } => {
+        Some(GitSource { url, commit }) => {
             let cache = Cache::new(&options.cache_dir);
             let repository = match &options.source_mirror {
                 Some(mirror) => Repository::mirror(mirror, commit)?,

@@ -300,7 +300,10 @@ fn a_url_starts_no_program_of_the_users() {
         format!("ssh://-oProxyCommand=touch%20{}/x", evil.display()),
     ] {
         let commit = world.commit.clone();
-        suite.source = crate::manifest::Source::Git { url, commit };
+        suite.source = crate::manifest::Source {
+            in_tree: None,
+            git: Some(crate::manifest::GitSource { url, commit }),
+        };
         assert!(sources(&suite, only(&suite), &options).is_err());
         assert!(!evil.exists());
     }

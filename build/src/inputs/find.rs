@@ -8,21 +8,20 @@ use crate::fetch::{DataFile, FetchError, FetchOptions, Origin, data_file};
 use crate::manifest::{Input, Suite};
 
 #[derive(Debug, Clone)]
-pub enum InputPlace<'a> {
+pub enum InputPlace {
     File(PathBuf, Origin),
     /// Generated.
-    Generator(&'a Generator),
+    Generator(Generator),
 }
 
 /// Finds an input without putting it anywhere: the shipped file; data mirror, cache, URL, the suite's archive (a wrong hash is an
 /// error); the generator.
-pub fn find_input<'a>(
+pub fn find_input(
     suite: &Suite,
-    input: &'a Input,
+    input: &Input,
     options: &FetchOptions,
-) -> Result<InputPlace<'a>, InputError> {
-    let sources = &input.sources;
-    if let Some(shipped) = &sources.shipped {
+) -> Result<InputPlace, InputError> {
+    if let Some(shipped) = &input.shipped {
         return Ok(InputPlace::File(
             suite.folder.join(shipped),
             Origin::Shipped,
@@ -30,8 +29,8 @@ pub fn find_input<'a>(
     }
     if let Some(sha256) = &input.sha256 {
         let wanted = DataFile {
-            data: sources.data.as_deref(),
-            url: sources.url.as_deref(),
+            data: input.data.as_deref(),
+            url: input.url.as_deref(),
             archive: suite.data.as_ref(),
             sha256,
         };
@@ -39,16 +38,16 @@ pub fn find_input<'a>(
             Ok(Some((path, origin))) => return Ok(InputPlace::File(path, origin)),
             Ok(None) => {}
             // A generated file is better than no run when only the network is missing.
-            Err(FetchError::Unreachable { .. }) if sources.generate.is_some() => {}
+            Err(FetchError::Unreachable { .. }) if input.generate.is_some() => {}
             Err(source) => return Err(InputError::fetch(input)(source)),
         }
     }
-    if let Some(generator) = &sources.generate {
-        return Ok(InputPlace::Generator(generator));
+    if let Some(generate) = &input.generate {
+        return Ok(InputPlace::Generator(generate.clone()));
     }
     Err(InputError::Missing {
         name: input.name.clone(),
-        wanted: match (&sources.data, &sources.url) {
+        wanted: match (&input.data, &input.url) {
             (Some(data), _) => data.display().to_string(),
             (None, Some(url)) => url.clone(),
             (None, None) => input.name.display().to_string(),

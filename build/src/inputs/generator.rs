@@ -1,9 +1,11 @@
 //! Generated inputs, from the script `suites/inputs.py`.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use serde::{Deserialize, Serialize};
 use superstep_toolchain::KeyHasher;
 
 use crate::fetch::FetchError;
@@ -12,11 +14,14 @@ use crate::fetch::io as io_error;
 const SCRIPT: &str = include_str!("../../../suites/inputs.py");
 
 /// A generator with its seed and parameters, as a manifest names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Generator {
+    #[serde(rename = "generator")]
     pub name: String,
     pub seed: u64,
-    pub parameters: Vec<(String, u64)>,
+    #[serde(default)]
+    pub parameters: BTreeMap<String, u64>,
 }
 
 impl Generator {

@@ -64,7 +64,7 @@ pub fn materialise(
         let (path, sha256, origin) = match find_input(suite, input, options)? {
             InputPlace::File(path, origin) => (path, input.sha256, origin),
             InputPlace::Generator(generator) => {
-                let made = generated(generator, &Cache::new(&options.cache_dir));
+                let made = generated(&generator, &Cache::new(&options.cache_dir));
                 let (sha256, path) = made.map_err(InputError::fetch(input))?;
                 (path, Some(sha256), Origin::Generated)
             }

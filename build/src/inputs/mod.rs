@@ -9,7 +9,7 @@ mod materialise;
 mod tests;
 
 pub use find::{InputPlace, find_input};
-pub(crate) use generator::Generator;
+pub use generator::Generator;
 pub(crate) use materialise::InputError;
 pub use materialise::{InputUsed, materialise};
 

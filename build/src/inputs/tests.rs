@@ -338,7 +338,7 @@ fn generators_of_all_suites_take_their_parameters() {
         let sizes = suite.benchmarks.iter().flat_map(|one| one.sizes.values());
         for generator in sizes
             .flat_map(|size| &size.inputs)
-            .filter_map(|input| input.sources.generate.as_ref())
+            .filter_map(|input| input.generate.as_ref())
         {
             let mut check = Command::new("python3");
             check

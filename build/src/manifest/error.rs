@@ -1,4 +1,4 @@
-//! Errors of manifests: one problem, its file, line and column, what was expected and how to mend it.
+//! Errors of manifests: one problem, its file, line and column, what was expected and how to fix it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,21 +6,23 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde_saphyr::{Error as YamlError, Location};
 
+use super::position::{Step, position};
+use super::validate::Broken;
 use crate::failure::{Failure, FailureKind};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    #[error("failed to read manifest {}: {source}; {mend}", path.display())]
+    #[error("failed to read manifest {}: {source}; {hint}", path.display())]
     Unreadable {
         path: PathBuf,
         source: std::io::Error,
-        mend: String,
+        hint: String,
     },
     #[error("failed to read manifest {0}")]
     Invalid(Box<Invalid>),
 }
 
-/// A rule that a manifest breaks. Displays as `FILE:LINE:COLUMN: problem; how to mend it` and the line in question.
+/// A rule that a manifest breaks. Displays as `FILE:LINE:COLUMN: problem; how to fix it` and the line in question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
     pub path: PathBuf,
@@ -29,8 +31,8 @@ pub struct Invalid {
     /// Column in characters, from 1; 0 when the place is not known.
     pub column: u64,
     pub problem: String,
-    /// What was expected and what to do.
-    pub mend: String,
+    /// The expected value, or how to fix it.
+    pub hint: String,
     pub excerpt: Option<String>,
 }
 
@@ -40,7 +42,7 @@ impl fmt::Display for Invalid {
         if self.line > 0 {
             write!(formatter, ":{}:{}", self.line, self.column)?;
         }
-        write!(formatter, ": {}; {}", self.problem, self.mend)?;
+        write!(formatter, ": {}; {}", self.problem, self.hint)?;
         if let Some(excerpt) = &self.excerpt {
             let number = self.line.to_string();
             let pointer = usize::try_from(self.column).unwrap_or(1).max(1);
@@ -56,6 +58,9 @@ impl fmt::Display for Invalid {
     }
 }
 
+/// A value and its position.
+pub(crate) type Located<T> = serde_saphyr::Spanned<T>;
+
 /// A manifest's text: makes errors that point into it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Text<'a> {
@@ -68,7 +73,7 @@ impl Text<'_> {
         &self,
         place: Location,
         problem: impl Into<String>,
-        mend: impl Into<String>,
+        hint: impl Into<String>,
     ) -> ManifestError {
         let (line, column) = (place.line(), place.column());
         let index = usize::try_from(line).ok();
@@ -79,9 +84,20 @@ impl Text<'_> {
             line,
             column,
             problem: problem.into(),
-            mend: mend.into(),
+            hint: hint.into(),
             excerpt: excerpt.map(|text| text.trim_end().to_owned()),
         }))
+    }
+
+    /// Position of the value that `steps` lead to.
+    pub(super) fn position(&self, steps: &[Step]) -> Location {
+        position(self.content, steps)
+    }
+
+    pub(super) fn broken(&self, mut broken: Broken) -> ManifestError {
+        broken.steps.reverse();
+        let place = self.position(&broken.steps);
+        self.error(place, broken.problem, broken.hint)
     }
 
     /// An error at a place, unless something holds.
@@ -90,11 +106,11 @@ impl Text<'_> {
         holds: bool,
         place: Location,
         problem: impl Into<String>,
-        mend: impl Into<String>,
+        hint: impl Into<String>,
     ) -> Result<(), ManifestError> {
         match holds {
             true => Ok(()),
-            false => Err(self.error(place, problem, mend)),
+            false => Err(self.error(place, problem, hint)),
         }
     }
 
@@ -114,7 +130,7 @@ impl Text<'_> {
         let place = error.location().unwrap_or(Location::UNKNOWN);
         let expected_kind = |kind: &str| format!("expected {kind} (see docs/manifest.md)");
         let wrong_kind = "found a value of the wrong kind".to_owned();
-        let (problem, mend) = match error {
+        let (problem, hint) = match error {
             YamlError::SerdeUnknownField {
                 field, expected, ..
             } => (
@@ -165,7 +181,7 @@ impl Text<'_> {
                 )
             }
         };
-        self.error(place, problem, mend)
+        self.error(place, problem, hint)
     }
 }
 

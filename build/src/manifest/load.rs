@@ -3,11 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::check;
 use super::error::{ManifestError, Text};
 use super::model::{Benchmark, Suite};
-use super::schema::SuiteFile;
-use super::spans::Located;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Manifest;
@@ -17,67 +14,64 @@ impl Manifest {
     pub fn load_suite(folder: &Path) -> Result<Suite, ManifestError> {
         let path = folder.join("suite.yaml");
         let shown = folder.display();
-        let mend = format!("a suite is a folder with a suite.yaml; is {shown} the right folder?");
-        let content = read(&path, &mend)?;
+        let hint = format!("a suite is a folder with a suite.yaml; is {shown} the right folder?");
         let text = Text {
             path: &path,
-            content: &content,
+            content: &read(&path, &hint)?,
         };
-        let (mut suite, names) = suite(text, folder)?;
-        for name in names {
-            let (place, name) = (name.referenced, &name.value);
+        let mut suite = suite(text, folder)?;
+        for (index, name) in suite.names.iter().enumerate() {
+            let place = || text.position(&["benchmarks".into(), index.into()]);
             let path = folder.join(format!("{name}.yaml"));
             let shown = path.display();
-            text.require(
-                path.is_file(),
-                place,
-                format!("benchmark `{name}` has no manifest {shown}"),
-                "write that file or remove the name from the list",
-            )?;
-            let content = read(&path, "is it readable?")?;
+            if !path.is_file() {
+                return Err(text.error(
+                    place(),
+                    format!("benchmark `{name}` has no manifest {shown}"),
+                    "write that file or remove the name from the list",
+                ));
+            }
             let own_text = Text {
                 path: &path,
-                content: &content,
+                content: &read(&path, "is it readable?")?,
             };
             let benchmark = benchmark(own_text, &suite)?;
             let default = &suite.default_size;
-            text.require(
-                benchmark.sizes.contains_key(default),
-                place,
-                format!("benchmark `{name}` lacks the suite's default size `{default}`"),
-                format!("add that size to {shown}"),
-            )?;
+            if !benchmark.sizes.contains_key(default) {
+                return Err(text.error(
+                    place(),
+                    format!("benchmark `{name}` lacks the suite's default size `{default}`"),
+                    format!("add that size to {shown}"),
+                ));
+            }
             suite.benchmarks.push(benchmark);
         }
         Ok(suite)
     }
 }
 
-/// A suite without its benchmarks, and their names.
-pub(super) fn suite(
-    text: Text<'_>,
-    folder: &Path,
-) -> Result<(Suite, Vec<Located<String>>), ManifestError> {
-    let mut file: SuiteFile = text.parse()?;
-    let names = std::mem::take(&mut file.benchmarks.value);
-    check::names(text, file.benchmarks.referenced, &names)?;
-    let groups = check::groups(text, &names, std::mem::take(&mut file.groups))?;
-    let suite = Suite {
-        groups,
-        ..check::suite(text, folder, file)?
-    };
-    Ok((suite, names))
+/// A suite without its benchmarks.
+pub(super) fn suite(text: Text<'_>, folder: &Path) -> Result<Suite, ManifestError> {
+    let mut suite: Suite = text.parse()?;
+    suite.validate().map_err(|broken| text.broken(broken))?;
+    folder.clone_into(&mut suite.folder);
+    Ok(suite)
 }
 
 pub(super) fn benchmark(text: Text<'_>, suite: &Suite) -> Result<Benchmark, ManifestError> {
-    check::benchmark(text, suite, text.parse()?)
+    let mut benchmark: Benchmark = text.parse()?;
+    let stem = text.path.file_stem().unwrap_or_default().to_string_lossy();
+    let valid = benchmark.validate(&suite.source, &stem);
+    valid.map_err(|broken| text.broken(broken))?;
+    text.path.clone_into(&mut benchmark.manifest);
+    Ok(benchmark)
 }
 
-/// The content of a manifest; `mend` says what to do where it cannot be read.
-pub(crate) fn read(path: &Path, mend: &str) -> Result<String, ManifestError> {
+/// The content of a manifest; `hint` says what to do where it cannot be read.
+pub(crate) fn read(path: &Path, hint: &str) -> Result<String, ManifestError> {
     fs::read_to_string(path).map_err(|source| ManifestError::Unreadable {
         path: path.to_owned(),
         source,
-        mend: mend.to_owned(),
+        hint: hint.to_owned(),
     })
 }

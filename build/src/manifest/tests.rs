@@ -1,9 +1,10 @@
 //! Malformed manifests with their errors, and the suites of this repository.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use superstep_trace::Backend;
-use superstep_trace::Same;
+use superstep_trace::Reproducibility;
 
 use super::error::Text;
 use super::load;
@@ -59,7 +60,7 @@ fn parsed(content: &str) -> Result<Benchmark, ManifestError> {
         path: Path::new("suites/demo/suite.yaml"),
         content: SUITE,
     };
-    let (suite, _) = load::suite(suite_text, Path::new("suites/demo"))?;
+    let suite = load::suite(suite_text, Path::new("suites/demo"))?;
     load::benchmark(
         Text {
             path: Path::new("suites/demo/one.yaml"),
@@ -197,14 +198,12 @@ fn reasons_against_determinism_are_kept() {
     let benchmark = parsed(&text).expect("the manifest is correct");
     assert_eq!(
         benchmark.deterministic,
-        Determinism::Varies {
-            because: "atomics race".to_owned(),
-            on: None,
-            same: Same::Launches,
-            results_differ: false,
-        }
+        Determinism::Varies(Variation::new("atomics race"))
     );
-    assert_eq!(benchmark.deterministic.same(Backend::Cpu), Same::Launches);
+    assert_eq!(
+        benchmark.deterministic.same(Backend::Cpu),
+        Reproducibility::Launches
+    );
     let text = BENCHMARK.replace(
         "sizes:",
         "deterministic: {false-because: a race, on: cuda, same: counts-each-launch, results-differ: true}\nsizes:",
@@ -212,8 +211,8 @@ fn reasons_against_determinism_are_kept() {
     let here = parsed(&text)
         .expect("the manifest is correct")
         .deterministic;
-    assert_eq!(here.same(Backend::Cpu), Same::Digests);
-    assert_eq!(here.same(Backend::Cuda), Same::CountsEachLaunch);
+    assert_eq!(here.same(Backend::Cpu), Reproducibility::Digests);
+    assert_eq!(here.same(Backend::Cuda), Reproducibility::CountsEachLaunch);
     assert!(here.results_differ(Backend::Cuda) && !here.results_differ(Backend::Cpu));
 }
 
@@ -282,22 +281,48 @@ fn the_rodinia_suite_states_the_known_counts() {
     );
 }
 
+/// A benchmark whose manifest has every mapping.
+fn complete() -> Benchmark {
+    let text = BENCHMARK.replace(
+        "sizes:\n",
+        "constants: [{file: one.cu, name: N, value: 4}]\ndeterministic: {false-because: a race}\nsizes:\n",
+    );
+    parsed(&text).expect("the manifest is correct")
+}
+
+#[test]
+fn a_written_manifest_is_read_as_it_was() {
+    let json = serde_json::to_string(&complete()).unwrap();
+    let again = parsed(&json).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(format!("{again:?}"), format!("{:?}", complete()));
+}
+
 #[test]
 fn the_documentation_names_every_key() {
-    let page = std::fs::read_to_string(repository().join("docs/manifest.md")).unwrap();
-    let schema = include_str!("schema.rs");
-    let keys = schema
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("pub ")?.split_once(':'))
-        .map(|(key, _)| key);
-    let mut seen = 0;
-    for key in keys {
-        let key = format!("`{}`", key.replace('_', "-"));
-        assert!(
-            page.contains(&key),
-            "docs/manifest.md does not explain {key}"
-        );
-        seen += 1;
+    fn collect(value: &serde_json::Value, keys: &mut BTreeSet<String>) {
+        if let Some(list) = value.as_array() {
+            list.iter().for_each(|value| collect(value, keys));
+        }
+        for (key, value) in value.as_object().into_iter().flatten() {
+            keys.insert(key.clone());
+            collect(value, keys);
+        }
     }
-    assert!(seen > 30, "only {seen} keys were found in schema.rs");
+    let data = "data: {archive-url: \"https://example.org/d\", archive-sha256: 503e20bbed397d6799dd55ce928dadc300c0a7834bf7d9ad69eda73c67d23172}\n";
+    let text = Text {
+        path: Path::new("suites/demo/suite.yaml"),
+        content: &(SUITE.to_owned() + data),
+    };
+    let suite = load::suite(text, Path::new("suites/demo")).unwrap();
+    let mut keys = BTreeSet::new();
+    collect(&serde_json::to_value(suite).unwrap(), &mut keys);
+    collect(&serde_json::to_value(complete()).unwrap(), &mut keys);
+    // Names of a size and of a generator's parameter.
+    keys.retain(|key| !["tiny", "bytes"].contains(&key.as_str()));
+    assert!(keys.len() > 40, "only {} keys", keys.len());
+    let page = std::fs::read_to_string(repository().join("docs/manifest.md")).unwrap();
+    for key in keys {
+        let is_there = page.contains(&format!("`{key}`"));
+        assert!(is_there, "docs/manifest.md does not explain {key}");
+    }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use superstep_trace::probe::{At, Combine, FieldsIn, OncePer, Per, When, Word};
 
-use crate::manifest::spans::Located;
+use crate::manifest::error::Located;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -16,7 +16,6 @@
 mod write;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -24,16 +23,16 @@ use superstep_trace::{Backend, Protocol};
 
 pub use write::{BundledProgram, Parts, Programs, traced_programs, write};
 
+use crate::results::read_json;
 use crate::session::SourceHashes;
 use superstep_build::bail;
 use superstep_build::compile::{Executables, ProbedExecutables, Reference};
-use superstep_build::failure::Failure;
+use superstep_build::failure::{Failure, FailureKind};
 
-/// What a bundle says about itself, in `bundle.json`.
+/// Description of a bundle, in `bundle.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundleInfo {
     pub schema_version: u32,
-    /// Name and version of the tool that built it.
     pub tool: String,
     pub suite: String,
     pub backend: Backend,
@@ -65,26 +64,13 @@ pub struct Bundle {
 impl Bundle {
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         let path = folder.join("bundle.json");
-        let text = fs::read_to_string(&path).map_err(|error| error.to_string());
-        let parse = |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());
-        let why = match text.and_then(parse) {
-            Err(why) => why,
-            Ok(BundleInfo { schema_version, .. }) if schema_version != SCHEMA_VERSION => {
-                format!("schema version {schema_version} is not known to this version of superstep")
-            }
-            Ok(info) => {
-                let folder = (folder.canonicalize()).map_err(Failure::io("open", &folder))?;
-                return Ok(Self { folder, info });
-            }
-        };
-        bail!(
-            Usage,
-            "failed to read {}: {why}; give a folder that `superstep bundle` wrote",
-            path.display()
-        )
+        let hint = "give a folder that `superstep bundle` wrote";
+        let info = read_json(&path, SCHEMA_VERSION, FailureKind::Usage, hint)?;
+        let folder = (folder.canonicalize()).map_err(Failure::io("open", &folder))?;
+        Ok(Self { folder, info })
     }
 
-    /// Opens the bundle in `folder`, or that which the running executable lies in.
+    /// Opens the bundle in `folder`, or the one that contains the running executable.
     pub fn open_or_own(folder: Option<PathBuf>) -> Result<Self, Failure> {
         match folder.or_else(Self::own_folder) {
             Some(folder) => Self::open(&folder),
@@ -92,27 +78,24 @@ impl Bundle {
         }
     }
 
-    /// The folder of the running executable: that of its bundle, where it lies in one.
+    /// The folder of the running executable, which is its bundle if it is in one.
     pub fn own_folder() -> Option<PathBuf> {
         std::env::current_exe().ok()?.parent().map(Path::to_owned)
     }
 
-    /// Folder of the suite's manifests.
     pub fn suite(&self) -> PathBuf {
         self.folder.join("suites").join(&self.info.suite)
     }
 
-    /// Folder that stands in for the suite's data.
+    /// Mirror of the suite's data.
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
-    /// The definition of a probe in it.
     pub fn probe(&self, name: &str) -> PathBuf {
         self.folder.join("probes").join(name).join("probe.yaml")
     }
 
-    /// The executables of a benchmark without and with a probe.
     pub fn probed(&self, benchmark: &str, probe: &str) -> Result<ProbedExecutables, Failure> {
         Ok(ProbedExecutables {
             native: self.find(benchmark, "native")?,
@@ -154,6 +137,8 @@ impl Bundle {
 
 #[cfg(test)]
 pub mod tests {
+    use std::fs;
+
     use super::*;
     use superstep_build::failure::FailureKind;
 

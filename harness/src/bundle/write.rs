@@ -21,9 +21,9 @@ use crate::suite::{golden_file, golden_folder};
 
 #[derive(Debug, Default)]
 pub struct Programs {
-    /// What starts them, by the names that they get.
+    /// Start scripts by the names that they get in the bundle.
     pub files: BTreeMap<String, PathBuf>,
-    /// How nvcc builds it, where that was asked for.
+    /// The recipe for nvcc, with `--nvcc`.
     pub recipe: Option<PathBuf>,
     /// Why nvcc cannot build it.
     pub no_reference: Option<String>,
@@ -64,7 +64,6 @@ pub struct BundledProgram<'a> {
 
 pub struct Parts<'a> {
     pub session: &'a Session,
-    /// The suite as it is written into the bundle.
     pub suite: &'a Suite,
     pub programs: Vec<BundledProgram<'a>>,
     pub probes: &'a [Probe],
@@ -180,7 +179,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
                 let why = match (library.supplier(), &library.path) {
                     (Supplier::Machine, _) => continue,
                     _ if is_ours(name) => continue,
-                    // The runtime stands in for it.
+                    // The CPU runtime replaces it.
                     _ if library.is_blas() && is_for_the_cpu => continue,
                     (Supplier::Nvidia, _) => "it is NVIDIA's; install it on the other machine",
                     (_, None) => "the loader does not find it; name its folder in LD_LIBRARY_PATH",
@@ -301,7 +300,7 @@ fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
         )?;
         for (size_name, size) in &benchmark.sizes {
             for input in &size.inputs {
-                input.sources.shipped.as_deref().map_or(Ok(()), of_suite)?;
+                input.shipped.as_deref().map_or(Ok(()), of_suite)?;
             }
             let backend = parts.session.build.backend;
             let from = golden_file(&golden, name, size_name, backend);
@@ -322,7 +321,7 @@ fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
             let size = benchmark.sizes.get(name).into_iter();
             for input in size.flat_map(|size| &size.inputs) {
                 let found = find_input(parts.suite, input, &parts.session.fetch);
-                match (found, &input.sources.data) {
+                match (found, &input.data) {
                     (Ok(InputPlace::File(path, _)), Some(data)) => {
                         copy(&path, &folder.join("data").join(data), None)?
                     }

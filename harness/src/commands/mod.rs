@@ -1,33 +1,10 @@
-//! One file for each command; what several of them share is in `common` and `view`.
+//! The command line: one file per command, grouped by what it works on. Options that several share are in `arguments`.
 
-mod analyse;
-mod bundle;
-mod cache;
-mod common;
-mod compare;
-mod completions;
-mod doctor;
-mod dump;
-mod explain;
-mod export;
-mod import;
-mod info;
-mod inject;
-mod metrics;
-mod probe;
-mod program;
+mod captures;
+mod installation;
 mod programs;
-mod project;
-mod record;
-mod report;
-mod run_bundle;
-mod running;
-mod setup;
-mod source;
-mod suite;
-mod trends;
-mod verify;
-mod view;
+mod projects;
+mod results;
 
 use std::process::ExitCode;
 
@@ -35,9 +12,11 @@ use clap::{Parser, Subcommand};
 use superstep_build::failure::Failure;
 use superstep_build::{exit_code, interrupt};
 
-pub use common::FetchArgs;
-pub use view::print;
-
+use self::captures::{analyse, dump, export, import, info, verify};
+use self::installation::{cache, completions, doctor, setup};
+use self::programs::{bundle, explain, inject, probe, run, run_bundle, suite};
+use self::projects::{build, env, libraries, modules, nvcc, toolkit};
+use self::results::{compare, report, trends};
 use crate::results::Color;
 
 /// Traces the global-memory accesses of CUDA programs, on a GPU or on a CPU.
@@ -60,20 +39,20 @@ struct Cli {
 enum Command {
     /// Fetches, builds, runs and verifies a suite of benchmarks, and writes a report.
     Suite(suite::Args),
-    /// Does the same for one program: a CUDA file, an executable that `build` made, or a benchmark's manifest.
-    Run(Box<program::Args>),
+    /// Builds, traces, verifies and analyses one program: a CUDA file, an executable that `build` made, or a benchmark's manifest.
+    Run(Box<run::Args>),
     /// Builds a project with its own build system, so that its programs can be traced: `superstep build -- make -j4`.
-    Build(project::BuildArgs),
+    Build(build::Args),
     /// Prints the variables with which `build` starts a build system, for `eval "$(superstep env)"`.
-    Env(project::EnvArgs),
+    Env(env::Args),
     /// Adds proprietary libraries, cuBLAS for instance, to what `build` compiles and links with.
-    Toolkit(project::ToolkitArgs),
+    Toolkit(toolkit::Args),
     /// Makes the untraced code of an executable's modules, which it asks for itself.
     #[command(hide = true)]
-    Modules(project::ModulesArgs),
+    Modules(modules::Args),
     /// Prints where an executable's proprietary libraries are, which its start script asks for.
     #[command(hide = true)]
-    Libraries(project::LibrariesArgs),
+    Libraries(libraries::Args),
     /// Runs a program or a suite with a probe: basic blocks, branches, memory divergence, or one of your own.
     Probe(Box<probe::Args>),
     /// Flips one bit per run in a program's values, and classifies the outcome.
@@ -116,7 +95,7 @@ pub fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == "nvcc") {
         // Its flags are not ours to read.
-        return project::nvcc(words).into();
+        return nvcc::run(words).into();
     }
     let cli = Cli::parse();
     if let Err(error) = interrupt::install() {
@@ -125,12 +104,12 @@ pub fn main() -> ExitCode {
     let color = cli.color;
     let result = match cli.command {
         Command::Suite(args) => suite::run(args, color),
-        Command::Run(args) => program::run(*args, color),
-        Command::Build(args) => project::build(&args),
-        Command::Env(args) => project::env(&args),
-        Command::Toolkit(args) => project::toolkit(&args),
-        Command::Modules(args) => project::modules(&args),
-        Command::Libraries(args) => project::libraries(&args),
+        Command::Run(args) => run::run(*args, color),
+        Command::Build(args) => build::run(&args),
+        Command::Env(args) => env::run(&args),
+        Command::Toolkit(args) => toolkit::run(&args),
+        Command::Modules(args) => modules::run(&args),
+        Command::Libraries(args) => libraries::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Inject(args) => inject::run(&args),
         Command::Info(args) => info::run(&args),

@@ -29,7 +29,6 @@ pub struct LaunchComparison {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Comparison {
-    /// Every launch, in the order of the host's calls.
     pub launches: Vec<LaunchComparison>,
     /// Why launches could not be put side by side.
     pub unmatched: Option<String>,
@@ -88,7 +87,6 @@ impl Comparison {
     }
 }
 
-/// Puts the launches of `capture` and `profile` side by side.
 pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, TraceError> {
     let groups = groups_by_site(capture)?;
     let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();

@@ -1,6 +1,6 @@
 //! A capture against the GPU's own counters, which Nsight Compute reads for the same code without instrumentation.
 //!
-//! For each launch and class of access three numbers are held against each other:
+//! For each launch and class of access three numbers are compared:
 //!
 //! - *groups*: access groups in the capture. One group is one execution of one instruction by the lanes of a warp that
 //!   are active there.
@@ -22,7 +22,6 @@ use serde::Serialize;
 pub enum Class {
     Loads,
     Stores,
-    /// Atomics, with and without a result.
     Atomics,
 }
 
@@ -52,7 +51,7 @@ impl Class {
         }
     }
 
-    /// Metrics whose sum is the number of executions; those by generic addresses may also lie in shared or local memory.
+    /// Metrics whose sum is the number of executions; those by generic addresses may also be to shared or local memory.
     fn executed(self) -> &'static [&'static str] {
         match self {
             Class::Loads => &[

@@ -1,4 +1,4 @@
-//! What a probe costs: the table of a run.
+//! Cost of a probe: the table of a run.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub fn write_run(folder: &Path, run: &ProbeRun) -> Result<(), Failure> {
     write_json(&folder.join("run.json"), run)
 }
 
-/// What a probe found, as far as it has a study, what it cost, and where the results are.
+/// Findings of a probe with a study, its cost, and the folder of the results.
 pub fn run_text(folder: &Path, run: &ProbeRun, study: Option<String>) -> String {
     let study = study.map_or_else(String::new, |study| study + "\n\n");
     format!("{study}{}\nresults: {}", run_table(run), folder.display())
@@ -98,56 +98,4 @@ pub fn costs(run: &ProbeRun) -> Vec<Cost> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn means_are_geometric_and_failures_do_not_count() {
-        let record = |name: &str, probed: f64| ProbedBenchmark {
-            name: name.into(),
-            launches: 3,
-            native_s: 1.0,
-            probed_s: probed,
-            native_kernel_ms: 2.0,
-            probed_kernel_ms: 2.0 * probed,
-            ..ProbedBenchmark::default()
-        };
-        let mut failed = record("c", 100.0);
-        failed.failure = Some(Failure::internal("x", "y"));
-        let run = ProbeRun {
-            probe: "p".into(),
-            device: "d".into(),
-            backend: "cpu".into(),
-            benchmarks: vec![record("a", 2.0), record("b", 8.0), failed],
-            ..ProbeRun::default()
-        };
-        let text = run_table(&run);
-        let means = "over 2 programs: 4.00x of the wall time, 4.00x of the kernels' time";
-        assert!(text.ends_with(means), "{text}");
-    }
-
-    #[test]
-    fn a_program_without_results_is_named() {
-        let record = |name: &str, launches, probed| ProbedBenchmark {
-            name: name.into(),
-            launches,
-            probed_launches: probed,
-            ..ProbedBenchmark::default()
-        };
-        let run = ProbeRun {
-            benchmarks: vec![
-                record("a", 0, Some(0)),
-                record("b", 2, Some(0)),
-                record("c", 2, Some(1)),
-                record("d", 2, None),
-            ],
-            ..ProbeRun::default()
-        };
-        let text = run_table(&run);
-        let warnings = text.lines().filter(|line| line.starts_with("warning: "));
-        let warnings: Vec<&str> = warnings.collect();
-        assert_eq!(warnings.len(), 2, "{text}");
-        assert!(warnings[0].contains("a launches no kernel"), "{text}");
-        assert!(warnings[1].contains("b: nothing was measured"), "{text}");
-    }
-}
+mod tests;

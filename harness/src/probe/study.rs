@@ -1,4 +1,4 @@
-//! What a probe found over all programs of a run: tables, figures and a page, beside `run.json`.
+//! Findings of a probe over all programs of a run: tables, figures and a page, beside `run.json`.
 
 use std::fs;
 use std::path::Path;
@@ -20,9 +20,9 @@ use superstep_build::failure::Failure;
 /// Rows of a table on the terminal at most; the files have everything.
 const MOST_ROWS: usize = 40;
 
-/// Writes `tables/`, `figures/`, `index.html` and the report's section into the folder of a run. Answers what stands in tables
+/// Writes `tables/`, `figures/`, `index.html` and the report's section into the folder of a run. Returns the tables
 /// with a row for each program, as text, where the probe is one that has a study. `traces` is a run of the same programs whose captures the
-/// memory divergence is held against.
+/// memory divergence is compared with.
 pub fn write_study(
     folder: &Path,
     run: &ProbeRun,

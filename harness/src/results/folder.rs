@@ -5,11 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use superstep_analysis::run_summary::{RunSummary, SCHEMA_VERSION};
 use superstep_build::bail;
-use superstep_build::failure::Failure;
-use superstep_report::RunSummary;
-use superstep_report::run_summary::SCHEMA_VERSION;
+use superstep_build::failure::{Failure, FailureKind};
+
 use superstep_toolchain::replace_file;
+
+use super::read_json;
 
 #[derive(Debug, Clone)]
 pub struct RunFolder {
@@ -107,20 +109,8 @@ impl RunFolder {
 
     pub fn read_summary(&self) -> Result<RunSummary, Failure> {
         let path = self.path.join("run.json");
-        let text = fs::read_to_string(&path).map_err(|error| error.to_string());
-        let parse = |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());
-        let why = match text.and_then(parse) {
-            Err(why) => why,
-            Ok(RunSummary { schema_version, .. }) if schema_version != SCHEMA_VERSION => {
-                format!("schema version {schema_version} is not known to this version of superstep")
-            }
-            Ok(summary) => return Ok(summary),
-        };
-        bail!(
-            Usage,
-            "failed to read {}: {why}; give the folder of a run, such as out/thesis/latest",
-            path.display()
-        )
+        let hint = "give the folder of a run, such as out/thesis/latest";
+        read_json(&path, SCHEMA_VERSION, FailureKind::Usage, hint)
     }
 }
 

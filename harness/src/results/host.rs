@@ -1,6 +1,6 @@
 //! The machine that a run was started on.
 
-use superstep_report::run_summary::Host;
+use superstep_analysis::run_summary::Host;
 
 pub fn host() -> Host {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a run leaves behind and what it says while it runs. `docs/results.md` documents folders and schema.
+//! Results of a run and its messages. `docs/results.md` documents folders and schema.
 
 mod folder;
 mod host;
@@ -20,12 +20,37 @@ pub use text::{geometric_mean, plain_table, table_lines};
 
 use std::path::Path;
 
-use serde::Serialize;
-use superstep_build::failure::Failure;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use superstep_build::failure::{Failure, FailureKind};
 
 /// Writes `value` as JSON for people to read, too.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::internal("write JSON", error))?;
     std::fs::write(path, text + "\n").map_err(Failure::io("write", &path))
+}
+
+/// Reads a JSON file whose `schema_version` is `version`. `hint` says how to fix a file that cannot be read, as a failure of `kind`.
+pub fn read_json<T: DeserializeOwned>(
+    path: &Path,
+    version: u32,
+    kind: FailureKind,
+    hint: &str,
+) -> Result<T, Failure> {
+    #[derive(Deserialize)]
+    struct Version {
+        schema_version: u32,
+    }
+    let failed = |why: &dyn std::fmt::Display| {
+        let path = path.display();
+        Failure::new(kind, format!("failed to read {path}: {why}; {hint}"))
+    };
+    let text = std::fs::read(path).map_err(|error| failed(&error))?;
+    match serde_json::from_slice(&text).map_err(|error| failed(&error))? {
+        Version { schema_version } if schema_version != version => Err(failed(&format_args!(
+            "schema version {schema_version} is not known to this version of superstep"
+        ))),
+        Version { .. } => serde_json::from_slice(&text).map_err(|error| failed(&error)),
+    }
 }

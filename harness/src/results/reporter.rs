@@ -1,4 +1,4 @@
-//! What a command says while it works: progress for people on standard error, messages for programs on standard output.
+//! Output of a command while it works: progress for people on standard error, messages for programs on standard output.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ impl Reporter {
         self.format
     }
 
-    /// What is being done now. Replaces the progress line; nothing is kept of it.
+    /// Replaces the progress line.
     pub fn doing(&self, what: impl Into<String>) {
         self.bar.set_message(what.into());
     }
@@ -176,7 +176,7 @@ pub struct Step {
 
 /// Time between a log's lines about one step; each is twice the one before, up to the second.
 const LOG_INTERVAL: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
-/// The same of a terminal's progress line.
+/// Time between updates of a terminal's progress line.
 const TERMINAL_INTERVAL: Duration = Duration::from_millis(250);
 /// A growing capture is looked at so seldom that the looks take at most this share of the time.
 const LOOKS_SHARE: u32 = 20;
@@ -215,7 +215,7 @@ impl Drop for Step {
     }
 }
 
-/// What is shown of a step.
+/// A step as it is shown.
 #[derive(Clone, Debug)]
 struct Shown {
     reporter: Reporter,
@@ -276,7 +276,7 @@ impl Shown {
     }
 }
 
-/// What a capture holds of the launches that have ended, or of accesses that have been written.
+/// Launches and accesses in a capture that is being written.
 fn so_far(capture: &Capture, since: Duration) -> String {
     let (mut launches, mut accesses) = (0, 0);
     let mut loaded = LoadedBytes::default();

@@ -1,8 +1,8 @@
 //! The table of a run for people.
 
 use comfy_table::{Cell, Color};
-use superstep_report::RunSummary;
-use superstep_report::run_summary::{BenchmarkSummary, Seconds, Spread, Status};
+use indicatif::{HumanBytes, HumanCount};
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Seconds, Spread, Status};
 
 use super::text::{plain_table, table_lines};
 
@@ -96,17 +96,9 @@ fn bytes_per_access(benchmark: &BenchmarkSummary) -> Option<f64> {
     (accesses > 0).then_some(benchmark.capture_bytes? as f64 / accesses as f64)
 }
 
-/// A number with its thousands set apart.
+/// A number with separators between its thousands.
 pub fn human_count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(number).to_string()
 }
 
 /// A number and what it counts: "1 launch", "2,000 launches". Nouns take an s, or es after h and s.
@@ -121,78 +113,8 @@ pub fn counted(number: u64, noun: &str) -> String {
 
 /// A size in a unit of its magnitude (powers of 1024).
 pub fn human_bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{bytes} B"),
-        _ => format!("{value:.1} {}", UNITS[unit]),
-    }
+    HumanBytes(bytes).to_string()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use superstep_report::run_summary::{Repeats, ThreadCounts};
-    use superstep_trace::{Failure, FailureKind};
-
-    #[test]
-    fn numbers_for_people() {
-        assert_eq!(
-            [0, 999, 1000, 11_350_200].map(human_count),
-            ["0", "999", "1,000", "11,350,200"]
-        );
-        assert_eq!(
-            [counted(1, "CTA"), counted(2000, "launch")],
-            ["1 CTA", "2,000 launches"]
-        );
-        assert_eq!(
-            [0, 1023, 1536, 3 << 30].map(human_bytes),
-            ["0 B", "1023 B", "1.5 KiB", "3.0 GiB"]
-        );
-    }
-
-    #[test]
-    fn one_line_a_benchmark() {
-        let passed = BenchmarkSummary {
-            name: "hs2d".into(),
-            status: Status::Passed,
-            launches: Some(5),
-            ctas: Some(9245),
-            threads: Some(ThreadCounts {
-                loads: 924_800,
-                stores: 262_144,
-                atomics: 0,
-            }),
-            seconds: Seconds {
-                native: Some(0.5),
-                traced: Some(1.25),
-                native_kernel: Some(0.25),
-                traced_kernel: Some(0.875),
-                ..Seconds::default()
-            },
-            repeats: Some(Repeats {
-                count: 3,
-                native: Spread::of(&[0.5, 0.25, 1.0]),
-                ..Repeats::default()
-            }),
-            earlier_attempts: vec![Failure::new(FailureKind::Run, "")],
-            ..BenchmarkSummary::default()
-        };
-        let failed = BenchmarkSummary {
-            name: "bfs".into(),
-            failure: Some(Failure::new(FailureKind::Build, "no")),
-            ..BenchmarkSummary::default()
-        };
-        let summary = RunSummary {
-            benchmarks: vec![passed, failed],
-            ..RunSummary::default()
-        };
-        insta::assert_snapshot!(summary_table(&summary, false));
-        assert!(summary_table(&summary, true).contains("\u{1b}["));
-    }
-}
+mod tests;

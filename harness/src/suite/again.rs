@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::metrics::{CtaWindow, Metrics};
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary};
 use superstep_analysis::{analyse_within, tables};
-use superstep_report::RunSummary;
-use superstep_report::run_summary::BenchmarkSummary;
 use superstep_table::{Row, Table};
 
 use super::analyse::failure;
@@ -64,8 +63,7 @@ pub fn with_density(
             spill_into: tables.clone(),
         };
         let analysis = analyse_within(&capture, options, &limit).map_err(capture::failure)?;
-        let rows = Metrics::density_of(&analysis, capture.sites(), window)
-            .map_err(|error| failure(&error))?;
+        let rows = Metrics::density_of(&analysis, capture.sites(), window).map_err(failure)?;
         let whole = rows.iter().find(|row| row.map == "whole");
         let first = *window.sources.start().max(window.receivers.start());
         if let Some(ctas) = whole.map(|row| row.ctas)
@@ -85,7 +83,7 @@ pub fn with_density(
 /// Makes the tables of the model of several GPUs again for links of `gb_per_s` 10⁹ bytes per second in one direction.
 pub fn with_link(folder: &RunFolder, summary: &RunSummary, gb_per_s: f64) -> Result<(), Failure> {
     for (_, tables) in measured(folder, &summary.by_process()) {
-        let metrics = Metrics::read(&tables).map_err(|error| failure(&error))?;
+        let metrics = Metrics::read(&tables).map_err(failure)?;
         let rows: Vec<_> = (metrics.unwrap_or_default().scaling.iter())
             .map(|row| row.with_link(gb_per_s))
             .collect();
@@ -95,6 +93,6 @@ pub fn with_link(folder: &RunFolder, summary: &RunSummary, gb_per_s: f64) -> Res
 }
 
 fn write<R: Row>(folder: &Path, rows: &[R]) -> Result<(), Failure> {
-    tables::write(folder, &[Table::of(rows)]).map_err(|error| failure(&error))?;
+    tables::write(folder, &[Table::of(rows)]).map_err(failure)?;
     Ok(())
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::metrics::arrays;
+use superstep_analysis::run_summary::{BenchmarkSummary, CommunicationSummary, RunSummary};
 use superstep_analysis::{Analysis, analyse_within, tables};
-use superstep_report::run_summary::{BenchmarkSummary, CommunicationSummary};
-use superstep_report::{ReportError, RunSummary, page, published};
+use superstep_report::{ReportError, page, published};
 use superstep_table::Table;
 use superstep_trace::Capture;
 
@@ -18,7 +18,7 @@ use crate::verify;
 use superstep_build::failure::{Failure, FailureKind, chain};
 
 /// Adds the communication of a capture to the benchmark's record, with a warning where the program reads what nothing has
-/// written, and writes its tables into `folder`, where also lies what the memory that `options` allow has no room for.
+/// written, and writes its tables into `folder`, which also takes what exceeds the memory limit in `options`.
 pub(super) fn benchmark(
     capture: &Capture,
     sources: Option<&Path>,
@@ -43,13 +43,12 @@ pub(super) fn benchmark(
         communication.set_bounds(&in_situ.total);
     }
     record.communication = Some(communication);
-    let tables = tables::tables(&analysis, capture.sites(), &options.metrics)
-        .map_err(|error| failure(&error))?;
-    tables::write(folder, &tables).map_err(|error| failure(&error))?;
+    let tables = tables::tables(&analysis, capture.sites(), &options.metrics).map_err(failure)?;
+    tables::write(folder, &tables).map_err(failure)?;
     Ok((analysis, tables))
 }
 
-/// Communication alone, from a trace that sums are held against.
+/// Communication alone, from a trace that sums are compared with.
 pub(super) fn communication(
     capture: &Capture,
     folder: &Path,
@@ -92,7 +91,7 @@ fn name_arrays(capture: &Capture, folder: &Path, analysis: &mut Analysis) {
 
 /// Draws the figures and the page of a run from its summary and its tables.
 pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {
-    page::redraw(folder.path(), summary).map_err(|error| failure(&error))?;
+    page::redraw(folder.path(), summary).map_err(failure)?;
     Ok(())
 }
 
@@ -102,13 +101,13 @@ pub fn reproduction(
     summary: &RunSummary,
     into: &Path,
 ) -> Result<PathBuf, Failure> {
-    let measured = page::measured(folder.path(), summary).map_err(|error| failure(&error))?;
+    let measured = page::measured(folder.path(), summary).map_err(failure)?;
     published::write(into, summary, &measured).map_err(|error| match error {
         ReportError::Reproduction { .. } => Failure::new(FailureKind::Usage, error.to_string()),
-        error => failure(&error),
+        error => failure(error),
     })
 }
 
-pub(super) fn failure(error: &dyn std::error::Error) -> Failure {
-    Failure::internal("analyse the results", chain(error))
+pub(super) fn failure(error: impl std::error::Error) -> Failure {
+    Failure::internal("analyse the results", chain(&error))
 }

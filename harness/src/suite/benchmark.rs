@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use superstep_report::run_summary::{
-    BenchmarkSummary, Check, InputRecord, KernelTime, OpaqueSummary, Same, Status,
+use superstep_analysis::run_summary::{
+    BenchmarkSummary, Check, InputRecord, KernelTime, OpaqueSummary, Reproducibility, Status,
 };
 use superstep_trace::Capture;
 
@@ -29,21 +29,21 @@ pub(super) fn run(
     case: &Case<'_>,
     executables: &Executables,
 ) -> (BenchmarkSummary, Option<String>) {
-    let mut one = One {
+    let mut attempt = Attempt {
         suite,
         case,
         executables,
         record: BenchmarkSummary {
             name: case.benchmark.name.clone(),
             title: case.benchmark.title.clone(),
-            deterministic: case.same() == Same::Digests,
+            deterministic: case.same() == Reproducibility::Digests,
             same: Some(case.same()),
             ..BenchmarkSummary::default()
         },
         device: None,
     };
-    let outcome = one.fill();
-    let mut record = one.record;
+    let outcome = attempt.fill();
+    let mut record = attempt.record;
     match outcome {
         Ok(()) => record.status = Status::Passed,
         Err(failure) => {
@@ -54,11 +54,11 @@ pub(super) fn run(
             record.failure = failed(case.benchmark, failure).failure;
         }
     }
-    (record, one.device)
+    (record, attempt.device)
 }
 
-/// A benchmark in the making.
-pub(super) struct One<'a> {
+/// One attempt to run, verify and analyse a benchmark.
+pub(super) struct Attempt<'a> {
     pub suite: &'a SuiteRun<'a>,
     pub case: &'a Case<'a>,
     pub executables: &'a Executables,
@@ -79,7 +79,7 @@ impl Runs {
     }
 }
 
-impl One<'_> {
+impl Attempt<'_> {
     pub(super) fn step(&self, what: &str, capture: Option<&Capture>) -> Step {
         let name = &self.case.benchmark.name;
         let reporter = &self.suite.session.reporter;
@@ -242,11 +242,11 @@ impl One<'_> {
     }
 
     /// Properties that two runs of the program share, as far as this one can tell.
-    fn comparable(&self, scan: &CaptureScan) -> Same {
+    fn comparable(&self, scan: &CaptureScan) -> Reproducibility {
         match self.record.in_situ {
             // The sums do not show which accesses threads made while they waited.
-            true if scan.has_waits() => self.record.same().min(Same::Launches),
-            true => self.record.same().min(Same::Counts),
+            true if scan.has_waits() => self.record.same().min(Reproducibility::Launches),
+            true => self.record.same().min(Reproducibility::Counts),
             false => self.record.same(),
         }
     }
@@ -257,7 +257,7 @@ impl One<'_> {
         capture: &Capture,
         runs: &Runs,
         place: &Path,
-    ) -> Result<(Totals, Same), Failure> {
+    ) -> Result<(Totals, Reproducibility), Failure> {
         let sites = capture.sites();
         for kernel in &mut self.record.kernel_times {
             kernel.name = sites.display_name(&kernel.name).to_owned();
@@ -275,7 +275,7 @@ impl One<'_> {
         Ok((verify::steady_totals(&scan), self.comparable(&scan)))
     }
 
-    /// Holds a capture against itself.
+    /// Checks a capture by itself.
     pub(super) fn check_capture(&mut self, capture: &Capture, scan: &CaptureScan) {
         self.add_checks([verify::capture_complete(capture)]);
         self.add_checks(verify::opaque_assembly(capture));
@@ -288,7 +288,7 @@ impl One<'_> {
         }
     }
 
-    /// Holds a capture against what was to be recorded; whether that is not all.
+    /// Compares a capture with its selection. Returns whether it is partial.
     pub(super) fn check_selection(
         &mut self,
         capture: &Capture,
@@ -314,7 +314,7 @@ impl One<'_> {
         record.kernels = totals.kernels.clone();
     }
 
-    /// Holds a whole trace against what is known beforehand.
+    /// Compares a whole trace with expected counts and the golden result.
     pub(super) fn compare_with_known(&mut self, scan: &CaptureScan) -> Result<(), Failure> {
         let totals = verify::steady_totals(scan);
         let size = &self.suite.progress.summary.size;

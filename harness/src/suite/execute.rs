@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use superstep_abi::{Config, variable};
-use superstep_report::run_summary::Same;
+use superstep_analysis::run_summary::Reproducibility;
 
 use super::Execution;
 use super::options::default_memory_limit_bytes;
-use super::processes::{self, EarlyEnd, ProcessRun};
+use super::processes::{self, EarlyEnd, NoSummary, ProcessRun};
 use crate::results::write_json;
 use crate::session::SourceHashes;
 use crate::verify::{RunFiles, read_text};
@@ -56,8 +56,8 @@ impl Kind {
 pub struct Run {
     pub files: RunFiles,
     pub outcome: RunOutcome,
-    /// What its runtime said, or why that is not known; of several processes, the sums.
-    pub summary: Result<Summary, String>,
+    /// Its runtime's summary; of several processes, the sum.
+    pub summary: Result<Summary, NoSummary>,
     /// Those that launched kernels, where there are several.
     pub processes: Vec<ProcessRun>,
     pub early: Vec<EarlyEnd>,
@@ -77,12 +77,11 @@ pub struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// What every run has in common.
-    pub fn same(&self) -> Same {
+    /// Properties that all runs share.
+    pub fn same(&self) -> Reproducibility {
         self.benchmark.deterministic.same(self.execution.backend)
     }
 
-    /// What the outputs of two runs are compared by.
     pub fn output_checks(&self) -> Cow<'_, Checks> {
         let (checks, determinism) = (&self.benchmark.checks, &self.benchmark.deterministic);
         match determinism.results_differ(self.execution.backend) {
@@ -204,7 +203,7 @@ impl Run {
         self.failure(case).map_or(Ok(()), Err)
     }
 
-    /// What the program wrote to standard error, without what our runtime says there.
+    /// Standard error of the program, without lines of the runtime.
     pub fn stderr_text(&self) -> String {
         let text = read_text(&self.stderr);
         let own = |line: &&str| !line.starts_with("superstep: ");
@@ -254,7 +253,7 @@ impl Run {
     }
 }
 
-/// What is kept of one run beside its outputs.
+/// The file `outcome.json` of a run.
 fn record(spec: &RunSpec, outcome: &RunOutcome) -> Value {
     let (exit_code, signal) = match outcome.end {
         End::Exited(code) => (Some(code), None),

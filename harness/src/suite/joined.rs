@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use superstep_analysis::scan::CaptureScan;
-use superstep_analysis::tables;
-use superstep_report::run_summary::{
+use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, CommunicationSummary, Part, ProcessSummary, SelectionSummary, Status,
 };
+use superstep_analysis::scan::CaptureScan;
+use superstep_analysis::tables;
 use superstep_trace::{Bounds, Capture, CtaBlocks, LaunchDigest, SampleUnit};
 
-use super::benchmark::{One, Runs};
+use super::benchmark::{Attempt, Runs};
 use super::processes::ProcessRun;
 use super::{analyse, execute::Run};
 use crate::capture;
-use crate::verify::{self, Order, Totals, Unsteady};
+use crate::verify::{self, CountVariation, Order, Totals};
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
-impl<'a> One<'a> {
+impl<'a> Attempt<'a> {
     /// Verifies and analyses what the processes of the runs left.
     pub(super) fn join(&mut self, runs: &Runs, place: &Path) -> Result<(), Failure> {
         let options = self.suite.options;
@@ -32,7 +32,7 @@ impl<'a> One<'a> {
         if let Some(option) = one_only {
             bail!(
                 Usage,
-                "failed to run {name} with {option}: several of its processes launch kernels, and only runs of one process are compared so; leave {option} out"
+                "{option} does not support multi-process runs, and several processes of {name} launch kernels; leave {option} out"
             );
         }
         let captures: Vec<Capture> = (runs.traced.processes.iter())
@@ -58,8 +58,8 @@ impl<'a> One<'a> {
             }),
         };
         let together = are_together.then(|| {
-            let unsteady = Unsteady::new(Order::Processes);
-            unsteady.counts_equal(&all, runs.counted.counts().as_deref(), self.record.same())
+            let varying = CountVariation::new(Order::Processes);
+            varying.counts_equal(&all, runs.counted.counts().as_deref(), self.record.same())
         });
         let together = together.filter(|check| check.ok && launches_agree(runs));
         self.add_checks([match &together {
@@ -108,8 +108,8 @@ impl<'a> One<'a> {
     }
 
     /// A record of its own for a process.
-    fn of_process(&self, process: &ProcessRun, capture: &Capture) -> One<'a> {
-        One {
+    fn of_process(&self, process: &ProcessRun, capture: &Capture) -> Attempt<'a> {
+        Attempt {
             suite: self.suite,
             case: self.case,
             executables: self.executables,
@@ -162,7 +162,7 @@ impl<'a> One<'a> {
         Ok((totals, tables))
     }
 
-    /// Holds each process against one of the counting run: of its rank, and where several have that or none, one that counted the same.
+    /// Compares each process with one of the counting run: of its rank, and where several have that or none, one that counted the same.
     fn counts_of_processes(&self, runs: &Runs, scans: &[CaptureScan]) -> Vec<Check> {
         let same = self.record.same();
         let mut counted: Vec<&ProcessRun> = runs.counted.processes.iter().collect();
@@ -170,14 +170,14 @@ impl<'a> One<'a> {
         let checks = both.map(|(process, scan)| {
             let check = |one: &ProcessRun| {
                 let summaries = [process, one].map(|it| it.summary.as_ref().ok());
-                let unsteady = Unsteady::new(Order::of(summaries.into_iter().flatten()));
+                let varying = CountVariation::new(Order::of(summaries.into_iter().flatten()));
                 let counts = summaries[1].and_then(|summary| summary.counts.as_deref());
-                unsteady.counts_equal(scan, counts, same)
+                varying.counts_equal(scan, counts, same)
             };
             let rank = process.process.rank;
             let mut of_rank = (0..counted.len()).filter(|&at| counted[at].process.rank == rank);
             let Some(first) = of_rank.next() else {
-                return Unsteady::default().counts_equal(scan, None, same);
+                return CountVariation::default().counts_equal(scan, None, same);
             };
             let mut all = std::iter::once(first).chain(of_rank);
             let at = all.find(|&at| check(counted[at]).ok).unwrap_or(first);
@@ -202,7 +202,7 @@ fn same_number(runs: &Runs) -> Check {
 fn numbers(runs: &Runs) -> String {
     let [native, traced, counted] = runs.all().map(|run| run.processes.len().max(1));
     format!(
-        "as many launch kernels in each run: {native} untraced, {traced} traced, {counted} counting"
+        "the number of kernel-launching processes differs: {native} untraced, {traced} traced, {counted} counting"
     )
 }
 

@@ -19,8 +19,7 @@ mod repeat;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use superstep_report::RunSummary;
-use superstep_report::run_summary::{BenchmarkSummary, Status};
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 
 pub use again::{with_density, with_link};
 pub use analyse::{redraw, reproduction};
@@ -29,6 +28,7 @@ pub use options::{
     AnalysisOptions, Execution, ProgramChoice, Resume, Running, Selection, SuiteOptions, Target,
     analysis_memory_bytes, arch_here,
 };
+pub use processes::NoSummary;
 
 use self::progress::Progress;
 use self::reference::References;
@@ -102,7 +102,6 @@ impl<'a> SuiteRun<'a> {
                 .failure
                 .as_ref()
                 .is_some_and(|failure| failure.kind == FailureKind::Interrupted);
-            // Whoever reads the message finds the result in `run.json`.
             self.progress.push(result.clone())?;
             report_benchmark(&result, reporter);
         }
@@ -252,10 +251,7 @@ fn now() -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::fs;
-
-    use superstep_build::manifest::Source;
 
     use super::*;
 
@@ -273,12 +269,7 @@ mod tests {
             let suite = Suite {
                 folder: folder.join("."),
                 name: "toys".to_owned(),
-                title: String::new(),
-                source: Source::InTree,
-                data: None,
-                default_size: String::new(),
-                benchmarks: Vec::new(),
-                groups: BTreeMap::new(),
+                ..Suite::default()
             };
             assert_eq!(golden_folder(&suite), root.join(golden));
         }

@@ -1,28 +1,26 @@
-//! Further runs of a benchmark: those that show whether it differs from itself, and the trace that a run in situ is held against.
+//! Further runs of a benchmark: those that show whether it differs from itself, and the trace that a run in situ is compared with.
 
 use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 
 use superstep_analysis::Analysis;
-use superstep_report::run_summary::{Check, Same};
+use superstep_analysis::run_summary::{Check, Reproducibility};
 use superstep_trace::{Capture, LaunchCounts};
 
 use super::analyse;
-use super::benchmark::{One, Runs};
+use super::benchmark::{Attempt, MORE_RUNS, Runs};
 use super::execute::{Kind, Run};
 use crate::capture;
-use crate::verify::{self, CaptureScan, Order, Unstable, Unsteady};
+use crate::verify::{self, CaptureScan, CountVariation, Order, OutputVariation};
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
-/// Runs that are made to see whether a program differs from itself, where a traced run differs.
-const MORE_RUNS: u32 = 3;
 /// How to fix a difference that is the program's own, and that further runs did not show.
 const HINT: &str = "; for a program whose threads divide work differently in each run, `deterministic` in its manifest (or --nondeterministic) says what is compared";
 
 impl Run {
-    /// What a counting run counted, in all its processes.
+    /// Counts of a counting run, over all its processes.
     pub(super) fn counts(&self) -> Option<Cow<'_, [LaunchCounts]>> {
         if self.processes.is_empty() {
             return self
@@ -52,8 +50,8 @@ impl Runs {
     }
 }
 
-impl One<'_> {
-    /// Holds other runs against the untraced one. Where they differ, more untraced runs show whether the program does so by itself.
+impl Attempt<'_> {
+    /// Compares other runs with the untraced one. Where they differ, more untraced runs show whether the program does so by itself.
     pub(super) fn outputs_equal(
         &self,
         native: &Run,
@@ -61,21 +59,21 @@ impl One<'_> {
         place: &Path,
     ) -> Result<Vec<Check>, Failure> {
         let checks = self.case.output_checks();
-        let mut unstable = Unstable::default();
+        let mut varying = OutputVariation::default();
         let mut number = 0;
         loop {
             number += 1;
-            let compare = |run: &&Run| unstable.outputs_equal(&native.files, &run.files, &checks);
+            let compare = |run: &&Run| varying.outputs_equal(&native.files, &run.files, &checks);
             let results: Vec<Check> = others.iter().map(compare).collect();
             if number > MORE_RUNS || results.iter().all(|check| check.ok) {
                 return Ok(results);
             }
             let again = self.again(Kind::Native, &self.executables.native, number, place)?;
-            unstable.add(&native.files, &again.files, &checks);
+            varying.add(&native.files, &again.files, &checks);
         }
     }
 
-    /// Holds the capture against the counting run, and where they differ this against more of its kind.
+    /// Compares the capture with the counting run, and where they differ, the latter with more counting runs.
     pub(super) fn counts_equal(
         &self,
         scan: &CaptureScan,
@@ -83,16 +81,16 @@ impl One<'_> {
         place: &Path,
     ) -> Result<Check, Failure> {
         let (first, same) = (runs.counted.counts(), self.record.same());
-        let mut unsteady = Unsteady::new(runs.order());
+        let mut varying = CountVariation::new(runs.order());
         let mut number = 0;
         loop {
             number += 1;
-            let mut check = unsteady.counts_equal(scan, first.as_deref(), same);
+            let mut check = varying.counts_equal(scan, first.as_deref(), same);
             let Some(first) = first.as_deref().filter(|_| !check.ok) else {
                 return Ok(check);
             };
             if number > MORE_RUNS {
-                if unsteady.is_empty() {
+                if varying.is_empty() {
                     let agree = format!("; {MORE_RUNS} more counting runs counted the same");
                     check.detail.push_str(&agree);
                 }
@@ -100,11 +98,11 @@ impl One<'_> {
                 return Ok(check);
             }
             let again = self.again(Kind::Counted, &self.executables.counted, number, place)?;
-            unsteady.add(first, again.counts().as_deref().unwrap_or_default());
+            varying.add(first, again.counts().as_deref().unwrap_or_default());
         }
     }
 
-    /// Runs the program once more with a trace, which is not kept, and holds the sums against it.
+    /// Runs the program once more with a trace, which is not kept, and compares the sums with it.
     pub(super) fn verify_in_situ(
         &self,
         added_up: &Analysis,
@@ -120,7 +118,7 @@ impl One<'_> {
             );
         };
         let has_waits = capture.sites().iter().any(|site| site.waits);
-        let is_steady = self.record.same() == Same::Digests && !has_waits;
+        let is_steady = self.record.same() == Reproducibility::Digests && !has_waits;
         let (mut results, traced) = self.record_and_analyse(program, &runs.native, place)?;
         let (sites, order) = (capture.sites(), runs.order());
         let equal = is_steady.then(|| verify::in_situ_equal(added_up, &traced, sites, order));

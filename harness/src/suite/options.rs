@@ -10,7 +10,7 @@ use superstep_analysis::metrics::Settings as MetricSettings;
 use superstep_toolchain::gpu;
 use superstep_trace::{Backend, Pattern};
 
-use crate::sizes::ByteSize;
+use crate::arguments::value::ByteSize;
 use superstep_build::bail;
 use superstep_build::compile::DEFAULT_ARCH;
 use superstep_build::failure::Failure;
@@ -53,7 +53,7 @@ impl ProgramChoice {
         if let (true, [(name, _), ..]) = (selected.is_empty(), &others[..]) {
             bail!(
                 Usage,
-                "failed to select benchmarks: {name} does not run on the {backend} backend; choose another with --backend"
+                "{name} does not support --backend {backend}; choose another backend"
             );
         }
         if selected.is_empty() {
@@ -117,7 +117,7 @@ pub struct AnalysisOptions {
     pub keep_captures: bool,
 }
 
-/// What a run of a suite needs besides its programs.
+/// Options of a run of a suite.
 #[derive(Debug, Clone)]
 pub struct SuiteOptions {
     pub execution: Execution,
@@ -164,7 +164,7 @@ pub struct Selection {
 
 impl Selection {
     /// Names that match one of `only` (all when empty) and none of `exclude`. Each text is a comma-separated list of patterns;
-    /// one that begins with `@` stands for the members of the suite's groups of that name.
+    /// one that begins with `@` selects the members of the suite's groups of that name.
     ///
     /// # Errors
     /// A pattern is malformed.
@@ -175,7 +175,7 @@ impl Selection {
         })
     }
 
-    /// Whether nothing was asked for, so that every benchmark runs.
+    /// Whether it selects every benchmark.
     pub fn is_empty(&self) -> bool {
         self.only.is_empty() && self.exclude.is_empty()
     }
@@ -211,7 +211,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// `backend` as asked for, else CUDA where a driver finds a GPU and the CPU elsewhere; `archs` as asked for, else sm_90 and the
+    /// `backend`, else CUDA where a driver finds a GPU and the CPU elsewhere; `archs`, else sm_90 and the
     /// GPU's own. Device IR comes from the lowest of them, so that a newer GPU runs the very code of the CPU backend.
     pub fn choose(backend: Option<Backend>, archs: &[u32]) -> Self {
         let found = match backend {
@@ -248,7 +248,7 @@ pub fn default_memory_limit_bytes() -> Option<u64> {
     Some(machine_bytes()? / 10 * 9)
 }
 
-/// What the analysis may use: what was asked for, or a quarter of this machine's memory.
+/// Memory of the analysis: `asked`, or a quarter of the machine's.
 pub fn analysis_memory_bytes(asked: Option<ByteSize>) -> Option<u64> {
     match asked {
         Some(size) => Some(size.bytes),
@@ -265,52 +265,4 @@ fn machine_bytes() -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use superstep_build::failure::FailureKind;
-
-    #[test]
-    fn patterns_may_be_a_comma_separated_list() {
-        let selection = Selection::new(&["hotspot*,bfs".into()], &["*3D".into()]).unwrap();
-        let taken: Vec<_> = ["hotspot", "hotspot3D", "bfs", "nn"]
-            .into_iter()
-            .filter(|name| selection.takes(name, &BTreeMap::new()))
-            .collect();
-        assert_eq!(taken, ["hotspot", "bfs"]);
-        assert!(Selection::default().takes("anything", &BTreeMap::new()));
-        let failure = Selection::new(&["regex:(".into()], &[]).unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Usage);
-    }
-
-    #[test]
-    fn a_group_stands_for_its_members() {
-        let groups =
-            BTreeMap::from([("paper".to_owned(), vec!["bfs".to_owned(), "nn".to_owned()])]);
-        let taken = |only: &str, exclude: &str| {
-            let selection = Selection::new(&[only.into()], &[exclude.into()]).unwrap();
-            let names = ["hotspot", "bfs", "nn"].into_iter();
-            names
-                .filter(|name| selection.takes(name, &groups))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(taken("@paper", ""), ["bfs", "nn"]);
-        assert_eq!(taken("@paper,hot*", "nn"), ["hotspot", "bfs"]);
-        assert_eq!(taken("", "@paper"), ["hotspot"]);
-        assert_eq!(taken("@other", ""), [""; 0]);
-    }
-
-    #[test]
-    fn a_newer_gpu_runs_the_code_of_the_default_architecture_too() {
-        assert_eq!(default_archs(None), [90]);
-        assert_eq!(default_archs(Some(90)), [90]);
-        assert_eq!(default_archs(Some(80)), [80]);
-        assert_eq!(default_archs(Some(120)), [90, 120]);
-    }
-
-    #[test]
-    fn what_is_asked_for_is_taken() {
-        let target = Target::choose(Some(Backend::Cpu), &[80, 86]);
-        assert_eq!(target.backend, Backend::Cpu);
-        assert_eq!(target.gpu_archs, [80, 86]);
-    }
-}
+mod tests;

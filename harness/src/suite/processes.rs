@@ -1,12 +1,12 @@
-//! What the processes of a run left. One that launched no kernel does not count: shells, launchers, parents that only fork.
+//! Files that the processes of a run left. Processes without kernel launches do not count: shells, launchers, parents that only fork.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use superstep_analysis::run_summary::Check;
 use superstep_build::failure::Failure;
 use superstep_build::run::Summary;
-use superstep_report::run_summary::Check;
 use superstep_trace::{
     Backend, Capture, CaptureWriter, Header, KernelTotals, Outcome, Process, TraceError,
     captures_in, end_capture,
@@ -18,16 +18,20 @@ use crate::verify;
 #[derive(Debug, Clone)]
 pub struct ProcessRun {
     pub process: Process,
-    /// What its runtime said, or why that is not known.
-    pub summary: Result<Summary, String>,
-    /// Of a traced run.
+    pub summary: Result<Summary, NoSummary>,
     pub capture: Option<PathBuf>,
 }
 
-/// What a run left.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NoSummary {
+    #[error("{0}")]
+    Unreadable(String),
+    #[error("{0} left no summary, it did not end by itself")]
+    Missing(String),
+}
+
 pub struct Left {
-    /// What the runtimes said, added up.
-    pub summary: Result<Summary, String>,
+    pub summary: Result<Summary, NoSummary>,
     /// In the order of ranks; empty where at most one process launched kernels.
     pub processes: Vec<ProcessRun>,
     /// Those that launched kernels, and ended without their exit handlers.
@@ -47,7 +51,6 @@ pub fn summaries(place: &Path) -> PathBuf {
     place.join("summaries")
 }
 
-/// Files of one process, as they were found.
 #[derive(Default)]
 struct Found {
     summary: Option<PathBuf>,
@@ -57,9 +60,9 @@ struct Found {
     early: Option<EarlyEnd>,
 }
 
-/// Sorts out what lies in the [`summaries`] of `place` and, one folder each, in `capture`. Of a single process, the summary becomes
-/// `summary.json`, and the capture lies in `capture` itself. `is_over` says that the program was not stopped: then what its processes
-/// left is all that there will be.
+/// Collects the [`summaries`] of `place` and the captures, one folder per process, in `capture`. For a single process, the summary becomes
+/// `summary.json`, and the capture moves to `capture` itself. `is_over` says that the program was not stopped: then the files of its processes
+/// are complete.
 pub fn collect(
     place: &Path,
     capture: Option<&Path>,
@@ -139,7 +142,7 @@ pub fn collect(
     fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
     let summary = match is_idle && is_over && only.summary.is_none() {
         true => Ok(Summary::new(backend)),
-        false => Summary::read(&summary).map_err(|error| error.to_string()),
+        false => Summary::read(&summary).map_err(|error| NoSummary::Unreadable(error.to_string())),
     };
     if let (Some(capture), true, Ok(summary)) = (capture, is_over, &summary) {
         let ended = match &only.capture {
@@ -190,12 +193,11 @@ fn end(folder: &Path, summary: &Summary) -> Option<bool> {
     }
     let fault = summary.faults.first().cloned();
     let outcome = fault.map_or(Outcome::Finished, Outcome::Failed);
-    // What cannot be ended stays as it is, and fails to verify.
+    // A capture that cannot be ended fails to verify.
     let may_end = !capture.damaged && launches.all(|record| record.end.is_some());
     Some(may_end && end_capture(folder, &outcome).is_ok())
 }
 
-/// Ends the capture of a process that launched nothing and ended early.
 fn end_idle(folder: &Path) -> Result<(), TraceError> {
     match Capture::open(folder)?.outcome {
         Some(_) => Ok(()),
@@ -203,7 +205,6 @@ fn end_idle(folder: &Path) -> Result<(), TraceError> {
     }
 }
 
-/// The capture of a process that used no CUDA.
 fn empty_capture(folder: &Path, summary: &Summary) -> Result<(), TraceError> {
     let header = Header {
         device: summary.device.clone(),
@@ -229,7 +230,7 @@ fn process(name: &str, found: &Found) -> Option<ProcessRun> {
         capture.launches().next()?;
         return Some(ProcessRun {
             process: capture.header.process?,
-            summary: Err(format!("{name} left no summary, it did not end by itself")),
+            summary: Err(NoSummary::Missing(name.to_owned())),
             capture: found.capture.clone(),
         });
     };
@@ -283,11 +284,11 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
 }
 
 /// The sums of all processes; messages name theirs.
-fn added_up(processes: &[ProcessRun]) -> Result<Summary, String> {
+fn added_up(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
     let mut all = processes.iter();
     let mut sum = match all.next() {
         Some(first) => first.summary.clone()?,
-        None => return Err("no process left a summary".to_owned()),
+        None => return Err(NoSummary::Missing("every process".to_owned())),
     };
     let named = |process: Process, texts: &[String]| -> Vec<String> {
         texts
@@ -328,160 +329,4 @@ fn add(sum: &mut Vec<KernelTotals>, kernels: &[KernelTotals]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use superstep_trace::{
-        CaptureWriter, Event, Header, Journal, LaunchEnd, LaunchOutcome, testing,
-    };
-
-    fn summary(process: Process, launches: u64, faults: &[&str]) -> Summary {
-        let kernel = KernelTotals {
-            name: "_Zk".into(),
-            launches,
-            ns: 5,
-            resources: None,
-        };
-        Summary {
-            process: Some(process),
-            launches,
-            kernel_ns: 5,
-            kernels: vec![kernel; usize::from(launches > 0)],
-            faults: faults.iter().map(ToString::to_string).collect(),
-            ..Summary::new(Backend::Cpu)
-        }
-    }
-
-    /// What process `pid` leaves: a summary unless it was killed, and a capture.
-    fn leave(place: &Path, pid: u32, launches: u64, is_killed: bool, faults: &[&str]) {
-        let process = Process {
-            rank: None,
-            pid,
-            earlier: 0,
-        };
-        let header = Header {
-            process: Some(process),
-            ..Header::new(Backend::Cpu)
-        };
-        let folder = place.join("capture").join(process.to_string());
-        let capture = CaptureWriter::create(folder, &header).unwrap();
-        for number in 0..launches {
-            let mut launch = testing::launch("_Zk", 1, 32);
-            (launch.sequence, launch.launch.0) = (number, number as u32);
-            capture.event(&Event::Launch(launch)).unwrap();
-        }
-        if !is_killed {
-            capture.finish(&Outcome::Finished).unwrap();
-            let path = summaries(place).join(format!("{process}.json"));
-            summary(process, launches, faults).write(&path).unwrap();
-        }
-    }
-
-    fn place() -> tempfile::TempDir {
-        let place = tempfile::tempdir().unwrap();
-        fs::create_dir(summaries(place.path())).unwrap();
-        place
-    }
-
-    fn collected(place: &Path) -> Left {
-        collect(place, Some(&place.join("capture")), Backend::Cpu, true).unwrap()
-    }
-
-    #[test]
-    fn one_process_leaves_what_it_always_did() {
-        for is_killed in [false, true] {
-            let place = place();
-            leave(place.path(), 3, 0, false, &[]);
-            leave(place.path(), 7, 2, is_killed, &[]);
-            let left = collected(place.path());
-            assert!(left.processes.is_empty());
-            assert_eq!(left.summary.is_err(), is_killed);
-            let capture = Capture::open(place.path().join("capture/events.sst")).unwrap();
-            assert_eq!(capture.header.process.unwrap().pid, 7);
-            assert!(!summaries(place.path()).exists());
-        }
-        let idle = place();
-        leave(idle.path(), 3, 0, false, &[]);
-        assert_eq!(collected(idle.path()).summary.unwrap().launches, 0);
-        assert!(idle.path().join("capture/events.sst").is_file());
-        // One that used no CUDA leaves nothing, unless it was stopped: then nobody knows.
-        let (over, stopped) = (place(), place());
-        assert_eq!(collected(over.path()).summary.unwrap().launches, 0);
-        assert!(over.path().join("capture/events.sst").is_file());
-        let left = collect(stopped.path(), None, Backend::Cpu, false);
-        assert!(left.unwrap().summary.is_err());
-    }
-
-    #[test]
-    fn several_are_added_up_and_each_fault_names_its_process() {
-        let place = place();
-        leave(place.path(), 10, 2, false, &[]);
-        leave(place.path(), 9, 3, false, &[]);
-        leave(place.path(), 1, 0, false, &["odd"]);
-        leave(place.path(), 2, 0, false, &[]);
-        let left = collected(place.path());
-        let pids: Vec<u32> = left.processes.iter().map(|one| one.process.pid).collect();
-        assert_eq!(pids, [1, 9, 10]);
-        let sum = left.summary.unwrap();
-        assert_eq!((sum.launches, sum.kernels[0].launches), (5, 5));
-        assert_eq!(sum.faults, ["pid-1: odd"]);
-        assert!(!place.path().join("capture/pid-2").exists());
-    }
-
-    #[test]
-    fn a_process_that_ends_early_has_a_journal() {
-        // Whether the launch under way has an end.
-        for ends in [true, false] {
-            let place = place();
-            leave(place.path(), 1, 1, false, &[]);
-            leave(place.path(), 2, 0, true, &[]);
-            let process = Process {
-                rank: None,
-                pid: 2,
-                earlier: 0,
-            };
-            let path = summaries(place.path()).join("pid-2.json");
-            let mut journal = Journal::create(&path, summary(process, 0, &[])).unwrap();
-            let folder = place.path().join("capture/pid-2");
-            let header = Capture::open(&folder).unwrap().header;
-            let capture = CaptureWriter::create(&folder, &header).unwrap();
-            let launch = testing::launch("_Zk", 1, 32);
-            capture.event(&Event::Launch(launch.clone())).unwrap();
-            if ends {
-                let end = LaunchEnd {
-                    stream: launch.stream,
-                    launch: launch.launch,
-                    thread_accesses: 0,
-                    elapsed_ns: 0,
-                    outcome: LaunchOutcome::Completed,
-                };
-                capture.event(&Event::LaunchEnd(end)).unwrap();
-                journal.launch("_Zk", 5).unwrap();
-            }
-            drop(capture);
-            let left = collected(place.path());
-            assert_eq!(left.processes.len(), 2);
-            assert_eq!(left.summary.unwrap().launches, 1 + u64::from(ends));
-            assert_eq!((left.early.len(), left.early[0].is_whole), (1, ends));
-            assert_eq!(Capture::open(&folder).unwrap().complete, ends);
-            let check = early_ends(&left.early).unwrap();
-            assert!(
-                check.ok == ends && check.detail.contains("pid-2"),
-                "{check:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_killed_process_is_missed() {
-        let place = place();
-        leave(place.path(), 1, 1, false, &[]);
-        leave(place.path(), 2, 1, true, &[]);
-        let left = collected(place.path());
-        assert_eq!(left.processes.len(), 2);
-        assert!(
-            left.summary
-                .unwrap_err()
-                .starts_with("pid-2 left no summary")
-        );
-    }
-}
+mod tests;

@@ -1,13 +1,12 @@
 //! How far a run is: where it begins, what an interrupted one already has, and what is written after each benchmark.
 //!
-//! Everything that a later process needs to continue is in `run.json`, which is replaced in one step. Whatever lies in the
+//! Everything that a later process needs to continue is in `run.json`, which is replaced in one step. Anything in the
 //! folder of a benchmark that `run.json` does not list is half done and is removed before the benchmark runs again.
 
 use std::fs;
 use std::io;
 
-use superstep_report::RunSummary;
-use superstep_report::run_summary::{BenchmarkSummary, SCHEMA_VERSION, Status};
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, SCHEMA_VERSION, Status};
 
 use super::{Case, Resume, SuiteOptions, now};
 use crate::results::{Reporter, RunFolder, host};
@@ -81,7 +80,7 @@ impl Progress {
         })
     }
 
-    /// Continues the run in `folder`, which must have been started for the same as `now`.
+    /// Continues the run in `folder`, which must have been started with the options of `now_asked`.
     fn take_up(folder: RunFolder, now_asked: &RunSummary) -> Result<Self, Failure> {
         let folder = folder.lock()?;
         let mut summary = folder.read_summary()?;
@@ -153,7 +152,7 @@ impl Progress {
         Ok(())
     }
 
-    /// Adds a result and writes `run.json`. What an earlier process has and this one has not come to yet stays in the file:
+    /// Adds a result and writes `run.json`. Results of an earlier process for later benchmarks stay in the file:
     /// an interruption now must not lose it.
     pub(super) fn push(&mut self, result: BenchmarkSummary) -> Result<(), Failure> {
         self.summary.benchmarks.push(result);
@@ -192,7 +191,7 @@ impl Progress {
     }
 }
 
-/// Whether a result would be the same in another attempt: it passed, or the program itself is at fault. What the machine, the
+/// Whether a result would be the same in another attempt: it passed, or the program itself is at fault. Failures that the machine, the
 /// network or the user caused is tried again.
 fn stands(benchmark: &BenchmarkSummary) -> bool {
     const OF_THE_PROGRAM: [FailureKind; 6] = [
@@ -251,86 +250,4 @@ pub(super) fn what_runs(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn failed(kind: FailureKind) -> BenchmarkSummary {
-        BenchmarkSummary {
-            failure: Some(Failure::new(kind, "no")),
-            ..BenchmarkSummary::default()
-        }
-    }
-
-    #[test]
-    fn failures_of_the_machine_are_tried_again_and_those_of_the_program_stand() {
-        assert!(stands(&failed(FailureKind::Timeout)));
-        assert!(stands(&failed(FailureKind::Verification)));
-        for kind in [
-            FailureKind::Interrupted,
-            FailureKind::Internal,
-            FailureKind::Fetch,
-        ] {
-            assert!(!stands(&failed(kind)), "{kind:?}");
-        }
-    }
-
-    #[test]
-    fn results_not_yet_come_to_are_not_lost_and_others_are_run_again() {
-        let out = tempfile::tempdir().unwrap();
-        let named = |name: &str| BenchmarkSummary {
-            name: name.to_owned(),
-            status: Status::Passed,
-            ran: Some("a".to_owned()),
-            ..BenchmarkSummary::default()
-        };
-        let asked = RunSummary {
-            schema_version: SCHEMA_VERSION,
-            planned: vec!["x".into(), "y".into()],
-            ..RunSummary::default()
-        };
-        let folder = RunFolder::create(out.path(), "toy").unwrap();
-        let interrupted = RunSummary {
-            benchmarks: vec![named("y")],
-            ..asked.clone()
-        };
-        folder.write_summary(&interrupted).unwrap();
-        let path = folder.path().to_owned();
-        // The first process still holds the folder.
-        let failure = Progress::take_up(RunFolder::open(&path), &asked)
-            .err()
-            .unwrap();
-        assert!(failure.message.contains("still"), "{failure}");
-        drop(folder);
-        let mut progress = Progress::take_up(RunFolder::open(&path), &asked).unwrap();
-        assert_eq!(progress.summary.resumed.len(), 1);
-        progress.push(named("x")).unwrap();
-        let written = progress.folder.read_summary().unwrap();
-        assert_eq!(written.benchmarks.len(), 2);
-        assert_eq!(progress.take_kept("y", "other"), None);
-        assert_eq!(progress.take_kept("y", "a"), None, "it was given up");
-        drop(progress);
-
-        let other = RunSummary {
-            planned: vec!["x".into()],
-            ..asked.clone()
-        };
-        let failure = Progress::take_up(RunFolder::open(&path), &other)
-            .err()
-            .unwrap();
-        assert!(
-            failure.message.contains("this command selects x"),
-            "{failure}"
-        );
-        let progress = Progress::take_up(RunFolder::open(&path), &asked).unwrap();
-        let complete = RunSummary {
-            complete: true,
-            ..progress.summary.clone()
-        };
-        progress.folder.write_summary(&complete).unwrap();
-        drop(progress);
-        let failure = Progress::take_up(RunFolder::open(&path), &asked)
-            .err()
-            .unwrap();
-        assert!(failure.message.contains("complete"), "{failure}");
-    }
-}
+mod tests;

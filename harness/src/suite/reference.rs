@@ -4,24 +4,31 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rayon::prelude::*;
+use superstep_analysis::run_summary::Check;
 use superstep_build::compile::{Executables, Recipe, Reference, find_nvcc};
 use superstep_build::failure::Failure;
-use superstep_report::run_summary::Check;
 use tempfile::TempDir;
 
 use super::benchmark::MORE_RUNS;
 use super::execute::{Case, Kind};
 use crate::results::Reporter;
 use crate::session::Prepared;
-use crate::verify::{self, Unstable};
+use crate::verify::{self, OutputVariation};
 
-const NO_NVCC: &str =
-    "there is no nvcc on this machine; put that of a CUDA toolkit into PATH, or set CUDA_HOME";
+#[derive(Debug, Clone, thiserror::Error)]
+enum NoReference {
+    #[error(
+        "there is no nvcc on this machine; put that of a CUDA toolkit into PATH, or set CUDA_HOME"
+    )]
+    NoNvcc,
+    #[error("{0}")]
+    NotBuilt(String),
+}
 
-/// What nvcc built of the programs that have a recipe, by their names.
+/// Executables that nvcc built from recipes, by the programs' names.
 #[derive(Debug, Default)]
 pub struct References {
-    built: BTreeMap<String, Result<PathBuf, String>>,
+    built: BTreeMap<String, Result<PathBuf, NoReference>>,
     /// Holds the executables.
     #[expect(dead_code, reason = "the folder is removed when this is dropped")]
     folder: Option<TempDir>,
@@ -43,7 +50,7 @@ impl References {
             return Ok(Self::default());
         }
         let Some(nvcc) = find_nvcc() else {
-            let missing = |(name, _): (&String, _)| (name.clone(), Err(NO_NVCC.to_owned()));
+            let missing = |(name, _): (&String, _)| (name.clone(), Err(NoReference::NoNvcc));
             return Ok(Self {
                 built: recipes.into_iter().map(missing).collect(),
                 folder: None,
@@ -53,7 +60,10 @@ impl References {
         let folder = TempDir::new().map_err(|error| Failure::internal("make a folder", error))?;
         let built = recipes.into_par_iter().map(|(name, recipe)| {
             let built = Recipe::build(recipe, &nvcc, &folder.path().join(name));
-            (name.clone(), built.map_err(|error| error.to_string()))
+            (
+                name.clone(),
+                built.map_err(|error| NoReference::NotBuilt(error.to_string())),
+            )
         });
         Ok(Self {
             built: built.collect(),
@@ -75,11 +85,11 @@ impl References {
         };
         let nvcc = match self.built.get(&case.benchmark.name) {
             Some(Ok(program)) => program,
-            Some(Err(why)) => return Ok(Some(verify::no_reference(why))),
+            Some(Err(why)) => return Ok(Some(verify::no_reference(&why.to_string()))),
             None => return Ok(None),
         };
         let checks = case.output_checks();
-        let mut unstable = Unstable::default();
+        let mut varying = OutputVariation::default();
         let run = |kind, program, number: u32| {
             let place = match number {
                 0 => place.to_owned(),
@@ -90,15 +100,15 @@ impl References {
         let first = (run(Kind::Nvcc, nvcc, 0)?, run(Kind::Unfused, native, 0)?);
         let mut number = 0;
         loop {
-            let check = unstable.reference_equal(&first.0.files, &first.1.files, &checks);
+            let check = varying.reference_equal(&first.0.files, &first.1.files, &checks);
             number += 1;
             if check.ok || number > MORE_RUNS {
                 return Ok(Some(check));
             }
             let again = run(Kind::Nvcc, nvcc, number)?;
-            unstable.add(&first.0.files, &again.files, &checks);
+            varying.add(&first.0.files, &again.files, &checks);
             let again = run(Kind::Unfused, native, number)?;
-            unstable.add(&first.1.files, &again.files, &checks);
+            varying.add(&first.1.files, &again.files, &checks);
         }
     }
 }

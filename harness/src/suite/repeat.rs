@@ -1,8 +1,8 @@
-//! Repeated runs of a benchmark, for times that say how much they vary. What is traced must be the same each time.
+//! Repeated runs of a benchmark, for times with their variation. The traces must be the same each time.
 
 use std::fs;
 
-use superstep_report::run_summary::{Check, Repeats, Same, Seconds, Spread};
+use superstep_analysis::run_summary::{Check, Repeats, Reproducibility, Seconds, Spread};
 
 use super::SuiteRun;
 use super::execute::{Case, Kind, Run};
@@ -11,17 +11,15 @@ use crate::verify::{self, Totals};
 use superstep_build::compile::Executables;
 use superstep_build::failure::Failure;
 
-/// What the first runs gave, which the others are held against.
+/// Results of the first runs, with which the others are compared.
 pub(super) struct First<'a> {
     pub native: &'a Run,
     pub traced: &'a Run,
     pub digest: String,
-    /// What the runs have in common.
-    pub same: Same,
+    pub same: Reproducibility,
     pub totals: &'a Totals,
 }
 
-/// Times of one program, run by run.
 #[derive(Default)]
 struct Times {
     wall: Vec<f64>,
@@ -95,8 +93,13 @@ pub(super) fn run(
 }
 
 /// How another run differs from the first one in what all runs have in common, if it does.
-fn disagreement(same: Same, first: &First<'_>, digest: &str, totals: &Totals) -> Option<String> {
-    if same == Same::CountsEachLaunch {
+fn disagreement(
+    same: Reproducibility,
+    first: &First<'_>,
+    digest: &str,
+    totals: &Totals,
+) -> Option<String> {
+    if same == Reproducibility::CountsEachLaunch {
         let (then, now) = (&first.totals.kernels, &totals.kernels);
         let agree = then.len() == now.len()
             && (then.iter().zip(now)).all(|(a, b)| verify::same_each_launch(a, b));
@@ -111,17 +114,16 @@ fn disagreement(same: Same, first: &First<'_>, digest: &str, totals: &Totals) ->
             return Some(format!("{now} {what}, the first run had {then}"));
         }
     }
-    if same >= Same::Counts && first.totals.threads != totals.threads {
+    if same >= Reproducibility::Counts && first.totals.threads != totals.threads {
         return Some(format!(
             "{:?}, the first run had {:?}",
             totals.threads, first.totals.threads
         ));
     }
-    (same == Same::Digests && first.digest != digest)
+    (same == Reproducibility::Digests && first.digest != digest)
         .then(|| format!("digest {digest}, the first run had {}", first.digest))
 }
 
-/// Replaces times by their medians.
 pub(super) fn medians(seconds: &mut Seconds, repeats: &Repeats) {
     let median = |spread: Option<Spread>| spread.map(|spread| spread.median);
     seconds.native = median(repeats.native).or(seconds.native);

@@ -1,9 +1,9 @@
-//! The capture against the counting run: the same sites executed the same number of times, launch by launch.
+//! Compares the capture with the counting run: the same sites executed the same number of times, launch by launch.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use superstep_report::run_summary::{Check, Same};
+use superstep_analysis::run_summary::{Check, Reproducibility};
 use superstep_trace::{LaunchId, Op, Site, SiteId, StreamId};
 
 use super::{failed, passed, warned};
@@ -19,14 +19,13 @@ pub(super) const WITHOUT_WAITS: &str =
 pub enum Order {
     #[default]
     Fixed,
-    /// So many threads of the host launch kernels, and number streams and launches as they come.
+    /// This many host threads launch kernels, and number streams and launches as they come.
     Threads(u32),
     /// Processes divide the launches as they come.
     Processes,
 }
 
 impl Order {
-    /// The order of launches in the runs with these summaries.
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a Summary>) -> Self {
         match runs.into_iter().map(|run| run.host_threads).max() {
             None | Some(0 | 1) => Order::Fixed,
@@ -35,7 +34,6 @@ impl Order {
     }
 }
 
-/// Why launches come in another order.
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -49,9 +47,9 @@ impl fmt::Display for Order {
     }
 }
 
-/// In what two counting runs of a program differ: what no capture of it can be held against.
+/// Differences between counting runs of a program, which a capture cannot be compared by.
 #[derive(Debug, Default)]
-pub struct Unsteady {
+pub struct CountVariation {
     order: Order,
     /// Mangled names of kernels with a launch in which a site executed more often in one of the runs.
     pub(super) kernels: BTreeSet<String>,
@@ -59,8 +57,8 @@ pub struct Unsteady {
     pub(super) launches: bool,
 }
 
-impl Unsteady {
-    /// Nothing yet, in a program whose launches come in this order.
+impl CountVariation {
+    /// No differences, in a program whose launches come in this order.
     pub fn new(order: Order) -> Self {
         Self {
             order,
@@ -68,7 +66,7 @@ impl Unsteady {
         }
     }
 
-    /// Whether the runs that were added are alike.
+    /// Whether the runs that were added are equal.
     pub fn is_empty(&self) -> bool {
         self.kernels.is_empty() && !self.launches
     }
@@ -105,28 +103,28 @@ impl Unsteady {
         self.launches |= !rest.is_empty();
     }
 
-    /// Compares every launch of `scan` with the counting run's `counts`, without what is unsteady.
+    /// Compares every launch of `scan` with the counting run's `counts`, without what varies.
     ///
-    /// `same` is what both runs must have in common: with [`Same::CountsEachLaunch`] launches that only one of them has are left out,
-    /// with [`Same::Launches`] all counts.
+    /// `same` is what both runs must have in common: with [`Reproducibility::CountsEachLaunch`] launches that only one of them has are left out,
+    /// with [`Reproducibility::Launches`] all counts.
     pub fn counts_equal(
         &self,
         scan: &CaptureScan,
         counts: Option<&[LaunchCounts]>,
-        same: Same,
+        same: Reproducibility,
     ) -> Check {
         // A program without kernels has nothing that counts.
         let Some(counts) = counts.or(scan.launches.is_empty().then_some(&[])) else {
             return failed(NAME, "the counting run left no counts");
         };
         let same = match self.launches {
-            true => same.min(Same::CountsEachLaunch),
+            true => same.min(Reproducibility::CountsEachLaunch),
             false => same,
         };
         let comparison = Comparison {
             scan,
             same,
-            unsteady: self,
+            varying: self,
         };
         let (mut order, mut compared) = (Order::Fixed, comparison.in_order(counts));
         if compared.is_err() && self.order != Order::Fixed && comparison.is_whole() {
@@ -134,7 +132,7 @@ impl Unsteady {
         }
         let compared = match compared {
             Ok(compared) => compared,
-            Err(difference) => return failed(NAME, difference),
+            Err(difference) => return failed(NAME, difference.to_string()),
         };
         let (traced, counted) = (scan.launches.len(), counts.len());
         if !self.is_empty() {
@@ -153,17 +151,17 @@ impl Unsteady {
             );
         }
         let mut detail = match same {
-            Same::Digests | Same::Counts => {
+            Reproducibility::Digests | Reproducibility::Counts => {
                 format!("{compared} thread accesses in {traced} launches")
             }
-            Same::Launches => format!(
+            Reproducibility::Launches => format!(
                 "{traced} launches traced, {counted} counted; accesses differ from run to run and are not compared"
             ),
-            Same::CountsEachLaunch => format!(
+            Reproducibility::CountsEachLaunch => format!(
                 "{compared} thread accesses in the launches that both runs have, {traced} traced, {counted} counted"
             ),
         };
-        if scan.has_waits() && same >= Same::Counts {
+        if scan.has_waits() && same >= Reproducibility::Counts {
             detail.push_str("; ");
             detail.push_str(WITHOUT_WAITS);
         }
@@ -174,24 +172,39 @@ impl Unsteady {
     }
 }
 
+#[derive(Debug, thiserror::Error)]
+enum Difference {
+    #[error("{0} was counted, and is in no module's table")]
+    UnknownSite(SiteId),
+    #[error("{traced} launches traced, {counted} counted")]
+    Launches { traced: usize, counted: usize },
+    #[error("{0}: traced, but not counted")]
+    NotCounted(String),
+    #[error("{launch}: the counting run launched {other} there")]
+    OtherKernel { launch: String, other: String },
+    /// Followed by the place in the launch and both counts.
+    #[error("{launch}{counts}")]
+    Counts { launch: String, counts: String },
+    #[error("{launch}: no launch of the counting run counted the same; {order}")]
+    NoPartner { launch: String, order: Order },
+}
+
 /// How often each site executed in a launch, in situ each kind of access: only what can be compared.
 type Counts = BTreeMap<u32, u64>;
 
 struct Comparison<'a> {
     scan: &'a CaptureScan<'a>,
-    same: Same,
-    unsteady: &'a Unsteady,
+    same: Reproducibility,
+    varying: &'a CountVariation,
 }
 
 impl Comparison<'_> {
-    /// Whether all launches are in both runs.
     fn is_whole(&self) -> bool {
-        self.same >= Same::Counts
+        self.same >= Reproducibility::Counts
     }
 
-    /// Whether counts of a kernel are compared.
     fn has_counts(&self, kernel: &str) -> bool {
-        self.same != Same::Launches && !self.unsteady.kernels.contains(kernel)
+        self.same != Reproducibility::Launches && !self.varying.kernels.contains(kernel)
     }
 
     fn traced(&self, launch: &LaunchScan<'_>) -> Counts {
@@ -216,7 +229,7 @@ impl Comparison<'_> {
         }
     }
 
-    fn counted(&self, launch: &LaunchCounts) -> Result<Counts, String> {
+    fn counted(&self, launch: &LaunchCounts) -> Result<Counts, Difference> {
         if !self.has_counts(&launch.kernel) {
             return Ok(Counts::new());
         }
@@ -240,8 +253,7 @@ impl Comparison<'_> {
                 (true, Some(site)) if waits.contains(&kind_of(site.op)) => continue,
                 (true, Some(site)) => kind_of(site.op),
                 (true, None) => {
-                    let site = SiteId(number);
-                    return Err(format!("{site} was counted, and is in no module's table"));
+                    return Err(Difference::UnknownSite(SiteId(number)));
                 }
             };
             *counts.entry(key).or_default() += accesses;
@@ -262,7 +274,7 @@ impl Comparison<'_> {
     }
 
     /// How many thread accesses agree, launch by launch as they are numbered, or the first difference.
-    fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
+    fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
         let sites = self.scan.sites;
         let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
             .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
@@ -275,23 +287,26 @@ impl Comparison<'_> {
             let counted = match rest.remove(&(launch.stream, launch.launch)) {
                 Some(counted) if counted.kernel == launch.kernel => counted,
                 _ if !self.is_whole() => continue,
-                None => return Err(format!("{}: traced, but not counted", name())),
+                None => return Err(Difference::NotCounted(name())),
                 Some(counted) => {
-                    let (name, other) = (name(), sites.display_name(&counted.kernel));
-                    return Err(format!("{name}: the counting run launched {other} there"));
+                    return Err(Difference::OtherKernel {
+                        launch: name(),
+                        other: sites.display_name(&counted.kernel).to_owned(),
+                    });
                 }
             };
             let (in_trace, in_count) = (self.traced(traced), self.counted(counted)?);
-            if let Some(difference) = self.difference(&in_trace, &in_count) {
-                return Err(format!("{}{difference}", name()));
+            if let Some(counts) = self.difference(&in_trace, &in_count) {
+                let launch = name();
+                return Err(Difference::Counts { launch, counts });
             }
             compared += in_trace.values().sum::<u64>();
         }
         Ok(compared)
     }
 
-    /// The same with launches of a kernel in any order.
-    fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
+    /// Like [`Self::in_order`], with launches of a kernel in any order.
+    fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
         self.same_number(counts.len())?;
         let mut rest: HashMap<(&str, Counts), usize> = HashMap::new();
         for launch in counts {
@@ -305,26 +320,25 @@ impl Comparison<'_> {
             match rest.get_mut(&(traced.launch.kernel.as_str(), counts)) {
                 Some(left) if *left > 0 => *left -= 1,
                 _ => {
-                    let name = launch_name(self.scan.sites, traced.launch);
-                    let order = self.unsteady.order;
-                    return Err(format!(
-                        "{name}: no launch of the counting run counted the same; {order}"
-                    ));
+                    return Err(Difference::NoPartner {
+                        launch: launch_name(self.scan.sites, traced.launch),
+                        order: self.varying.order,
+                    });
                 }
             }
         }
         Ok(compared)
     }
 
-    fn same_number(&self, counted: usize) -> Result<(), String> {
+    fn same_number(&self, counted: usize) -> Result<(), Difference> {
         let traced = self.scan.launches.len();
         match self.is_whole() && traced != counted {
-            true => Err(format!("{traced} launches traced, {counted} counted")),
+            true => Err(Difference::Launches { traced, counted }),
             false => Ok(()),
         }
     }
 
-    /// The first difference between the counts of a launch, as it stands behind the launch's name.
+    /// The first difference between the counts of a launch, to follow the launch's name.
     fn difference(&self, traced: &Counts, counted: &Counts) -> Option<String> {
         let keys: BTreeSet<u32> = traced.keys().chain(counted.keys()).copied().collect();
         let of = |counts: &Counts, key| counts.get(&key).copied().unwrap_or(0);

@@ -2,17 +2,21 @@
 
 use std::collections::HashMap;
 
+use superstep_analysis::run_summary::{Check, Reproducibility};
 use superstep_analysis::scan::{CaptureScan, scan};
 use superstep_build::run::LaunchCounts;
-use superstep_report::run_summary::{Check, Same};
 use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{Event, LaunchOutcome, LaunchSums, Op, Site, StreamId};
 
-use super::counts::{Order, Unsteady, WITHOUT_WAITS};
+use super::counts::{CountVariation, Order, WITHOUT_WAITS};
 use super::tests::{Fault, capture, counted};
 
-fn counts_equal(scan: &CaptureScan, counts: Option<&[LaunchCounts]>, same: Same) -> Check {
-    Unsteady::default().counts_equal(scan, counts, same)
+fn counts_equal(
+    scan: &CaptureScan,
+    counts: Option<&[LaunchCounts]>,
+    same: Reproducibility,
+) -> Check {
+    CountVariation::default().counts_equal(scan, counts, same)
 }
 
 #[test]
@@ -20,24 +24,24 @@ fn the_counting_run_decides() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
     let scan = scan(&capture).unwrap();
-    let check = counts_equal(&scan, Some(&counted(64)), Same::Digests);
+    let check = counts_equal(&scan, Some(&counted(64)), Reproducibility::Digests);
     assert!(
         check.ok && check.detail == "132 thread accesses in 2 launches",
         "{check:?}"
     );
-    let check = counts_equal(&scan, Some(&counted(65)), Same::Digests);
+    let check = counts_equal(&scan, Some(&counted(65)), Reproducibility::Digests);
     let expected = "launch 1 of stream 0 (kernel), site 0 (load at toy.cu:10): 64 thread accesses traced, 65 counted";
     assert!(!check.ok && check.detail == expected, "{check:?}");
     assert!(
-        counts_equal(&scan, Some(&counted(65)), Same::Launches).ok,
+        counts_equal(&scan, Some(&counted(65)), Reproducibility::Launches).ok,
         "accesses that vary are not compared"
     );
     assert!(
-        !counts_equal(&scan, Some(&counted(64)[..1]), Same::Digests).ok,
+        !counts_equal(&scan, Some(&counted(64)[..1]), Reproducibility::Digests).ok,
         "a launch is missing"
     );
     assert!(
-        !counts_equal(&scan, None, Same::Digests).ok,
+        !counts_equal(&scan, None, Reproducibility::Digests).ok,
         "no counts at all"
     );
 }
@@ -47,28 +51,28 @@ fn what_differs_between_counting_runs_is_not_compared_and_all_else_is() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
     let scan = scan(&capture).unwrap();
-    let compare = |unsteady: &Unsteady, counts: &[LaunchCounts]| {
-        unsteady.counts_equal(&scan, Some(counts), Same::Digests)
+    let compare = |varying: &CountVariation, counts: &[LaunchCounts]| {
+        varying.counts_equal(&scan, Some(counts), Reproducibility::Digests)
     };
-    let mut unsteady = Unsteady::default();
-    unsteady.add(&counted(65), &counted(65));
+    let mut varying = CountVariation::default();
+    varying.add(&counted(65), &counted(65));
     assert!(
-        !compare(&unsteady, &counted(65)).ok,
+        !compare(&varying, &counted(65)).ok,
         "two equal runs excuse nothing"
     );
-    unsteady.add(&counted(65), &counted(66));
-    let check = compare(&unsteady, &counted(65));
+    varying.add(&counted(65), &counted(66));
+    let check = compare(&varying, &counted(65));
     assert!(
         check.ok && check.warning && check.detail.contains("without kernel,"),
         "{check:?}"
     );
     assert!(
-        !compare(&unsteady, &counted(64)[..1]).ok,
+        !compare(&varying, &counted(64)[..1]).ok,
         "a launch is missing"
     );
-    let mut unsteady = Unsteady::default();
-    unsteady.add(&counted(64), &counted(64)[..1]);
-    let check = compare(&unsteady, &counted(64)[..1]);
+    let mut varying = CountVariation::default();
+    varying.add(&counted(64), &counted(64)[..1]);
+    let check = compare(&varying, &counted(64)[..1]);
     assert!(
         check.ok
             && check
@@ -77,7 +81,7 @@ fn what_differs_between_counting_runs_is_not_compared_and_all_else_is() {
         "{check:?}"
     );
     assert!(
-        !compare(&unsteady, &counted(65)).ok,
+        !compare(&varying, &counted(65)).ok,
         "the launches that both have are the same"
     );
 }
@@ -108,13 +112,13 @@ fn operations_that_wait_are_not_compared_and_all_others_are() {
         kernel: "k".into(),
         sites: vec![(0, looks), (1, loads)],
     };
-    let check = counts_equal(&scan, Some(&[counted(9, 32)]), Same::Digests);
+    let check = counts_equal(&scan, Some(&[counted(9, 32)]), Reproducibility::Digests);
     assert!(
         check.ok && check.detail.starts_with("32 thread accesses"),
         "{check:?}"
     );
     assert!(check.detail.contains(WITHOUT_WAITS), "{check:?}");
-    assert!(!counts_equal(&scan, Some(&[counted(3, 31)]), Same::Digests).ok);
+    assert!(!counts_equal(&scan, Some(&[counted(3, 31)]), Reproducibility::Digests).ok);
     // The trace holds all of them, and what runs are compared by leaves them out.
     let loads = |totals: super::Totals| totals.threads.loads;
     assert_eq!(loads(super::totals(&scan)), 35);
@@ -132,7 +136,7 @@ fn operations_that_wait_are_not_compared_and_all_others_are() {
     capture.end_with(&begun, accesses, LaunchOutcome::Completed);
     let sums = capture.finish();
     let sums = superstep_analysis::scan::scan(&sums).unwrap();
-    let check = counts_equal(&sums, Some(&[counted(3, 32)]), Same::Digests);
+    let check = counts_equal(&sums, Some(&[counted(3, 32)]), Reproducibility::Digests);
     let expected = "4 stores of threads added up, 0 counted";
     assert!(!check.ok && check.detail.ends_with(expected), "{check:?}");
 }
@@ -172,7 +176,7 @@ fn launches_of_several_threads_are_compared_in_any_order() {
     let mixed = counts([(1, "m", 3), (1, "k", 1), (2, "k", 2), (2, "m", 4)]);
     let wrong = counts([(1, "k", 2), (2, "k", 1), (1, "m", 4), (2, "m", 4)]);
     let check = |order, counts: &[LaunchCounts]| {
-        Unsteady::new(order).counts_equal(&scan, Some(counts), Same::Digests)
+        CountVariation::new(order).counts_equal(&scan, Some(counts), Reproducibility::Digests)
     };
     for counts in [&swapped, &mixed] {
         assert!(!check(Order::Fixed, counts).ok);
@@ -184,12 +188,12 @@ fn launches_of_several_threads_are_compared_in_any_order() {
     }
     let check = check(Order::Threads(2), &wrong);
     assert!(!check.ok && check.detail.contains("(other)"), "{check:?}");
-    let mut unsteady = Unsteady::new(Order::Threads(2));
-    unsteady.add(&swapped, &mixed);
-    assert!(unsteady.kernels.is_empty() && !unsteady.launches);
-    unsteady.add(&swapped, &wrong);
-    assert!(unsteady.kernels.contains("m") && unsteady.kernels.len() == 1);
-    assert!(!unsteady.launches);
+    let mut varying = CountVariation::new(Order::Threads(2));
+    varying.add(&swapped, &mixed);
+    assert!(varying.kernels.is_empty() && !varying.launches);
+    varying.add(&swapped, &wrong);
+    assert!(varying.kernels.contains("m") && varying.kernels.len() == 1);
+    assert!(!varying.launches);
 }
 
 #[test]
@@ -197,5 +201,5 @@ fn a_program_without_kernels_needs_no_counts() {
     let folder = tempfile::tempdir().unwrap();
     let module = testing::module("toy.cu", Vec::new(), &[]);
     let capture = CaptureBuilder::new(folder.path(), &module).finish();
-    assert!(counts_equal(&scan(&capture).unwrap(), None, Same::Digests).ok);
+    assert!(counts_equal(&scan(&capture).unwrap(), None, Reproducibility::Digests).ok);
 }

@@ -1,6 +1,6 @@
 //! The counts that a manifest knows beforehand.
 
-use superstep_report::run_summary::Check;
+use superstep_analysis::run_summary::Check;
 
 use super::totals::Totals;
 use super::{failed, passed};

@@ -5,12 +5,14 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use superstep_report::run_summary::{Check, InputRecord, KernelSummary, NotCompared, Same};
+use superstep_analysis::run_summary::{
+    Check, InputRecord, KernelSummary, NotCompared, Reproducibility,
+};
 use superstep_trace::LaunchDigest;
 
 use super::totals::{Totals, same_each_launch};
 use super::{failed, not_compared, passed};
-use crate::results::write_json;
+use crate::results::{read_json, write_json};
 use superstep_analysis::scan::{CaptureScan, launch_name};
 use superstep_build::failure::{Failure, FailureKind};
 
@@ -27,8 +29,8 @@ pub struct Golden {
     pub gpu_arch: u32,
     /// Hashes of the inputs, by name. Digests are only compared for the same inputs.
     pub inputs: Vec<(String, String)>,
-    /// What every run has in common. Digests are compared only where it is every access.
-    pub same: Same,
+    /// Properties that all runs share. Digests are compared only where it is every access.
+    pub same: Reproducibility,
     /// Digest over all launches; `None` for a program whose accesses differ from run to run.
     pub digest: Option<String>,
     pub launches: u64,
@@ -50,11 +52,11 @@ impl Golden {
         totals: &Totals,
         build: (&str, u32),
         inputs: &[InputRecord],
-        same: Same,
+        same: Reproducibility,
     ) -> Self {
-        let deterministic = same == Same::Digests;
+        let deterministic = same == Reproducibility::Digests;
         let mut kernels = totals.kernels.clone();
-        if same == Same::Launches {
+        if same == Reproducibility::Launches {
             for kernel in &mut kernels {
                 *kernel = KernelSummary {
                     name: kernel.name.clone(),
@@ -91,27 +93,11 @@ impl Golden {
 
     /// Reads a golden file; `None` when there is none.
     pub fn read(path: &Path) -> Result<Option<Self>, Failure> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Failure::io("read", &path)(error)),
-        };
-        let invalid = |why: String| {
-            let message = format!(
-                "failed to read {}: {why}; accept the present result with --bless",
-                path.display()
-            );
-            Failure::new(FailureKind::Verification, message)
-        };
-        let golden: Self =
-            serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
-        if golden.schema_version != SCHEMA_VERSION {
-            return Err(invalid(format!(
-                "schema version {} where {SCHEMA_VERSION} was expected",
-                golden.schema_version
-            )));
+        if let Ok(false) = path.try_exists() {
+            return Ok(None);
         }
-        Ok(Some(golden))
+        let hint = "accept the present result with --bless";
+        read_json(path, SCHEMA_VERSION, FailureKind::Verification, hint).map(Some)
     }
 
     /// Writes the golden file, and its folder if need be.
@@ -140,14 +126,16 @@ impl Golden {
     /// The first difference in words; `None` when the two agree in what both have. `scan` is what `now` was made from.
     fn difference(&self, now: &Golden, scan: &CaptureScan) -> Option<String> {
         let same = self.same.min(now.same);
-        if same >= Same::Launches && (self.launches, self.ctas) != (now.launches, now.ctas) {
+        if same >= Reproducibility::Launches
+            && (self.launches, self.ctas) != (now.launches, now.ctas)
+        {
             return Some(format!(
                 "{} launches with {} CTAs expected, {} with {} found",
                 self.launches, self.ctas, now.launches, now.ctas
             ));
         }
         let mut differences = Vec::new();
-        if same == Same::Digests && self.digest != now.digest {
+        if same == Reproducibility::Digests && self.digest != now.digest {
             let place = place_of(self.first_difference(now), scan);
             let expected = self.digest.as_deref().unwrap_or("none");
             let found = now.digest.as_deref().unwrap_or("none");
@@ -227,11 +215,15 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &Capture
     }
     let Some(difference) = difference else {
         let what = match golden.same.min(now.same) {
-            Same::Digests => "digests and counts agree",
-            Same::Counts if scan.is_in_situ() => "counts agree (a run in situ has no digests)",
-            Same::Counts => "counts agree (addresses differ from run to run)",
-            Same::Launches => "launches and CTAs agree (accesses differ from run to run)",
-            Same::CountsEachLaunch => {
+            Reproducibility::Digests => "digests and counts agree",
+            Reproducibility::Counts if scan.is_in_situ() => {
+                "counts agree (a run in situ has no digests)"
+            }
+            Reproducibility::Counts => "counts agree (addresses differ from run to run)",
+            Reproducibility::Launches => {
+                "launches and CTAs agree (accesses differ from run to run)"
+            }
+            Reproducibility::CountsEachLaunch => {
                 "counts of each kernel by launch agree (the number of launches differs from run to run)"
             }
         };
@@ -245,7 +237,7 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &Capture
     failed(NAME, detail)
 }
 
-/// What stands in place of the comparison when only a part of the program is recorded.
+/// Replaces the comparison when only a part of the program is recorded.
 pub fn golden_is_whole() -> Check {
     let detail = "golden results are those of whole programs";
     not_compared(NAME, NotCompared::PartialCapture, detail)
@@ -261,16 +253,17 @@ pub fn require_golden(checks: &[Check]) -> Option<Check> {
     Some(failed(REQUIRED, format!("not compared: {why}: {detail}")))
 }
 
-fn kernels_agree(same: Same, old: &KernelSummary, new: &KernelSummary) -> bool {
+fn kernels_agree(same: Reproducibility, old: &KernelSummary, new: &KernelSummary) -> bool {
     let launches = |kernel: &KernelSummary| (kernel.name.clone(), kernel.launches, kernel.ctas);
     match same {
-        Same::Digests | Same::Counts => old == new,
-        Same::Launches => launches(old) == launches(new),
-        Same::CountsEachLaunch => same_each_launch(old, new),
+        Reproducibility::Digests | Reproducibility::Counts => old == new,
+        Reproducibility::Launches => launches(old) == launches(new),
+        Reproducibility::CountsEachLaunch => same_each_launch(old, new),
     }
 }
 
-fn in_short(kernel: &KernelSummary) -> String {
+/// A kernel and its counts in one line.
+pub fn in_short(kernel: &KernelSummary) -> String {
     format!(
         "{} launches, {} CTAs, {} loads, {} stores, {} atomics",
         kernel.launches, kernel.ctas, kernel.loads, kernel.stores, kernel.atomics

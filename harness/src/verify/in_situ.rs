@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use superstep_analysis::communication::{Communication, Flow, Transfer, Volume};
 use superstep_analysis::counts::{Counts, LaunchCounts};
 use superstep_analysis::metrics::bounds::{QUANTITIES, Quantity};
+use superstep_analysis::run_summary::Check;
 use superstep_analysis::scan::launch_name;
 use superstep_analysis::{Analysis, InSitu, VolumeBounds};
-use superstep_report::run_summary::Check;
 use superstep_trace::{Bounds, Capture, CtaBlocks, LaunchRecord, SiteTable};
 
 use super::counts::Order;
 use super::pairing::{Pairing, pairings};
 use super::{failed, passed, warned};
 
-/// What is exact in situ, beside what [`QUANTITIES`] bounds.
+/// Exact quantities in situ; [`QUANTITIES`] have bounds.
 const EXACT: [Quantity; 2] = [
     ("loaded_bytes", |v| v.loaded_bytes),
     ("stored_bytes", |v| v.stored_bytes),
@@ -105,7 +105,7 @@ pub fn in_situ_equal(
                 pairing,
             };
             match compare.launches() {
-                None => compare.exchanged().unwrap_or_else(Some),
+                None => (compare.exchanged()).unwrap_or_else(|error| Some(error.to_string())),
                 difference => difference,
             }
         });
@@ -131,7 +131,7 @@ pub fn in_situ_equal(
     }
 }
 
-/// What is known of a launch's volumes, and least of those in situ.
+/// Volumes of a launch; lower bounds in situ.
 pub(super) fn volumes(of: &Analysis, number: u32) -> Vec<u64> {
     let columns = EXACT.iter().chain(&QUANTITIES).map(|(_, column)| column);
     let number = number as usize;
@@ -145,7 +145,7 @@ pub(super) fn volumes(of: &Analysis, number: u32) -> Vec<u64> {
     }
 }
 
-/// The same where no two runs are alike: whether the volumes of each kernel, over all its launches, lie between those of two traces, or
+/// Compares runs that all differ: whether the volumes of each kernel, over all its launches, are between those of two traces, or
 /// can do so within their bounds. Two traces do not show all that may happen, so one that does not is a warning.
 pub fn in_situ_between(
     added_up: &Analysis,
@@ -227,7 +227,6 @@ impl Comparison<'_> {
         })
     }
 
-    /// The launch of the trace that a launch in situ is.
     fn traced_launch(&self, number: u32) -> &LaunchCounts {
         let number = self.pairing.traced[number as usize];
         &self.traced.counts.launches[number as usize]
@@ -262,7 +261,7 @@ impl Comparison<'_> {
     }
 
     /// The first difference between what pairs of launches exchanged, then between pairs of CTAs; or why it cannot be told.
-    fn exchanged(&self) -> Result<Option<String>, String> {
+    fn exchanged(&self) -> superstep_analysis::Result<Option<String>> {
         let (ours, theirs) = (&self.added_up.communication, &self.traced.communication);
         // All numbers are those in situ.
         let ours_of = |(source, receiver): (u32, u32)| {
@@ -284,17 +283,17 @@ impl Comparison<'_> {
         if let Some(difference) = self.difference(flows) {
             return Ok(Some(difference));
         }
-        let transfers =
-            |communication: &Communication, blocks: CtaBlocks| -> Result<Vec<Part>, String> {
-                let mut all = Vec::new();
-                let read = communication.transfers.each(|it: &Transfer| {
-                    let pair = (it.source_launch, it.receiver_launch);
-                    let ctas = Some((blocks.first(it.source_cta), blocks.first(it.receiver_cta)));
-                    all.push((pair, ctas, (it.bytes, it.count)));
-                });
-                read.map_err(|error| error.to_string())?;
-                Ok(all)
-            };
+        let transfers = |communication: &Communication,
+                         blocks: CtaBlocks|
+         -> superstep_analysis::Result<Vec<Part>> {
+            let mut all = Vec::new();
+            communication.transfers.each(|it: &Transfer| {
+                let pair = (it.source_launch, it.receiver_launch);
+                let ctas = Some((blocks.first(it.source_cta), blocks.first(it.receiver_cta)));
+                all.push((pair, ctas, (it.bytes, it.count)));
+            })?;
+            Ok(all)
+        };
         // Those in situ are by block already.
         let ours = transfers(ours, CtaBlocks::default())?;
         let theirs = transfers(theirs, self.bounds.cta_blocks)?;
@@ -334,7 +333,7 @@ type Part = ((u32, u32), Option<(u32, u32)>, (u64, u64));
 
 type Column = fn(&Counts) -> u64;
 
-/// What is counted. Access groups are not compared: which lanes of a warp come to a site together may be settled while the kernel runs,
+/// The counts that are compared. Access groups are not: which lanes of a warp come to a site together may be settled while the kernel runs,
 /// and by how the code around it was compiled.
 pub(super) const COUNTED: [(&str, Column); 6] = [
     ("thread_loads", |c| c.thread_loads),
@@ -345,7 +344,6 @@ pub(super) const COUNTED: [(&str, Column); 6] = [
     ("atomic_bytes", |c| c.atomic_bytes),
 ];
 
-/// The first count that differs.
 fn counts(ours: &Counts, theirs: &Counts) -> Option<String> {
     COUNTED.iter().find_map(|(name, column)| {
         let (ours, theirs) = (column(ours), column(theirs));

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use superstep_analysis::communication::Options;
+use superstep_analysis::run_summary::{Check, NotCompared, Reproducibility};
 use superstep_analysis::{Analysis, analyse};
-use superstep_report::run_summary::{Check, NotCompared, Same};
 use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{
     Backend, Capture, CtaBlocks, CtaRange, Event, FirstRead, Header, Launch, LaunchOutcome,
@@ -268,7 +268,7 @@ fn sums_are_held_against_the_counting_run_and_golden_counts() {
     let scan = scan(&capture).unwrap();
     let counts = |loads| {
         let counts = counted(loads);
-        Unsteady::default().counts_equal(&scan, Some(&counts), Same::Counts)
+        CountVariation::default().counts_equal(&scan, Some(&counts), Reproducibility::Counts)
     };
     let check = counts(32);
     assert!(check.ok, "{check:?}");
@@ -288,13 +288,19 @@ fn sums_are_held_against_the_counting_run_and_golden_counts() {
     let trace = traced(trace_folder.path());
     let trace_scan = superstep_analysis::scan::scan(&trace).unwrap();
     let build = ("22", 90);
-    let golden = Golden::new(&trace_scan, &totals(&trace_scan), build, &[], Same::Digests);
-    let now = Golden::new(&scan, &found, build, &[], Same::Counts);
+    let golden = Golden::new(
+        &trace_scan,
+        &totals(&trace_scan),
+        build,
+        &[],
+        Reproducibility::Digests,
+    );
+    let now = Golden::new(&scan, &found, build, &[], Reproducibility::Counts);
     let check = compare_with_golden(Some(&golden), &now, &scan);
     assert!(check.ok && check.detail.contains("no digests"), "{check:?}");
     let mut other = found;
     other.kernels[0].stores += 1;
-    let now = Golden::new(&scan, &other, build, &[], Same::Counts);
+    let now = Golden::new(&scan, &other, build, &[], Reproducibility::Counts);
     let check = compare_with_golden(Some(&golden), &now, &scan);
     assert!(!check.ok && check.not_compared != Some(NotCompared::OtherLlvm));
 }

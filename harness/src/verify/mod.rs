@@ -1,4 +1,4 @@
-//! Is the trace right? Every run is checked in several independent ways; each check is one entry of `run.json`.
+//! Verification: every run is checked in several independent ways; each check is one entry of `run.json`.
 //!
 //! | check | what it compares |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | `expected-counts` | totals with what the manifest knows beforehand |
 //! | `opaque-asm` | nothing: it says how many pieces of inline PTX were let through untraced, if any |
 //! | `shared-memory` | nothing: it says that memory was shared with another process, if any was |
-//! | `inside-selection` | of a capture of a part: every access with the part that was asked for |
+//! | `inside-selection` | of a capture of a part: every access with the selection |
 //! | `sums-consistent`, `in-situ` | of a run in situ: the sums of each launch with each other, in place of every access |
 //! | `in-situ-equal` | with `--verify-in-situ`: these sums with the analysis of a trace |
 //! | `golden` | digest and counts with those accepted earlier |
@@ -36,13 +36,15 @@ mod tests;
 mod totals;
 mod uninitialised;
 
-use superstep_report::run_summary::{Check, NotCompared};
+use superstep_analysis::run_summary::{Check, NotCompared};
 
-pub use counts::{Order, Unsteady};
+pub use counts::{CountVariation, Order};
 pub use expected::expected_counts;
-pub use golden::{Golden, compare_with_golden, golden_is_whole, require_golden};
+pub use golden::{Golden, compare_with_golden, golden_is_whole, in_short, require_golden};
 pub use in_situ::{check_sums, in_situ_between, in_situ_equal};
-pub use output::{RunFiles, Unstable, check_manifest, no_reference, outputs_equal, read_text};
+pub use output::{
+    OutputVariation, RunFiles, check_manifest, no_reference, outputs_equal, read_text,
+};
 pub use runtime::{capture_complete, check_runtime, launched, opaque_assembly, shared_memory};
 pub use scan::checks;
 pub use selection::{check_selection, selection_of};

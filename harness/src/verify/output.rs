@@ -1,11 +1,11 @@
-//! What the programs printed and wrote: each against the manifest, and the traced one against the untraced one.
+//! Outputs of programs: each compared with the manifest, and the traced one with the untraced one.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use superstep_report::run_summary::Check;
+use superstep_analysis::run_summary::Check;
 
 use super::{failed, passed, warned};
 use superstep_build::manifest::Checks;
@@ -22,7 +22,6 @@ pub struct RunFiles {
     pub any_order: bool,
 }
 
-/// Holds one run against the manifest: exit code and texts on standard output.
 pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
     let (name, expected) = (run.name, checks.exit_code);
     let mut results = vec![if run.end == End::Exited(expected) {
@@ -51,9 +50,9 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
     results
 }
 
-/// In what two untraced runs of a program differ: what no traced run of it can be held against.
+/// Differences between untraced runs of a program, which a traced run cannot be compared by.
 #[derive(Debug, Default)]
-pub struct Unstable {
+pub struct OutputVariation {
     /// Numbers of lines, without the volatile ones.
     lines: BTreeSet<usize>,
     /// From this line on, because one run printed more of them.
@@ -61,7 +60,7 @@ pub struct Unstable {
     files: BTreeSet<PathBuf>,
 }
 
-impl Unstable {
+impl OutputVariation {
     pub fn add(&mut self, first: &RunFiles, second: &RunFiles, checks: &Checks) {
         let (a, b) = (stable_lines(first, checks), stable_lines(second, checks));
         let differ = (0..a.len().min(b.len())).filter(|&at| a[at] != b[at]);
@@ -77,12 +76,12 @@ impl Unstable {
         }
     }
 
-    /// [`outputs_equal`] without what is unstable.
+    /// [`outputs_equal`] without what varies.
     pub fn outputs_equal(&self, native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
         compare("output-equal", native, other, checks, self)
     }
 
-    /// Compares the native build with the same program as nvcc builds it, without what is unstable.
+    /// Compares the native build with the same program as nvcc builds it, without what varies.
     pub fn reference_equal(&self, nvcc: &RunFiles, native: &RunFiles, checks: &Checks) -> Check {
         compare(REFERENCE, nvcc, native, checks, self)
     }
@@ -91,7 +90,6 @@ impl Unstable {
         self.lines.contains(&index) || self.rest.is_some_and(|rest| index >= rest)
     }
 
-    /// What is not compared, if anything.
     fn left_out(&self) -> Option<String> {
         let lines = match (self.rest, self.lines.len()) {
             (Some(rest), _) => Some(format!("the lines from {} on", rest + 1)),
@@ -107,7 +105,7 @@ impl Unstable {
 
 /// Compares what two runs printed (but for the lines that may differ) and wrote.
 pub fn outputs_equal(native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
-    Unstable::default().outputs_equal(native, other, checks)
+    OutputVariation::default().outputs_equal(native, other, checks)
 }
 
 /// The native build has no reference.
@@ -118,7 +116,7 @@ pub fn no_reference(why: &str) -> Check {
 
 const REFERENCE: &str = "nvcc-build";
 
-/// What a run printed, without the lines that may differ.
+/// Standard output of a run without volatile lines.
 fn stable_lines(run: &RunFiles, checks: &Checks) -> Vec<String> {
     let volatile = |line: &&str| checks.volatile_lines.iter().any(|it| it.is_match(line));
     let text = read_text(&run.stdout);
@@ -135,7 +133,7 @@ fn compare(
     native: &RunFiles,
     other: &RunFiles,
     checks: &Checks,
-    unstable: &Unstable,
+    varying: &OutputVariation,
 ) -> Check {
     let (first, second) = (native.name, other.name);
     if native.end != other.end {
@@ -144,7 +142,7 @@ fn compare(
         return failed(name, text);
     }
     let (a, b) = (stable_lines(native, checks), stable_lines(other, checks));
-    let differs = |at: &usize| a.get(*at) != b.get(*at) && !unstable.has_line(*at);
+    let differs = |at: &usize| a.get(*at) != b.get(*at) && !varying.has_line(*at);
     if let Some(index) = (0..a.len().max(b.len())).find(differs) {
         let shown = |line: Option<&String>| {
             line.map_or("nothing more".to_owned(), |line| format!("`{line}`"))
@@ -158,14 +156,14 @@ fn compare(
         );
     }
     let files = checks.output_files.iter();
-    for file in files.filter(|file| !unstable.files.contains(*file)) {
+    for file in files.filter(|file| !varying.files.contains(*file)) {
         if let Err(why) = same_file(&native.work.join(file), &other.work.join(file)) {
             return failed(name, format!("output file {}: {why}", file.display()));
         }
     }
     let (lines, files) = (a.len(), checks.output_files.len());
     let text = format!("{first} and {second}: {lines} lines, {files} files");
-    match unstable.left_out() {
+    match varying.left_out() {
         None => passed(name, text),
         Some(what) => warned(
             name,
@@ -174,23 +172,45 @@ fn compare(
     }
 }
 
-/// Compares two files byte for byte; the error says where they differ.
-fn same_file(a: &Path, b: &Path) -> Result<(), String> {
+#[derive(Debug, thiserror::Error)]
+enum FileDifference {
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    #[error("the first different byte is at {0}")]
+    Byte(usize),
+    #[error("the {shorter} one ends after {bytes} bytes, the {longer} goes on")]
+    Length {
+        shorter: &'static str,
+        longer: &'static str,
+        bytes: usize,
+    },
+}
+
+/// Compares two files byte for byte.
+fn same_file(a: &Path, b: &Path) -> Result<(), FileDifference> {
     let read = |path: &Path| {
-        fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        fs::read(path).map_err(|error| FileDifference::Unreadable {
+            path: path.to_owned(),
+            error,
+        })
     };
     let (a, b) = (read(a)?, read(b)?);
     if let Some(position) = a.iter().zip(&b).position(|(a, b)| a != b) {
-        return Err(format!("the first different byte is at {position}"));
+        return Err(FileDifference::Byte(position));
     }
-    let ends = |shorter, longer, bytes| {
-        format!("the {shorter} one ends after {bytes} bytes, the {longer} goes on")
+    let (shorter, longer, bytes) = match a.len().cmp(&b.len()) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Less => ("first", "second", a.len()),
+        Ordering::Greater => ("second", "first", b.len()),
     };
-    match a.len().cmp(&b.len()) {
-        Ordering::Equal => Ok(()),
-        Ordering::Less => Err(ends("first", "second", a.len())),
-        Ordering::Greater => Err(ends("second", "first", b.len())),
-    }
+    Err(FileDifference::Length {
+        shorter,
+        longer,
+        bytes,
+    })
 }
 
 /// The content of a file as text; empty when it cannot be read.
@@ -201,120 +221,4 @@ pub fn read_text(path: &Path) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use regex::Regex;
-
-    fn run(folder: &Path, name: &'static str, stdout: &str, file: &str) -> RunFiles {
-        let work = folder.join(name);
-        fs::create_dir_all(&work).unwrap();
-        let path = work.join("stdout");
-        fs::write(&path, stdout).unwrap();
-        fs::write(work.join("result.out"), file).unwrap();
-        RunFiles {
-            name,
-            end: End::Exited(0),
-            stdout: path,
-            work,
-            any_order: false,
-        }
-    }
-
-    fn checks() -> Checks {
-        Checks {
-            stdout_contains: vec!["PASSED".into()],
-            volatile_lines: vec![Regex::new("^time").unwrap()],
-            output_files: vec!["result.out".into()],
-            ..Checks::default()
-        }
-    }
-
-    #[test]
-    fn volatile_lines_may_differ_and_nothing_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let native = run(folder.path(), "native", "time 1\nPASSED\nx\n", "abc");
-        let same = run(folder.path(), "traced", "time 22\nPASSED\nx\n", "abc");
-        assert!(outputs_equal(&native, &same, &checks()).ok);
-        let line = run(folder.path(), "traced", "time 22\nPASSED\ny\n", "abc");
-        let check = outputs_equal(&native, &line, &checks());
-        let is_named = check.detail.contains("line 2") && check.detail.contains("`y`");
-        assert!(!check.ok && is_named, "{check:?}");
-        let short = run(folder.path(), "traced", "PASSED\n", "abc");
-        let check = outputs_equal(&native, &short, &checks());
-        assert!(check.detail.contains("nothing more"));
-    }
-
-    #[test]
-    fn lines_of_several_processes_come_in_any_order() {
-        let folder = tempfile::tempdir().unwrap();
-        let run = |name, stdout| RunFiles {
-            any_order: true,
-            ..run(folder.path(), name, stdout, "")
-        };
-        let native = run("native", "PASSED\na\nb\n");
-        assert!(outputs_equal(&native, &run("traced", "b\nPASSED\na\n"), &checks()).ok);
-        assert!(!outputs_equal(&native, &run("traced", "b\nPASSED\nb\n"), &checks()).ok);
-    }
-
-    #[test]
-    fn what_differs_between_untraced_runs_is_not_compared_and_all_else_is() {
-        let folder = tempfile::tempdir().unwrap();
-        let run = |name, stdout, file| run(folder.path(), name, stdout, file);
-        let native = run("native", "a\n1\nPASSED\n", "abc");
-        let again = run("again", "a\n2\nPASSED\n", "abc");
-        let mut unstable = Unstable::default();
-        unstable.add(&native, &native, &checks());
-        let ok = |unstable: &Unstable, stdout, file| {
-            let other = run("traced", stdout, file);
-            unstable.outputs_equal(&native, &other, &checks()).ok
-        };
-        assert!(
-            !ok(&unstable, "a\n3\nPASSED\n", "abc"),
-            "two equal runs excuse nothing"
-        );
-        unstable.add(&native, &again, &checks());
-        assert!(ok(&unstable, "a\n3\nPASSED\n", "abc"));
-        assert!(!ok(&unstable, "b\n3\nPASSED\n", "abc"));
-        assert!(!ok(&unstable, "a\n3\nPASSED\nmore\n", "abc"));
-        assert!(!ok(&unstable, "a\n3\nPASSED\n", "abd"));
-        let longer = run("longer", "a\n1\nPASSED\nmore\n", "xyz");
-        unstable.add(&native, &longer, &checks());
-        assert!(ok(&unstable, "a\n3\nPASSED\nother\nlines\n", "abd"));
-        assert!(!ok(&unstable, "b\n3\n", "abc"));
-    }
-
-    #[test]
-    fn output_files_are_compared_byte_by_byte() {
-        let folder = tempfile::tempdir().unwrap();
-        let native = run(folder.path(), "native", "", "abc");
-        let detail = |file: &str| {
-            outputs_equal(&native, &run(folder.path(), "traced", "", file), &checks()).detail
-        };
-        assert!(detail("abd").contains("byte is at 2"));
-        assert!(detail("abcd").contains("ends after 3 bytes"));
-        fs::remove_file(folder.path().join("traced/result.out")).unwrap();
-        let gone = RunFiles {
-            name: "traced",
-            work: folder.path().join("traced"),
-            ..native.clone()
-        };
-        let check = outputs_equal(&native, &gone, &checks());
-        assert!(!check.ok, "a missing file is a difference");
-    }
-
-    #[test]
-    fn the_manifest_is_held_against_each_run() {
-        let folder = tempfile::tempdir().unwrap();
-        let good = run(folder.path(), "native", "PASSED\n", "");
-        let results = check_manifest(&good, &checks());
-        assert!(results.iter().all(|check| check.ok));
-        let bad = RunFiles {
-            end: End::Signalled(11),
-            ..run(folder.path(), "native", "FAILED\n", "")
-        };
-        let results = check_manifest(&bad, &checks());
-        assert!(results.iter().all(|check| !check.ok));
-        assert!(results[0].detail.contains("SIGSEGV"), "{results:?}");
-        assert!(results[1].detail.contains("`PASSED`"), "{results:?}");
-    }
-}
+mod tests;

@@ -1,13 +1,14 @@
-//! What the runtimes and the capture say about themselves.
+//! Checks of runtimes' summaries and of the capture's own end marks.
 
-use superstep_report::run_summary::Check;
+use superstep_analysis::run_summary::Check;
 use superstep_trace::{AllocationKind, Capture, Gap, HostEvent, Outcome};
 
 use super::{failed, passed, warned};
+use crate::suite::NoSummary;
 use superstep_build::run::Summary;
 
 /// Whether a runtime ended well and lost nothing.
-pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check> {
+pub fn check_runtime(run: &str, summary: &Result<Summary, NoSummary>) -> Vec<Check> {
     const FAULTS: &str = "no-faults";
     const LOST: &str = "nothing-lost";
     let summary = match summary {

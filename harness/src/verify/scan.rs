@@ -1,9 +1,9 @@
-//! What a capture must keep to in itself, as checks.
+//! Invariants of a capture as checks.
 
+use superstep_analysis::run_summary::Check;
 use superstep_analysis::scan::{
     BEHIND_ALLOCATIONS, CaptureScan, OUTSIDE_ALLOCATIONS, OUTSIDE_GRID, UNKNOWN_SITES, launch_name,
 };
-use superstep_report::run_summary::Check;
 use superstep_trace::LaunchOutcome;
 
 use super::{failed, passed, warned};

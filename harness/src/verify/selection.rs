@@ -1,9 +1,9 @@
-//! A capture of a part of the program: is it exactly the part that was asked for, and what does it say about the rest?
+//! Checks that a partial capture is exactly the selection, and estimates totals from a sample.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use superstep_analysis::estimate::{Stratum, estimate};
-use superstep_report::run_summary::{Check, EstimatedTotal, Part, SelectionSummary};
+use superstep_analysis::run_summary::{Check, EstimatedTotal, Part, SelectionSummary};
 use superstep_trace::{
     Capture, Launch, Op, Recorded, SAMPLE_AT_LEAST, SampleUnit, Selection, SiteTable, TraceError,
 };
@@ -27,12 +27,12 @@ type Sums = [u64; 6];
 const NO_ESTIMATES: &str =
     "what each CTA did needs a trace; sample launches (--sample-launches), or leave out --in-situ";
 
-/// What was asked for, if the capture is partial.
+/// The selection of a partial capture.
 pub fn selection_of(capture: &Capture) -> Option<&Selection> {
     capture.header.selection.as_ref()
 }
 
-/// Holds the recorded accesses against the selection, and estimates totals where it is a sample.
+/// Compares the recorded accesses with the selection, and estimates totals where it is a sample.
 pub fn check_selection(
     capture: &Capture,
     scan: &CaptureScan,

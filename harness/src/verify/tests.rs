@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use superstep_report::run_summary::{Check, NotCompared, Same};
+use superstep_analysis::run_summary::{Check, NotCompared, Reproducibility};
 use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{AccessGroup, AllocationKind, Capture, LaunchOutcome, Op, Site};
 
@@ -263,13 +263,13 @@ fn expected_counts_are_checked_one_by_one() {
     );
 }
 
-fn golden(capture: &Capture, llvm: &str, same: Same) -> Golden {
+fn golden(capture: &Capture, llvm: &str, same: Reproducibility) -> Golden {
     let scan = scan(capture).unwrap();
     let totals = totals(&scan);
     Golden::new(&scan, &totals, (llvm, 90), &[], same)
 }
 
-/// Holds `now`, made from `capture`, against `golden`.
+/// Compares `now`, made from `capture`, with `golden`.
 fn compared(golden: Option<&Golden>, now: &Golden, capture: &Capture) -> Check {
     compare_with_golden(golden, now, &scan(capture).unwrap())
 }
@@ -278,7 +278,7 @@ fn compared(golden: Option<&Golden>, now: &Golden, capture: &Capture) -> Check {
 fn golden_results_locate_the_difference() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let first = capture(one.path(), Fault::default());
-    let sound = golden(&first, "22", Same::Digests);
+    let sound = golden(&first, "22", Reproducibility::Digests);
     // Another place inside the allocation: the counts stay, the digest does not.
     let moved = capture(
         two.path(),
@@ -288,7 +288,7 @@ fn golden_results_locate_the_difference() {
             ..Fault::default()
         },
     );
-    let other = golden(&moved, "22", Same::Digests);
+    let other = golden(&moved, "22", Reproducibility::Digests);
     assert!(compared(Some(&sound), &sound, &first).ok);
     let check = compared(Some(&sound), &other, &moved);
     assert!(
@@ -308,12 +308,12 @@ fn golden_results_locate_the_difference() {
         check.failed() && check.detail.starts_with(place),
         "{check:?}"
     );
-    let vary = |capture: &Capture| golden(capture, "22", Same::Launches);
+    let vary = |capture: &Capture| golden(capture, "22", Reproducibility::Launches);
     assert!(
         compared(Some(&vary(&first)), &vary(&moved), &moved).ok,
         "only launches are compared"
     );
-    let counts = |capture: &Capture| golden(capture, "22", Same::Counts);
+    let counts = |capture: &Capture| golden(capture, "22", Reproducibility::Counts);
     let kept = counts(&first);
     assert!(compared(Some(&kept), &counts(&moved), &moved).ok);
     assert!(compared(Some(&kept), &with_loads(&counts(&moved), 1), &moved).failed());
@@ -327,10 +327,10 @@ fn golden_results_locate_the_difference() {
 fn what_was_not_compared_with_a_golden_result_has_not_passed() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
-    let now = golden(&capture, "22", Same::Digests);
+    let now = golden(&capture, "22", Reproducibility::Digests);
     let mut other_inputs = now.clone();
     other_inputs.inputs = vec![("graph".into(), "0".repeat(64))];
-    let older = golden(&capture, "21", Same::Digests);
+    let older = golden(&capture, "21", Reproducibility::Digests);
     let mut other_arch = with_loads(&now, 1);
     other_arch.gpu_arch = 80;
     let cases = [
@@ -371,7 +371,7 @@ fn with_loads(golden: &Golden, more: u64) -> Golden {
 fn launches_that_differ_in_number_are_compared_one_by_one() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
-    let two = golden(&capture, "22", Same::CountsEachLaunch);
+    let two = golden(&capture, "22", Reproducibility::CountsEachLaunch);
     let mut three = two.clone();
     three.launches = three.launches / 2 * 3;
     three.ctas = three.ctas / 2 * 3;
@@ -397,8 +397,8 @@ fn launches_that_differ_in_number_are_compared_one_by_one() {
 
     let scan = scan(&capture).unwrap();
     let counts = |counts: &[LaunchCounts]| {
-        Unsteady::default()
-            .counts_equal(&scan, Some(counts), Same::CountsEachLaunch)
+        CountVariation::default()
+            .counts_equal(&scan, Some(counts), Reproducibility::CountsEachLaunch)
             .ok
     };
     assert!(counts(&counted(64)));
@@ -415,7 +415,7 @@ fn golden_files_come_back_and_broken_ones_are_named() {
     let now = golden(
         &capture(&folder.path().join("capture"), Fault::default()),
         "22",
-        Same::Digests,
+        Reproducibility::Digests,
     );
     let path = folder.path().join("golden/toys/toy.tiny.json");
     assert_eq!(Golden::read(&path).unwrap(), None);

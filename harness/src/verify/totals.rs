@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use superstep_report::run_summary::{ByteCounts, KernelSummary, ThreadCounts};
+use superstep_analysis::run_summary::{ByteCounts, KernelSummary, ThreadCounts};
 use superstep_trace::{Op, Site};
 
 use superstep_analysis::scan::{CaptureScan, SiteCount};
@@ -61,7 +61,7 @@ pub fn totals(scan: &CaptureScan) -> Totals {
     totals_of(scan, |_| true)
 }
 
-/// The same of sites that execute as often in each run: what runs are compared by.
+/// Sums over the sites that execute equally often in each run, by which runs are compared.
 pub fn steady_totals(scan: &CaptureScan) -> Totals {
     totals_of(scan, Site::is_steady)
 }

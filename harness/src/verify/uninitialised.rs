@@ -2,7 +2,7 @@
 
 use superstep_analysis::Analysis;
 use superstep_analysis::metrics::Metrics;
-use superstep_report::run_summary::Check;
+use superstep_analysis::run_summary::Check;
 use superstep_trace::SiteTable;
 
 use super::{passed, warned};
@@ -12,7 +12,7 @@ const UNINITIALISED: &str = "initialised-reads";
 /// Places that the message names; the table has all.
 const NAMED: usize = 3;
 
-/// What a capture's analysis says about reads of what nothing has written.
+/// Check of reads of memory that nothing has written.
 pub fn uninitialised(analysis: &Analysis, sites: &SiteTable) -> Check {
     if let Some(why) = &analysis.initialisation_unknown {
         return passed(UNINITIALISED, format!("not checked: {why}"));

@@ -45,27 +45,6 @@ pub fn run(command: &mut Command) -> (i32, String, String) {
     (status.code().unwrap_or(-1), text(stdout), text(stderr))
 }
 
-/// Whether everything that builds programs is here. Says why not; `SUPERSTEP_REQUIRE_TOOLS=1` makes that a failure.
-pub fn tools_are_here() -> bool {
-    let binaries = Path::new(env!("CARGO_BIN_EXE_superstep")).parent().unwrap();
-    let absent = ["superstep-instrument", "libsuperstep_cudart_cpu.so"]
-        .into_iter()
-        .find(|name| !binaries.join(name).is_file());
-    let reason = match (superstep_toolchain::Toolchain::locate(), absent) {
-        (Err(missing), _) => missing.to_string(),
-        (Ok(_), Some(name)) => {
-            format!("{name} is not built beside the superstep binary; run `cargo xtask test`")
-        }
-        (Ok(_), None) => return true,
-    };
-    assert!(
-        std::env::var_os("SUPERSTEP_REQUIRE_TOOLS").is_none_or(|value| value != "1"),
-        "tools are required: {reason}"
-    );
-    eprintln!("skipped: {reason}");
-    false
-}
-
 /// Writes a suite of one benchmark, `toy`, into `folder/suite`. `source` and `size` are YAML.
 pub fn write_suite(folder: &Path, source: &str, size: &str, program: &str) -> PathBuf {
     let suite = folder.join("suite");

@@ -4,8 +4,8 @@ use super::communication::bars;
 use super::multiples::{Layout, MANY, Mark, Multiples, Plot, Scale};
 use super::numbers::{bytes, percent};
 use super::palette;
-use crate::run_summary::RunSummary;
 use serde::Deserialize;
+use superstep_analysis::run_summary::RunSummary;
 use superstep_table::{Table, table};
 
 table! {

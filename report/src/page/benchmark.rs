@@ -5,9 +5,11 @@ use super::seconds;
 use crate::error::Result;
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{self, Cell, Meaning, description_list, fold, grouped, id, table};
-use crate::run_summary::{BenchmarkSummary, Check, OpaqueSummary, Same, SelectionSummary};
 use maud::{Markup, html};
 use superstep_analysis::metrics::Metrics;
+use superstep_analysis::run_summary::{
+    BenchmarkSummary, Check, OpaqueSummary, Reproducibility, SelectionSummary,
+};
 use superstep_trace::CtaBlocks;
 
 pub(super) fn section(
@@ -63,10 +65,12 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
     }
     if let Some(digest) = &benchmark.digest {
         let same = match benchmark.same() {
-            Same::Digests => "the same in every run",
-            Same::Counts => "not deterministic: it varies from run to run, the counts do not",
-            Same::Launches => "not deterministic: it varies from run to run",
-            Same::CountsEachLaunch => {
+            Reproducibility::Digests => "the same in every run",
+            Reproducibility::Counts => {
+                "not deterministic: it varies from run to run, the counts do not"
+            }
+            Reproducibility::Launches => "not deterministic: it varies from run to run",
+            Reproducibility::CountsEachLaunch => {
                 "not deterministic: it varies from run to run, as does the number of launches"
             }
         };

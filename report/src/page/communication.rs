@@ -9,12 +9,12 @@ use crate::figures::multiples::{Layout, Multiples};
 use crate::html::{self, Cell, Meaning, fold, id, table};
 use crate::papers::RIEBER;
 use crate::published::{Beside, fits};
-use crate::run_summary::RunSummary;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use maud::{Markup, PreEscaped, html};
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
+use superstep_analysis::run_summary::RunSummary;
 
 /// The metrics of a run's benchmarks, by name, in the run's order.
 pub type Measured = Vec<(String, Metrics)>;

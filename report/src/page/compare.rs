@@ -7,7 +7,6 @@ use crate::figures::communication::all;
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{Cell, DASH, contents, document, fold, id, references, section, table};
 use crate::papers::RIEBER;
-use crate::run_summary::{BenchmarkSummary, RunSummary, in_words};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,6 +14,7 @@ use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::arrays::ArrayRow;
 use superstep_analysis::metrics::bounds;
 use superstep_analysis::metrics::scaling::ScalingRow;
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, in_words};
 use superstep_trace::display_name;
 
 /// One run with its tables.

@@ -17,12 +17,12 @@ use crate::html::{
 use crate::papers::{RIEBER, STUDIES};
 use crate::probes;
 use crate::published::{Beside, of_run};
-use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
 use maud::{Markup, PreEscaped, html};
 use std::fs;
 use std::path::{Path, PathBuf};
 use superstep_analysis::communication::Matching;
 use superstep_analysis::metrics::Metrics;
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_analysis::tables;
 use superstep_table::{FileError, Table};
 

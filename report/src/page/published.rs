@@ -7,9 +7,9 @@ use crate::html::{self, Cell, Meaning, fold, table};
 use crate::published::{
     self, Agreement, Beside, FIGURES, Quantity, SIZE, Unit, has_programs, lines, summary,
 };
-use crate::run_summary::RunSummary;
 use maud::{Markup, html};
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
+use superstep_analysis::run_summary::RunSummary;
 
 /// The paragraph before the figures.
 pub(super) fn introduction(run: &RunSummary, rows: &[Beside]) -> Markup {

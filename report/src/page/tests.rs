@@ -3,12 +3,12 @@
 mod hostile;
 
 use super::*;
-use crate::run_summary::{
+use superstep_analysis::metrics::bounds::BoundRow;
+use superstep_analysis::metrics::{CtaWindow, Settings};
+use superstep_analysis::run_summary::{
     ByteCounts, Check, CommunicationSummary, Host, InputRecord, KernelSummary, OpaqueSummary,
     Seconds, ThreadCounts,
 };
-use superstep_analysis::metrics::bounds::BoundRow;
-use superstep_analysis::metrics::{CtaWindow, Settings};
 use superstep_trace::{Bounds, Failure, FailureKind, KernelTotals, Summary};
 
 pub(super) fn run() -> RunSummary {

@@ -6,11 +6,11 @@ use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::numbers::count;
 use crate::figures::{self, palette};
 use crate::html::{Cell, DASH, contents, document, id, section, table};
-use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_table::{FileError, Table, table};
 
 table! {

@@ -4,11 +4,11 @@ use super::measured::Reproduction;
 use super::{Agreement, Beside, FIGURES, Line, beside, lines, summary};
 use crate::claims::PROGRAMS;
 use crate::error::{ReportError, Result};
-use crate::run_summary::RunSummary;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use superstep_analysis::metrics::Metrics;
+use superstep_analysis::run_summary::RunSummary;
 use superstep_table::FileError;
 
 /// Figures that have a value for each bin of a distribution. One difference shifts many of these, so the page leaves them to the

@@ -1,13 +1,13 @@
 //! Measured counterparts of the published values.
 
 use super::{Quantity, Series, fits};
-use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use superstep_analysis::bins::STRIDE_BINS;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::bisection::BisectionRow;
 use superstep_analysis::metrics::stride::StrideRow;
+use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_trace::Backend;
 
 /// Measured values, with the run that they are from.

@@ -12,9 +12,9 @@ pub use document::write;
 pub(crate) use judged::{JUDGED, Published};
 pub(crate) use measured::Reproduction;
 
-use crate::run_summary::RunSummary;
 use serde::{Deserialize, Serialize};
 use superstep_analysis::metrics::Metrics;
+use superstep_analysis::run_summary::RunSummary;
 use superstep_table::Value;
 use superstep_table::arrow_array::ArrayRef;
 use superstep_table::arrow_schema::DataType;

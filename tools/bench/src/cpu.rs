@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use superstep_analysis::run_summary::Host;
 use superstep_build::compile::BuildOptions;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::manifest::Suite;
@@ -12,7 +13,6 @@ use superstep_harness::{
     capture_failure, host,
 };
 use superstep_report::papers::{CPU_EMPTY_LAUNCH_US, CPU_SIZE, CPU_SUITE, CPU_TIMES, CPU_TRACED};
-use superstep_report::run_summary::Host;
 use superstep_trace::{Backend, Capture};
 
 use crate::output::{JsonArgs, scratch, tool};

@@ -3,9 +3,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::sync::OnceLock;
+use superstep_analysis::run_summary::RunSummary;
 use superstep_fuzz::{Edit, edit, scratch};
+use superstep_report::figures;
 use superstep_report::page::{self, compare};
-use superstep_report::{RunSummary, figures};
 
 const RUN: &str = include_str!("../seeds/run.json");
 

@@ -25,11 +25,9 @@ use superstep_build::run::End;
 
 #[derive(Debug, Clone)]
 pub struct CampaignOptions {
-    /// How many bits are flipped, one a run.
     pub injections: u64,
-    /// Another seed chooses other injections.
     pub seed: u64,
-    /// A run is taken for a hang after so many times the reference's time, and 2 seconds more.
+    /// A run counts as a hang after this multiple of the reference's time plus 2 seconds.
     pub patience: f64,
 }
 
@@ -41,7 +39,7 @@ struct Line {
     outcome: Outcome,
 }
 
-/// What must be the same for a campaign to go on: `campaign.json`.
+/// Identity of a campaign, equal for one to be continued: `campaign.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
     schema_version: u32,
@@ -51,7 +49,6 @@ struct Identity {
     executions: u64,
 }
 
-/// A campaign on one program, in a folder of its own.
 pub struct Campaign<'a> {
     pub case: Case<'a>,
     pub size: &'a str,
@@ -72,7 +69,7 @@ pub(super) struct Setting<'a> {
     pub limit: Option<Duration>,
 }
 
-/// What a campaign, or as much as there is of it, came to.
+/// Results of a campaign so far.
 #[derive(Debug, Clone, Default)]
 pub struct Made {
     /// Every injection with its outcome, in the order of their numbers.
@@ -82,7 +79,7 @@ pub struct Made {
 }
 
 impl Campaign<'_> {
-    /// Runs what is missing of the campaign. Answers every outcome, in the order of the injections; fewer after an interruption.
+    /// Runs the missing injections of the campaign. Returns every outcome in the order of injections; fewer after an interruption.
     pub fn run(
         &self,
         options: &CampaignOptions,
@@ -125,7 +122,7 @@ impl Campaign<'_> {
         })
     }
 
-    /// One run with one flipped bit, in a folder that is removed afterwards. `None` when the user stopped it. What seems to hang gets
+    /// One run with one flipped bit, in a folder that is removed afterwards. `None` when the user stopped it. A run that seems to hang gets
     /// another try without the `company` of other runs, which may only have kept it waiting.
     fn inject(
         &self,
@@ -246,8 +243,7 @@ fn flips(results: &Path) -> Option<u64> {
     results.words(launch.tables).ok()?.first().copied()
 }
 
-/// Removes a folder of ours, if it is there.
 pub(super) fn remove(folder: &Path) {
-    // What stays is replaced by the next run there.
+    // The next run there replaces leftovers.
     let _ = fs::remove_dir_all(folder);
 }

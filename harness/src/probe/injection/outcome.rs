@@ -1,4 +1,4 @@
-//! What came of an injection, and of a campaign.
+//! Outcomes of injections and of campaigns.
 
 use std::sync::LazyLock;
 
@@ -52,7 +52,7 @@ impl Outcome {
         }
     }
 
-    /// What came of `run`, beside a `reference` without an injection. `flips` is how many bits the probe says were flipped; unknown where
+    /// Outcome of `run`, compared with a `reference` without an injection. `flips` is how many bits the probe says were flipped; unknown where
     /// the launch did not end.
     pub fn of(run: &Run, reference: &Run, checks: &Checks, flips: Option<u64>) -> Self {
         match run.files.end {
@@ -63,7 +63,7 @@ impl Outcome {
         let faults = run.summary.as_ref().map(|summary| summary.faults.len());
         let failed = faults.as_ref().is_ok_and(|&faults| faults > 0);
         // Without a summary the program ended in the middle of something, the launch perhaps.
-        if flips == Some(0) || flips.is_none() && faults == Ok(0) {
+        if flips == Some(0) || flips.is_none() && faults.as_ref().is_ok_and(|&faults| faults == 0) {
             return Outcome::Missed;
         }
         if run.files.end != End::Exited(checks.exit_code) {
@@ -92,7 +92,7 @@ impl Outcome {
     }
 }
 
-/// What a program says, whatever times and addresses it names.
+/// Output of a program without times and addresses.
 fn without_numbers(text: &str) -> String {
     static NUMBER: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"0x[0-9a-fA-F]+|[0-9]+(\.[0-9]+)?").ok());
@@ -102,7 +102,6 @@ fn without_numbers(text: &str) -> String {
     }
 }
 
-/// A share with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     pub share: f64,
@@ -193,46 +192,4 @@ pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals_are_those_of_the_literature() {
-        // Brown, Cai and DasGupta, "Interval estimation for a binomial proportion", 2001: n = 10, x = 0 and x = 5.
-        let none = Interval::wilson(0, 10);
-        assert!(none.low.abs() < 1e-12 && (none.high - 0.2775).abs() < 1e-4);
-        let half = Interval::wilson(5, 10);
-        assert!((half.low - 0.2366).abs() < 1e-4 && (half.high - 0.7634).abs() < 1e-4);
-        assert!(Interval::wilson(0, 0).high == 1.0);
-    }
-
-    #[test]
-    fn numbers_do_not_make_a_message_another() {
-        let said = without_numbers;
-        assert_eq!(said("page 0x55f [0.00011s]"), said("page 0x5a0 [12.5s]"));
-        assert_ne!(said("done"), said("error 700"));
-    }
-
-    #[test]
-    fn every_class_is_counted_once() {
-        let outcomes = [
-            Outcome::Masked,
-            Outcome::Hang,
-            Outcome::Missed,
-            Outcome::Masked,
-        ];
-        let tallies = tally(&outcomes);
-        let counts: Vec<u64> = tallies.iter().map(|tally| tally.count).collect();
-        assert_eq!(counts, [2, 0, 1, 0, 0, 0]);
-        let text = tally_table(&[("p".into(), tallies.clone())]);
-        assert!(text.contains("66.7 %") && text.contains("33.3 %"), "{text}");
-        assert!(!text.contains("mean"), "{text}");
-        let both = [
-            ("p".into(), tallies),
-            ("q".into(), tally(&[Outcome::Masked])),
-        ];
-        let text = tally_table(&both);
-        let last = text.lines().last().unwrap_or_default();
-        assert!(last.contains("mean") && last.contains("83.3 %"), "{text}");
-    }
-}
+mod tests;

@@ -26,7 +26,6 @@ fn without_error<'a>(program: &'a Path, place: &'a Path, places: Option<&'a Path
     }
 }
 
-/// The program without an error.
 pub(super) struct Profile<'a, 'b> {
     campaign: &'a Campaign<'b>,
     /// The run that others are compared with.
@@ -65,7 +64,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         Ok(profile)
     }
 
-    /// Finds thread and execution of each choice, with one more run. Answers how many places were not executed as often as before, too.
+    /// Finds thread and execution of each choice by another run. Also returns how many places were not executed as often as before.
     pub fn locate(&self, choices: &[Choice]) -> Result<(Vec<Injection>, u64), Failure> {
         if choices.is_empty() {
             return Ok((Vec::new(), 0));

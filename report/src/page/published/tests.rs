@@ -3,7 +3,7 @@
 use super::*;
 use crate::page::index;
 use crate::page::tests::{check_nesting, metrics, run};
-use crate::run_summary::{ByteCounts, CommunicationSummary};
+use superstep_analysis::run_summary::{ByteCounts, CommunicationSummary};
 
 /// A run of two programs at the thesis's size; `hs2d` has the published volumes.
 fn published_run() -> RunSummary {

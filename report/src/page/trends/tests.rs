@@ -1,7 +1,7 @@
 //! Tests of `trends`.
 
 use super::*;
-use crate::run_summary::{Seconds, ThreadCounts};
+use superstep_analysis::run_summary::{Seconds, ThreadCounts};
 
 const EVIL: &str = "../../<script>alert('&')</script>";
 

@@ -14,7 +14,8 @@ use superstep_harness::{Order, capture_failure, in_situ_equal};
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
     Capture, Chooser, GroupBuffer, LaunchDigest, LaunchId, LaunchOutcome, LaunchRecord, LaunchSums,
-    Op, Outcome, Recorded, Same, Selection, Site, SiteId, SiteTable, StreamId, TraceError,
+    Op, Outcome, Recorded, Reproducibility, Selection, Site, SiteId, SiteTable, StreamId,
+    TraceError,
 };
 
 type Sites = Vec<(SiteId, SiteCount)>;
@@ -30,7 +31,7 @@ struct LaunchAccesses {
 /// A whole trace of a program, which was verified.
 pub struct Reference {
     capture: Capture,
-    same: Same,
+    same: Reproducibility,
     /// By launch, in the order of the host's calls.
     launches: Vec<LaunchAccesses>,
     /// Launches that a selection cannot tell from each other: those of CUDA graphs on a GPU.
@@ -60,7 +61,7 @@ impl Verdict {
 }
 
 impl Reference {
-    pub fn new(capture: Capture, same: Same) -> Result<Self, Failure> {
+    pub fn new(capture: Capture, same: Reproducibility) -> Result<Self, Failure> {
         let launches = (scan::scan(&capture)
             .map_err(capture_failure)?
             .launches
@@ -183,7 +184,9 @@ impl Reference {
             problems.extend(scan.violations[kind].first.clone().map(|(_, first)| first));
         }
         let expected = self.expected(selection).map_err(capture_failure)?;
-        if capture.complete && self.same >= Same::Launches && scan.launches.len() != expected.len()
+        if capture.complete
+            && self.same >= Reproducibility::Launches
+            && scan.launches.len() != expected.len()
         {
             let (found, expected) = (scan.launches.len(), expected.len());
             problems.push(format!("{found} launches instead of {expected}"));
@@ -225,7 +228,7 @@ impl Reference {
 
     /// Whether every run of the program has the same sums.
     fn has_one_result(&self) -> bool {
-        self.same == Same::Digests && !has_waits(self.capture.sites())
+        self.same == Reproducibility::Digests && !has_waits(self.capture.sites())
     }
 
     /// Problems of a launch, whose records are complete if `is_whole`.
@@ -249,7 +252,7 @@ impl Reference {
                 found.recorded
             ));
         }
-        if self.same < Same::Launches {
+        if self.same < Reproducibility::Launches {
             return None;
         }
         let Some(expected) = expected else {
@@ -262,7 +265,7 @@ impl Reference {
                 found.recorded, expected.recorded
             ));
         }
-        if self.same < Same::Counts {
+        if self.same < Reproducibility::Counts {
             return None;
         }
         if let Some(sums) = found.sums {
@@ -288,7 +291,7 @@ impl Reference {
             }
         }
         let digests = [found.digest.words, expected.digest.words];
-        (is_whole && self.same == Same::Digests && digests[0] != digests[1])
+        (is_whole && self.same == Reproducibility::Digests && digests[0] != digests[1])
             .then(|| format!("digest {} instead of {}", found.digest, expected.digest))
     }
 }

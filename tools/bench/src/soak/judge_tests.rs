@@ -74,7 +74,7 @@ struct Test {
 }
 
 impl Test {
-    fn new(same: Same) -> Self {
+    fn new(same: Reproducibility) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let whole = write(
             &folder.path().join("whole"),
@@ -105,7 +105,8 @@ impl Test {
 
 #[test]
 fn the_same_trace_is_right() {
-    let verdict = Test::new(Same::Digests).verdict(&Selection::default(), &program(), false);
+    let verdict =
+        Test::new(Reproducibility::Digests).verdict(&Selection::default(), &program(), false);
     assert_eq!(verdict.problems, [""; 0]);
     assert!(verdict.complete && verdict.stored_bytes > 0);
     assert_eq!((verdict.launches, verdict.accesses), (2, 2 * 4 * 32));
@@ -113,7 +114,7 @@ fn the_same_trace_is_right() {
 
 #[test]
 fn a_whole_trace_that_differs_is_wrong() {
-    let (test, all) = (Test::new(Same::Digests), Selection::default());
+    let (test, all) = (Test::new(Reproducibility::Digests), Selection::default());
     let mut lost = program();
     lost[1].groups[2].mask >>= 1;
     let mut moved = program();
@@ -131,13 +132,13 @@ fn a_whole_trace_that_differs_is_wrong() {
     }
     assert!(!test.is_right(&all, &program()[..1], false));
     assert!(!test.is_right(&all, &[program(), program()].concat(), false));
-    let counts = Test::new(Same::Counts);
+    let counts = Test::new(Reproducibility::Counts);
     assert!(
         counts.is_right(&all, &moved, false),
         "its addresses differ from run to run"
     );
     assert!(!counts.is_right(&all, &lost, false));
-    let launches = Test::new(Same::Launches);
+    let launches = Test::new(Reproducibility::Launches);
     assert!(
         launches.is_right(&all, &lost, false),
         "its accesses differ from run to run"
@@ -147,7 +148,7 @@ fn a_whole_trace_that_differs_is_wrong() {
 
 #[test]
 fn the_capture_of_a_killed_program_is_part_of_the_trace() {
-    let (test, all) = (Test::new(Same::Digests), Selection::default());
+    let (test, all) = (Test::new(Reproducibility::Digests), Selection::default());
     let mut part = program();
     part[1].ended = false;
     part[1].groups.truncate(2);
@@ -173,7 +174,7 @@ fn the_capture_of_a_killed_program_is_part_of_the_trace() {
 
 #[test]
 fn a_part_is_the_part_that_was_asked_for() {
-    let mut test = Test::new(Same::Digests);
+    let mut test = Test::new(Reproducibility::Digests);
     let asked = Selection {
         launch_skip: 1,
         ctas: vec![CtaRange { first: 1, last: 2 }],
@@ -216,7 +217,7 @@ fn a_part_is_the_part_that_was_asked_for() {
 
 #[test]
 fn sums_are_those_of_the_trace() {
-    let test = Test::new(Same::Digests);
+    let test = Test::new(Reproducibility::Digests);
     let verdict = |threads: [u64; 2], received: u64, ended: bool| {
         let mut capture = builder(&test.folder.path().join("sums"), &Selection::default());
         for threads in threads {

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use superstep_analysis::run_summary::Host;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::run::End;
 use superstep_build::{exit_code, interrupt};
 use superstep_harness::{FetchArgs, Selection, capture_failure, host};
-use superstep_report::run_summary::Host;
 use superstep_trace::{Capture, TraceError};
 
 use crate::output::{Head, JsonArgs, say};

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use superstep_analysis::communication::Matching;
 use superstep_analysis::metrics::Settings;
+use superstep_analysis::run_summary::{BenchmarkSummary, Check, RunSummary};
 use superstep_build::compile::{BuildOptions, Executables};
 use superstep_build::failure::Failure;
 use superstep_build::fetch::FetchOptions;
@@ -16,8 +17,6 @@ use superstep_harness::{
     ProgramChoice, Resume, Run, RunFolder, Running, Selection, Session, SuiteOptions, SuiteRun,
     capture_failure, check_manifest, check_runtime, golden_folder,
 };
-use superstep_report::RunSummary;
-use superstep_report::run_summary::{BenchmarkSummary, Check};
 use superstep_trace::{Backend, Capture, Protocol};
 
 use super::draw::Traits;

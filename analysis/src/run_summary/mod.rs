@@ -1,0 +1,448 @@
+//! The result file of a run, `run.json`: what the harness fills in, what the report and the figures read.
+//!
+//! Field names and nesting are the file's documented schema. Anything that was not measured (the benchmark failed
+//! before it ran) is `null`, never zero: a zero in this file is a measured zero.
+
+mod opaque;
+mod processes;
+
+use crate::VolumeBounds;
+use crate::communication::{Matching, Volume};
+use crate::estimate::Estimate;
+use crate::metrics::share;
+pub use opaque::{OpaqueKernel, OpaqueSummary};
+pub use processes::ProcessSummary;
+use serde::{Deserialize, Serialize};
+pub use superstep_trace::Reproducibility;
+use superstep_trace::{Backend, Bounds, CtaBlocks, Failure, KernelResources, Selection};
+
+/// Version of the schema of `run.json`; grows when a field changes its meaning or goes away.
+pub const SCHEMA_VERSION: u32 = 1;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    pub schema_version: u32,
+    /// Name and version of the tool, as in `superstep 0.1.0`.
+    pub tool: String,
+    pub suite: String,
+    /// The size preset: `tiny`, `small` or `thesis`.
+    pub size: String,
+    pub backend: Backend,
+    /// The device's name, as in `NVIDIA H100 PCIe` or the processor's model name.
+    pub device: String,
+    /// Start of the run, RFC 3339, UTC.
+    pub started: String,
+    /// End of the run, RFC 3339, UTC.
+    pub finished: String,
+    /// The command line, one element an argument.
+    pub command: Vec<String>,
+    pub host: Host,
+    /// The rule by which a read is communication.
+    #[serde(default)]
+    pub matching: Matching,
+    /// Names of the benchmarks that the run was started for, in the suite's order.
+    #[serde(default)]
+    pub planned: Vec<String>,
+    /// Whether every planned benchmark had its turn and the report was drawn. An interrupted or killed run is not complete.
+    #[serde(default)]
+    pub complete: bool,
+    /// When the run was continued after an interruption, RFC 3339, UTC; empty for a run in one go.
+    #[serde(default)]
+    pub resumed: Vec<String>,
+    /// The benchmarks in the suite's order, failed and skipped ones included.
+    pub benchmarks: Vec<BenchmarkSummary>,
+}
+
+/// The machine that a run was started on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Model name of the processor.
+    pub cpu: String,
+    /// Logical cores that the process could use.
+    pub cores: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It ran, and every check held.
+    Passed,
+    /// It did not build, did not run, or a check did not hold.
+    #[default]
+    Failed,
+    /// It was not run (interrupted, or not supported on this backend).
+    Skipped,
+}
+
+impl Status {
+    /// The word in `run.json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BenchmarkSummary {
+    /// Name in the manifest, as in `hs2d`.
+    pub name: String,
+    /// Title in the manifest, as in `Hotspot 2D`.
+    pub title: String,
+    pub status: Status,
+    pub failure: Option<Failure>,
+    pub backend: Backend,
+    pub size: String,
+    /// Every input file that it read, with its hash and where it came from.
+    pub inputs: Vec<InputRecord>,
+    pub launches: Option<u64>,
+    /// CTAs, summed over all launches.
+    pub ctas: Option<u64>,
+    /// Accesses, each thread's counted once.
+    pub threads: Option<ThreadCounts>,
+    pub bytes: Option<ByteCounts>,
+    /// The same by kernel, in the order of first launch.
+    pub kernels: Vec<KernelSummary>,
+    /// Digest over all launches, hexadecimal.
+    pub digest: Option<String>,
+    /// Whether the program's accesses are the same in every run; only then is the digest compared.
+    pub deterministic: bool,
+    /// Properties that all runs share; `null` in results from before there was more than `deterministic`.
+    pub same: Option<Reproducibility>,
+    /// Size of the capture folder, in bytes.
+    pub capture_bytes: Option<u64>,
+    /// Durations; medians when the runs were repeated.
+    pub seconds: Seconds,
+    /// How the durations vary; `null` when each run was made once.
+    pub repeats: Option<Repeats>,
+    /// Failures of earlier attempts, in order, when the benchmark was tried again; empty when the first attempt counts.
+    pub earlier_attempts: Vec<Failure>,
+    /// SHA-256 of what ran (executables, arguments, inputs, environment); a resumed run keeps a result only while it is the same.
+    pub ran: Option<String>,
+    /// Every check that was made, in order.
+    pub verification: Vec<Check>,
+    /// Communication between CTAs over the whole program.
+    pub communication: Option<CommunicationSummary>,
+    /// The part that was recorded. With a selection the capture is *partial*: all counts above are those of the recorded
+    /// part alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection: Option<SelectionSummary>,
+    /// Whether accesses were added up while kernels ran, in place of a trace. Then there is no digest.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_situ: bool,
+    /// In situ: what transfers, degrees and all that follows from them are between; absent where that is CTAs.
+    #[serde(skip_serializing_if = "CtaBlocks::are_ctas")]
+    pub cta_blocks: CtaBlocks,
+    /// Time and resources of each kernel, untraced and traced.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kernel_times: Vec<KernelTime>,
+    /// Launches of code that Superstep did not build, in the untraced run; absent where there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<OpaqueSummary>,
+    /// Which process this is, of a program of which several launched kernels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessSummary>,
+    /// Results of each process, where several launched kernels; the numbers above are their sums.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<BenchmarkSummary>,
+}
+
+impl BenchmarkSummary {
+    /// Why the result was not compared with the golden one, if it was not.
+    pub fn not_compared(&self) -> Option<NotCompared> {
+        let mut checks = self.verification.iter();
+        checks.find_map(|check| check.not_compared)
+    }
+
+    /// Properties that all runs of the program share.
+    pub fn same(&self) -> Reproducibility {
+        self.same.unwrap_or(if self.deterministic {
+            Reproducibility::Digests
+        } else {
+            Reproducibility::Launches
+        })
+    }
+}
+
+/// Extent of a partial capture, and estimates of the rest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SelectionSummary {
+    pub selection: Selection,
+    /// Launches of the program, in the scope, and recorded.
+    pub launches: Part,
+    /// CTAs of all launches, in the scope, and recorded.
+    pub ctas: Part,
+    /// Without a sample 1, otherwise units in the scope over units recorded: launches or CTAs.
+    pub scale_factor: f64,
+    /// Totals over the scope, estimated from the sample; empty without a sample.
+    pub estimates: Vec<EstimatedTotal>,
+    /// Why there are none, although there is a sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_estimates: Option<String>,
+}
+
+impl SelectionSummary {
+    /// "partial: 2 of 10 launches, 37 of 18490 CTAs recorded", as everything says it that shows such a result.
+    pub fn in_words(&self) -> String {
+        let part = |part: Part, what: &str| {
+            let recorded = format!("{} of {} {what}", part.recorded, part.program);
+            match part.scope {
+                scope if scope == part.program => recorded,
+                scope => format!("{recorded} ({scope} in the scope)"),
+            }
+        };
+        let launches = part(self.launches, "launches");
+        let ctas = part(self.ctas, "CTAs");
+        format!("partial: {launches}, {ctas} recorded")
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    pub program: u64,
+    pub scope: u64,
+    pub recorded: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EstimatedTotal {
+    /// Readable name of the kernel; `None` for all kernels together.
+    pub kernel: Option<String>,
+    /// `loads`, `stores`, `atomics` (thread accesses), `bytes_loaded`, `bytes_stored` or `bytes_atomic`.
+    pub quantity: String,
+    #[serde(flatten)]
+    pub estimate: Estimate,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KernelTime {
+    pub name: String,
+    pub launches: u64,
+    /// Time of all launches, untraced.
+    pub native_ns: u64,
+    /// Time of all launches, traced.
+    pub traced_ns: u64,
+    /// Resources on a multiprocessor, untraced; only on a GPU.
+    pub native: Option<KernelResources>,
+    pub traced: Option<KernelResources>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputRecord {
+    /// File name in the program's working folder.
+    pub name: String,
+    /// SHA-256 of the contents, hexadecimal.
+    pub sha256: String,
+    /// `shipped`, `mirror`, `downloaded` or `generated`.
+    pub origin: String,
+}
+
+/// Thread accesses by class. An atomic is neither a load nor a store here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadCounts {
+    pub loads: u64,
+    pub stores: u64,
+    pub atomics: u64,
+}
+
+/// Bytes of thread accesses by class; each access counts its whole width. An atomic counts its width once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByteCounts {
+    pub loaded: u64,
+    pub stored: u64,
+    pub atomic: u64,
+}
+
+impl ByteCounts {
+    /// Bytes loaded and stored, atomics in both. Saturates: a damaged `run.json` can hold any numbers.
+    pub fn with_atomics(&self) -> [u64; 2] {
+        [self.loaded, self.stored].map(|bytes| bytes.saturating_add(self.atomic))
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelSummary {
+    /// Demangled name without parameters.
+    pub name: String,
+    pub launches: u64,
+    /// CTAs, summed over those launches.
+    pub ctas: u64,
+    pub loads: u64,
+    pub stores: u64,
+    pub atomics: u64,
+    pub bytes: ByteCounts,
+}
+
+/// Wall-clock durations in seconds; `null` where that was not done or did not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Seconds {
+    pub native: Option<f64>,
+    pub traced: Option<f64>,
+    /// The whole program with the counting probe.
+    pub counted: Option<f64>,
+    pub native_kernel: Option<f64>,
+    pub traced_kernel: Option<f64>,
+    /// The analysis of the capture, with the tables that it writes.
+    pub analysis: Option<f64>,
+}
+
+/// Smallest, middle and largest of repeated measurements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    pub min: f64,
+    /// The middle one; the mean of the two middle ones of an even number.
+    pub median: f64,
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of `values`; `None` when there is none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let upper = sorted.len() / 2;
+        let median = if sorted.len().is_multiple_of(2) {
+            f64::midpoint(sorted[upper - 1], sorted[upper])
+        } else {
+            sorted[upper]
+        };
+        Some(Self { min, median, max })
+    }
+}
+
+/// How the durations of repeated runs vary, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Repeats {
+    /// How often each of the untraced and the traced run was made.
+    pub count: u32,
+    pub native: Option<Spread>,
+    pub traced: Option<Spread>,
+    pub native_kernel: Option<Spread>,
+    pub traced_kernel: Option<Spread>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Stable name of the check, as in `output-equal` or `counts-equal`.
+    pub check: String,
+    /// Whether it held. `false` also where there was nothing to compare with: what was not compared has not passed.
+    pub ok: bool,
+    /// The numbers or the first difference.
+    pub detail: String,
+    /// It held, but the detail is something to look at: a bug of the program's own, perhaps.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warning: bool,
+    /// Why nothing was compared; then the check has neither held nor failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<NotCompared>,
+}
+
+impl Check {
+    /// Whether it was made and did not hold.
+    pub fn failed(&self) -> bool {
+        !self.ok && self.not_compared.is_none()
+    }
+}
+
+/// Why a result was not compared with the golden one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotCompared {
+    NoGoldenResult,
+    OtherInputs,
+    OtherLlvm,
+    OtherArchitecture,
+    PartialCapture,
+}
+
+impl std::fmt::Display for NotCompared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NoGoldenResult => "no golden result",
+            Self::OtherInputs => "other inputs",
+            Self::OtherLlvm => "another LLVM",
+            Self::OtherArchitecture => "another architecture",
+            Self::PartialCapture => "partial capture",
+        })
+    }
+}
+
+/// Communication between CTAs over a whole program; `docs/metrics.md` defines it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CommunicationSummary {
+    /// Bytes of all stores and atomics, every access counted.
+    pub stored_bytes: u64,
+    /// Those of them that another CTA or kernel read in a later launch, each counted once.
+    pub communicated_bytes: u64,
+    /// `communicated_bytes / stored_bytes`, from 0 to 1; 0 where nothing was stored.
+    pub share: f64,
+    /// Bounds of `communicated_bytes`, where that is not exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub communicated_bytes_between: Option<Bounds>,
+}
+
+impl CommunicationSummary {
+    pub fn new(stored_bytes: u64, communicated_bytes: u64) -> Self {
+        Self {
+            stored_bytes,
+            communicated_bytes,
+            share: share(communicated_bytes, stored_bytes),
+            communicated_bytes_between: None,
+        }
+    }
+
+    /// Sets the bounds of a run in situ.
+    pub fn set_bounds(&mut self, total: &VolumeBounds) {
+        let between = total.of(|volume| volume.communicated_stored_bytes);
+        self.communicated_bytes_between = (!between.is_exact()).then_some(between);
+    }
+
+    /// Bounds of `communicated_bytes`; equal where it is exact.
+    pub fn communicated_between(&self) -> Bounds {
+        let exactly = Bounds::exactly(self.communicated_bytes);
+        self.communicated_bytes_between.unwrap_or(exactly)
+    }
+
+    /// The communicated bytes as `show` writes them, or their bounds.
+    pub fn communicated_in_words(&self, show: impl Fn(u64) -> String) -> String {
+        match self.communicated_bytes_between {
+            None => show(self.communicated_bytes),
+            // More than that is not known.
+            Some(between) if between.most >= self.stored_bytes => {
+                format!("≥ {}", show(between.least))
+            }
+            Some(between) => in_words(between, show),
+        }
+    }
+
+    /// The share as `show` writes it, or its bounds.
+    pub fn share_in_words(&self, show: impl Fn(f64) -> String) -> String {
+        match self.communicated_bytes_between {
+            None => show(self.share),
+            Some(_) => self.communicated_in_words(|bytes| show(share(bytes, self.stored_bytes))),
+        }
+    }
+}
+
+/// A number as `show` writes it, or its bounds: `1,234–1,300`.
+pub fn in_words(between: Bounds, show: impl Fn(u64) -> String) -> String {
+    match between.is_exact() {
+        true => show(between.least),
+        false => format!("{}–{}", show(between.least), show(between.most)),
+    }
+}
+
+impl From<&Volume> for CommunicationSummary {
+    fn from(volume: &Volume) -> Self {
+        Self::new(volume.stored_bytes, volume.communicated_stored_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! Results of launches whose code Superstep did not build.
+
+use crate::metrics::share;
+use serde::{Deserialize, Serialize};
+use superstep_trace::{Summary, display_name};
+
+/// Launches of code that Superstep did not build.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OpaqueSummary {
+    pub launches: u64,
+    /// Time of those of which it is known.
+    pub ns: u64,
+    /// `ns` over the time of all launches; `None` where no time is known.
+    pub share: Option<f64>,
+    /// By kernel, in the order of first launch.
+    pub kernels: Vec<OpaqueKernel>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OpaqueKernel {
+    /// Its readable name, where the driver tells one.
+    pub name: String,
+    pub launches: u64,
+    pub ns: u64,
+}
+
+impl OpaqueSummary {
+    /// Of an untraced run; `None` where it had no such launches.
+    pub fn of(summary: &Summary) -> Option<Self> {
+        let kernels = summary.opaque.iter().map(|kernel| OpaqueKernel {
+            name: display_name(&kernel.name),
+            launches: kernel.launches,
+            ns: kernel.ns,
+        });
+        let kernels: Vec<_> = kernels.collect();
+        let ns = kernels.iter().map(|kernel| kernel.ns).sum();
+        (!kernels.is_empty()).then(|| Self {
+            launches: kernels.iter().map(|kernel| kernel.launches).sum(),
+            ns,
+            share: (ns > 0).then(|| share(ns, ns + summary.kernel_ns)),
+            kernels,
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! Values that a manifest writes as one scalar: the schema's version, hashes, regular expressions, `deterministic`.
+
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Unexpected, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use super::model::{Determinism, Variation};
+
+/// The version of the schema, of which there is one so far.
+pub mod schema {
+    use super::{Deserialize, Deserializer, Error, Serializer, Unexpected};
+
+    const VERSION: u64 = 1;
+
+    pub fn serialize<S: Serializer>(_: &(), serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(VERSION)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+        let expected = "1: this version of superstep reads no other";
+        match u64::deserialize(deserializer)? {
+            VERSION => Ok(()),
+            other => Err(Error::invalid_value(Unexpected::Unsigned(other), &expected)),
+        }
+    }
+}
+
+pub mod hash {
+    use superstep_toolchain::Sha256;
+
+    use super::{Deserialize, Deserializer, Error, Serializer, Unexpected};
+
+    pub fn serialize<S: Serializer>(hash: &Sha256, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(hash)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sha256, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let expected = "a SHA-256: 64 hex digits, as sha256sum prints them";
+        Sha256::parse(&text).ok_or_else(|| Error::invalid_value(Unexpected::Str(&text), &expected))
+    }
+}
+
+pub mod optional_hash {
+    use superstep_toolchain::Sha256;
+
+    use super::{Deserialize, Deserializer, Serialize, Serializer, hash};
+
+    #[derive(serde::Deserialize)]
+    struct Hash(#[serde(with = "hash")] Sha256);
+
+    pub fn serialize<S: Serializer>(hash: &Option<Sha256>, to: S) -> Result<S::Ok, S::Error> {
+        hash.map(|hash| hash.to_string()).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Sha256>, D::Error> {
+        Ok(Option::<Hash>::deserialize(from)?.map(|hash| hash.0))
+    }
+}
+
+pub mod regexes {
+    use regex::Regex;
+
+    use super::{Deserialize, Deserializer, Error, Serializer, Unexpected};
+
+    struct Pattern(Regex);
+
+    impl<'de> Deserialize<'de> for Pattern {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let text = String::deserialize(deserializer)?;
+            Regex::new(&text).map(Pattern).map_err(|error| {
+                let reason = error.to_string();
+                let last = reason.lines().last().unwrap_or_default();
+                let last = last.trim_start_matches("error: ");
+                let expected = format!(
+                    "a regular expression of the Rust regex crate ({last}); write \\ before a special character"
+                );
+                Error::invalid_value(Unexpected::Str(&text), &expected.as_str())
+            })
+        }
+    }
+
+    pub fn serialize<S: Serializer>(all: &[Regex], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(all.iter().map(Regex::as_str))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Regex>, D::Error> {
+        let all = Vec::<Pattern>::deserialize(from)?;
+        Ok(all.into_iter().map(|pattern| pattern.0).collect())
+    }
+}
+
+impl Serialize for Determinism {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Deterministic => serializer.serialize_bool(true),
+            Self::Varies(how) => how.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Determinism {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct DeterminismVisitor;
+
+        impl<'de> Visitor<'de> for DeterminismVisitor {
+            type Value = Determinism;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("`true` or {false-because: \"the reason\"}")
+            }
+
+            fn visit_bool<E: Error>(self, value: bool) -> Result<Determinism, E> {
+                match value {
+                    true => Ok(Determinism::Deterministic),
+                    false => Err(E::invalid_value(Unexpected::Bool(false), &self)),
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Determinism, A::Error> {
+                Variation::deserialize(MapAccessDeserializer::new(map)).map(Determinism::Varies)
+            }
+        }
+
+        deserializer.deserialize_any(DeterminismVisitor)
+    }
+}

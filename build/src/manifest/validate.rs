@@ -1,0 +1,440 @@
+//! The rules that the types of a manifest do not express. An error names the keys of its value, by which `position` finds
+//! the line.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::model::{
+    Benchmark, Constant, DataArchive, Determinism, GitSource, Input, Language, Size, Source, Suite,
+    TranslationUnit,
+};
+use super::position::Step;
+
+/// A rule that a value breaks.
+#[derive(Debug)]
+pub(super) struct Broken {
+    /// The keys that lead to the value, the innermost first.
+    pub steps: Vec<Step>,
+    pub problem: String,
+    pub hint: String,
+}
+
+type Valid<T = ()> = Result<T, Broken>;
+
+fn broken<T>(problem: impl Into<String>, hint: impl Into<String>) -> Valid<T> {
+    Err(Broken {
+        steps: Vec::new(),
+        problem: problem.into(),
+        hint: hint.into(),
+    })
+}
+
+fn require(holds: bool, problem: impl Into<String>, hint: impl Into<String>) -> Valid {
+    if holds { Ok(()) } else { broken(problem, hint) }
+}
+
+/// Adds the key under which a value is.
+trait At {
+    fn at(self, step: impl Into<Step>) -> Self;
+}
+
+impl<T> At for Valid<T> {
+    fn at(self, step: impl Into<Step>) -> Self {
+        self.map_err(|mut broken| {
+            broken.steps.push(step.into());
+            broken
+        })
+    }
+}
+
+impl Suite {
+    pub(super) fn validate(&mut self) -> Valid {
+        identifier(&self.name, "suite").at("name")?;
+        not_empty(&self.title, "title").at("title")?;
+        self.source.validate().at("source")?;
+        let data = self.data.as_ref().map_or(Ok(()), DataArchive::validate);
+        data.at("data")?;
+        identifier(&self.default_size, "size").at("default-size")?;
+        let names = &self.names;
+        let none = "the suite lists no benchmark";
+        require(!names.is_empty(), none, "name at least one").at("benchmarks")?;
+        for (index, name) in names.iter().enumerate() {
+            identifier(name, "benchmark")
+                .and_then(|()| {
+                    let twice = format!("benchmark `{name}` is listed twice");
+                    require(
+                        !names[..index].contains(name),
+                        twice,
+                        "remove one of the two",
+                    )
+                })
+                .at(index)
+                .at("benchmarks")?;
+        }
+        for (group, members) in &self.groups {
+            let named = || identifier(group, "group").at(Step::Name(group.clone()));
+            named().at("groups")?;
+            for (index, member) in members.iter().enumerate() {
+                require(
+                    names.contains(member),
+                    format!("the group `{group}` names `{member}`, which is not a benchmark of the suite"),
+                    "remove it from the group, or add it to `benchmarks`",
+                )
+                .at(index)
+                .at(group.as_str())
+                .at("groups")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Source {
+    fn validate(&mut self) -> Valid {
+        match (self.in_tree, &mut self.git) {
+            (Some(true), None) => Ok(()),
+            (Some(false), None) => broken(
+                "`in-tree: false` names no source",
+                "expected {in-tree: true} or a git entry",
+            )
+            .at("in-tree"),
+            (None, Some(git)) => git.validate().at("git"),
+            (None, None) | (Some(_), Some(_)) => broken(
+                "the source is not given exactly once",
+                "expected either {in-tree: true} or {git: {url: …, commit: …}}",
+            ),
+        }
+    }
+}
+
+impl GitSource {
+    fn validate(&mut self) -> Valid {
+        let Self { url, commit } = self;
+        require(
+            commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()),
+            format!("`{commit}` is not a full commit id"),
+            "expected 40 hex digits: branches and tags move, abbreviations become ambiguous",
+        )
+        .at("commit")?;
+        require(
+            !url.is_empty() && !url.starts_with('-'),
+            format!("`{url}` is not a URL"),
+            "expected what git clone takes, such as https://host/owner/name",
+        )
+        .at("url")?;
+        // `ext::` runs a command, and other helpers are programs of the user's that a stranger's manifest may not start.
+        require(
+            !url.contains("::"),
+            format!("`{url}` names a program of git's, not a repository"),
+            "expected https://…, ssh://…, git://…, host:path or a folder",
+        )
+        .at("url")?;
+        commit.make_ascii_lowercase();
+        Ok(())
+    }
+}
+
+impl DataArchive {
+    fn validate(&self) -> Valid {
+        https(&self.url).at("archive-url")
+    }
+}
+
+impl Benchmark {
+    /// Checks the rules for the file `<stem>.yaml` of a suite with `source`, and adds the translation units to `files`.
+    pub(super) fn validate(&mut self, source: &Source, stem: &str) -> Valid {
+        let name = &self.name;
+        identifier(name, "benchmark").at("name")?;
+        require(
+            name == stem,
+            format!("the benchmark is called `{name}`, but its file is not"),
+            format!("expected the file name {name}.yaml"),
+        )
+        .at("name")?;
+        not_empty(&self.title, "title").at("title")?;
+        not_empty(&self.why, "why").at("why")?;
+        folder(&mut self.directory, "the source").at("directory")?;
+        folder(&mut self.start_in, "the working folder").at("start-in")?;
+        let limit = "a time limit of 0 s";
+        require(self.timeout_s > 0, limit, "expected at least 1").at("timeout-s")?;
+        if let Some(mib) = self.memory_limit_mib {
+            let limit = format!("a memory limit of {mib} MiB");
+            let fits = (1..1 << 40).contains(&mib);
+            require(fits, limit, "expected 1 to 2^40 - 1").at("memory-limit-mib")?;
+        }
+        self.validate_units(source)?;
+        for (index, path) in self.include.iter_mut().enumerate() {
+            below(&self.directory, path).at(index).at("include")?;
+        }
+        self.validate_files(source)?;
+        for (index, constant) in self.constants.iter_mut().enumerate() {
+            let valid = constant.validate(&self.directory, &self.files);
+            valid.at(index).at("constants")?;
+        }
+        if let Determinism::Varies(how) = &self.deterministic {
+            require(
+                !how.false_because.trim().is_empty(),
+                "a program that is not deterministic needs a reason",
+                "expected `true` or {false-because: \"the reason\"}",
+            )
+            .at("deterministic")?;
+        }
+        require(
+            !self.sizes.is_empty(),
+            "no size",
+            "give at least one, for example tiny",
+        )
+        .at("sizes")?;
+        for (name, size) in &mut self.sizes {
+            let named = identifier(name, "size").at(Step::Name(name.clone()));
+            named
+                .and_then(|()| size.validate(name).at(name.as_str()))
+                .at("sizes")?;
+        }
+        for (index, path) in self.checks.output_files.iter_mut().enumerate() {
+            let valid =
+                inside(path, Path::new(""), "the working folder").map(|inner| *path = inner);
+            valid.at(index).at("output-files").at("checks")?;
+        }
+        for size in self.expected.keys() {
+            let known: Vec<&str> = self.sizes.keys().map(String::as_str).collect();
+            require(
+                self.sizes.contains_key(size),
+                format!("expected counts for a size `{size}` that does not exist"),
+                format!("the sizes are: {}", known.join(", ")),
+            )
+            .at(Step::Name(size.clone()))
+            .at("expected")?;
+        }
+        Ok(())
+    }
+
+    fn validate_units(&mut self, source: &Source) -> Valid {
+        const UNITS: &str = "translation-units";
+        let is_built = |unit: &TranslationUnit| unit.language == Language::Built;
+        let units = &mut self.translation_units;
+        let hint = "name at least one CUDA file";
+        require(!units.is_empty(), "no translation unit", hint).at(UNITS)?;
+        for index in 0..units.len() {
+            let (before, rest) = units.split_at_mut(index);
+            let unit = &mut rest[0];
+            below(&self.directory, &mut unit.file)
+                .at("file")
+                .at(index)
+                .at(UNITS)?;
+            require(
+                before.iter().all(|other| other.file != unit.file),
+                format!("translation unit `{}` appears twice", unit.file.display()),
+                "remove one of the two",
+            )
+            .at("file")
+            .at(index)
+            .at(UNITS)?;
+            require(
+                before.iter().all(|other| is_built(other) == is_built(unit)),
+                "a program is either built elsewhere or compiled here",
+                "give all translation units the language `built`, or none",
+            )
+            .at("language")
+            .at(index)
+            .at(UNITS)?;
+            require(
+                !is_built(unit) || source.git.is_none(),
+                "a git source holds nothing that is built",
+                "expected the source {in-tree: true} in suite.yaml",
+            )
+            .at("language")
+            .at(index)
+            .at(UNITS)?;
+        }
+        let compiles = !self.include.is_empty()
+            || !self.constants.is_empty()
+            || self.flags != super::Flags::default();
+        require(
+            !units.iter().any(is_built) || !compiles,
+            "nothing of this program is compiled here, but there are flags, include folders or constants",
+            "remove `flags`, `include` and `constants`",
+        )
+        .at(UNITS)
+    }
+
+    /// Completes `files` by the translation units. A git source must list them all, since nothing else is fetched;
+    /// forgetting one there would be a slip.
+    fn validate_files(&mut self, source: &Source) -> Valid {
+        for index in 0..self.files.len() {
+            let (before, rest) = self.files.split_at_mut(index);
+            let path = &mut rest[0];
+            below(&self.directory, path).at(index).at("files")?;
+            let twice = format!("file `{}` is listed twice", path.display());
+            require(!before.contains(path), twice, "remove one of the two")
+                .at(index)
+                .at("files")?;
+        }
+        let lists_files = !self.files.is_empty();
+        for TranslationUnit { file, .. } in &self.translation_units {
+            if self.files.contains(file) {
+                continue;
+            }
+            require(
+                !lists_files || source.git.is_none(),
+                format!(
+                    "translation unit `{}` is missing in `files`",
+                    file.display()
+                ),
+                "list every file that is needed from a git source",
+            )
+            .at(0)
+            .at("files")?;
+            self.files.push(file.clone());
+        }
+        Ok(())
+    }
+}
+
+impl Constant {
+    fn validate(&mut self, directory: &Path, files: &[PathBuf]) -> Valid {
+        let shown = self.file.display().to_string();
+        below(directory, &mut self.file).at("file")?;
+        require(
+            files.contains(&self.file),
+            format!("file `{shown}` is not one of the program's"),
+            "expected a path that is listed in `files`, written the same way",
+        )
+        .at("file")?;
+        let name = &self.name;
+        let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        require(
+            name.starts_with(|first: char| !first.is_ascii_digit()) && name.bytes().all(word),
+            format!("`{name}` is not the name of a constant"),
+            "expected the name of a macro or variable, without its type",
+        )
+        .at("name")
+    }
+}
+
+impl Size {
+    fn validate(&mut self, size: &str) -> Valid {
+        for index in 0..self.inputs.len() {
+            let (before, rest) = self.inputs.split_at_mut(index);
+            let input = &mut rest[0];
+            input.validate().at(index).at("inputs")?;
+            let shown = input.name.display();
+            require(
+                before.iter().all(|other| other.name != input.name),
+                format!("size `{size}` has two inputs called `{shown}`"),
+                "give each its own name in the working folder",
+            )
+            .at("name")
+            .at(index)
+            .at("inputs")?;
+        }
+        Ok(())
+    }
+}
+
+impl Input {
+    fn validate(&mut self) -> Valid {
+        let root = Path::new("");
+        self.name = inside(&self.name, root, "the working folder").at("name")?;
+        if let Some(path) = &mut self.shipped {
+            *path = inside(path, root, "the suite").at("shipped")?;
+        }
+        if let Some(path) = &mut self.data {
+            *path = inside(path, root, "the data folder").at("data")?;
+        }
+        if let Some(url) = &self.url {
+            https(url).at("url")?;
+        }
+        let shown = self.name.display();
+        let is_fetched = self.data.is_some() || self.url.is_some();
+        let has_other = is_fetched || self.generate.is_some();
+        require(
+            self.shipped.is_none() || !has_other,
+            format!("input `{shown}` is shipped but has another source too"),
+            "keep only `shipped`, or remove it",
+        )?;
+        require(
+            self.shipped.is_some() || has_other,
+            format!("input `{shown}` has no source"),
+            "give it `shipped`, `data`, `url` or `generate`",
+        )?;
+        require(
+            !is_fetched || self.sha256.is_some(),
+            format!("input `{shown}` has no `sha256`"),
+            "give the hash of the file: what is fetched is never used unchecked",
+        )?;
+        require(
+            self.sha256.is_none() || is_fetched || self.shipped.is_some(),
+            format!("input `{shown}` is only generated, yet has a `sha256`"),
+            "remove it: the seed fixes a generated file",
+        )
+        .at("sha256")
+    }
+}
+
+fn https(url: &str) -> Valid {
+    let problem = format!("`{url}` is not an https URL");
+    require(url.starts_with("https://"), problem, "expected https://…")
+}
+
+fn not_empty(text: &str, key: &str) -> Valid {
+    let problem = format!("`{key}` is empty");
+    require(!text.trim().is_empty(), problem, "write a short text")
+}
+
+/// Names end up in paths and glob patterns, so they are plain.
+fn identifier(name: &str, what: &str) -> Valid {
+    let plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'+' | b'.');
+    require(
+        name.starts_with(|first: char| first.is_ascii_alphanumeric()) && name.bytes().all(plain),
+        format!("`{name}` cannot be the name of a {what}"),
+        "expected letters, digits, `-`, `_`, `+` and `.`, beginning with a letter or digit",
+    )
+}
+
+/// A folder inside `root`; empty for the root itself.
+fn folder(path: &mut PathBuf, root: &str) -> Valid {
+    if !path.as_os_str().is_empty() {
+        *path = inside(path, Path::new(""), root)?;
+    }
+    Ok(())
+}
+
+/// Checks that a path relative to `directory` stays inside the source, and removes its `.` components.
+fn below(directory: &Path, path: &mut PathBuf) -> Valid {
+    inside(path, directory, "the source")?;
+    let parts = path.components().filter(|part| *part != Component::CurDir);
+    *path = parts.collect();
+    Ok(())
+}
+
+/// `base/path` without `.` and `..`, which stays inside its root.
+fn inside(path: &Path, base: &Path, root: &str) -> Valid<PathBuf> {
+    let wrong = |why: &str| {
+        broken(
+            format!("path `{}` {why}", path.display()),
+            format!("expected a relative path that stays inside {root}"),
+        )
+    };
+    if path.as_os_str().is_empty() {
+        return wrong("is empty");
+    }
+    if path.is_absolute() {
+        return wrong("is absolute");
+    }
+    normalised(&base.join(path)).map_or_else(|| wrong(&format!("leaves {root}")), Ok)
+}
+
+/// The path without `.` and `..`; `None` when it leaves its root or is absolute.
+pub(super) fn normalised(path: &Path) -> Option<PathBuf> {
+    let mut result = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => result.push(name),
+            Component::CurDir => {}
+            Component::ParentDir if result.pop() => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(result)
+}

@@ -1,0 +1,363 @@
+//! Options that several commands share.
+
+pub mod metrics;
+pub mod programs;
+pub mod record;
+pub mod reported_run;
+pub mod source;
+pub mod value;
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use superstep_abi::Config;
+use superstep_analysis::communication::Matching;
+use superstep_build::bail;
+use superstep_build::compile::{BuildOptions, Position};
+use superstep_build::failure::Failure;
+use superstep_build::fetch::{DownloadLimits, FetchOptions, default_cache_dir};
+use superstep_trace::{Backend, Protocol};
+
+use self::metrics::MetricArgs;
+use self::record::RecordArgs;
+use self::value::ByteSize;
+use crate::bundle::Bundle;
+use crate::results::MessageFormat;
+use crate::session::Session;
+use crate::suite::{
+    AnalysisOptions, Execution, ProgramChoice, Selection, Target, analysis_memory_bytes,
+};
+
+/// Where kernels run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum BackendChoice {
+    /// On a GPU if there is one, otherwise on the CPU; a bundle is always built for a GPU.
+    #[default]
+    Auto,
+    /// On the CPU, as x86 code.
+    Cpu,
+    /// On an NVIDIA GPU.
+    Cuda,
+}
+
+impl BackendChoice {
+    /// The backend, when it is not left open.
+    pub fn fixed(self) -> Option<Backend> {
+        match self {
+            Self::Auto => None,
+            Self::Cpu => Some(Backend::Cpu),
+            Self::Cuda => Some(Backend::Cuda),
+        }
+    }
+}
+
+/// Where probes go in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum PositionChoice {
+    /// Right before code generation.
+    #[default]
+    Late,
+    /// Earlier, at the position that the thesis uses.
+    Early,
+}
+
+impl PositionChoice {
+    pub fn position(self) -> Position {
+        match self {
+            Self::Late => Position::Late,
+            Self::Early => Position::Early,
+        }
+    }
+}
+
+/// Which benchmarks, and which size of them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Choosing benchmarks")]
+pub struct SelectArgs {
+    /// Size preset [default: that of the suite].
+    #[arg(long, value_name = "NAME")]
+    pub size: Option<String>,
+    /// Take only benchmarks whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
+    #[arg(long, value_name = "PATTERNS")]
+    pub only: Vec<String>,
+    /// Leave out benchmarks whose names match one of these comma-separated patterns.
+    #[arg(long, value_name = "PATTERNS")]
+    pub exclude: Vec<String>,
+}
+
+/// Where sources and inputs come from.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sources and inputs")]
+pub struct FetchArgs {
+    /// Local git repository to use instead of the suite's source URL.
+    #[arg(long, value_name = "DIR")]
+    pub source_mirror: Option<PathBuf>,
+    /// Local folder to use instead of the suite's data URL.
+    #[arg(long, value_name = "DIR")]
+    pub data_mirror: Option<PathBuf>,
+    /// Never use the network.
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// How programs are built.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Building")]
+pub struct BuildArgs {
+    /// Where kernels run.
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: BackendChoice,
+    /// GPU architectures to compile for, comma-separated; PTX of the lowest is always included [default: sm_90, and that of the GPU
+    /// here if it is newer; that of the GPU here alone if it is older].
+    #[arg(long, value_name = "ARCHS", value_delimiter = ',', value_parser = value::gpu_arch)]
+    pub gpu_arch: Vec<u32>,
+    /// Refuse a program that has an access whose address space cannot be proven.
+    #[arg(long)]
+    pub strict: bool,
+    /// Accept inline PTX whose accesses cannot be read from its text. It is not traced; the result says how much there is.
+    #[arg(long)]
+    pub allow_opaque_asm: bool,
+    /// Also build each program with nvcc, on the machine that runs it, and compare what the untraced program prints and writes (CUDA
+    /// backend).
+    #[arg(long)]
+    pub nvcc: bool,
+    /// Where in the compilation the instrumentation is inserted.
+    #[arg(long, value_enum, default_value_t)]
+    pub at: PositionChoice,
+    /// Number of parallel compilations, and of parallel runs of `inject` [default: one per core; 4 for `inject` on a GPU].
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<usize>,
+}
+
+/// How reads are matched with writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum MatchChoice {
+    /// A byte that another CTA wrote.
+    #[default]
+    Bytes,
+    /// An address equal to that of a write, independent of the widths, as in the thesis's figures.
+    ExactAddress,
+}
+
+impl From<MatchChoice> for Matching {
+    fn from(choice: MatchChoice) -> Self {
+        match choice {
+            MatchChoice::Bytes => Self::Bytes,
+            MatchChoice::ExactAddress => Self::ExactAddress,
+        }
+    }
+}
+
+/// How programs are run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Running")]
+pub struct ExecuteArgs {
+    /// Folder for all results.
+    #[arg(long, short, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// Time limit for each run of a program, in seconds of wall time [default: that of the manifest].
+    #[arg(long, value_name = "SECONDS", value_parser = value::seconds)]
+    pub timeout: Option<Duration>,
+    /// Memory limit for each run of a program, for example 8GiB [default: that of the manifest, or nine tenths of the machine's].
+    #[arg(long, value_name = "SIZE")]
+    pub program_memory: Option<ByteSize>,
+    /// Number of threads of the CPU backend [default: one per core].
+    #[arg(long, value_name = "N")]
+    pub cpu_threads: Option<NonZeroUsize>,
+    /// How records get from the GPU to the host.
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = protocol())]
+    pub protocol: Protocol,
+    /// Number of bins of the protocol `thesis`; a power of two.
+    #[arg(long, value_name = "N")]
+    pub bins: Option<NonZeroU32>,
+    /// Number of records in a bin; a power of two.
+    #[arg(long, value_name = "N")]
+    pub bin_records: Option<NonZeroU32>,
+    /// Format of the messages.
+    #[arg(long, value_enum, default_value_t)]
+    pub message_format: MessageFormat,
+    #[command(flatten)]
+    pub record: RecordArgs,
+}
+
+/// Sums in place of a trace.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[command(next_help_heading = "In situ")]
+pub struct InSituArgs {
+    /// Record no accesses: classify each while kernels run and keep the sums, for programs whose traces are too large.
+    #[arg(long, conflicts_with = "protocol")]
+    pub in_situ: bool,
+    /// Also run each program with a trace, and compare all volumes, flows and transfers with it.
+    #[arg(long, requires = "in_situ")]
+    pub verify_in_situ: bool,
+}
+
+impl InSituArgs {
+    /// [`Protocol::InSitu`] with `--in-situ`, else `other`.
+    pub fn protocol(self, other: Protocol) -> Protocol {
+        match self.in_situ {
+            true => Protocol::InSitu,
+            false => other,
+        }
+    }
+
+    /// Tells `session`.
+    ///
+    /// # Errors
+    /// It has a bundle whose programs can only record.
+    pub fn apply(self, session: &mut Session) -> Result<(), Failure> {
+        if !self.in_situ {
+            return Ok(());
+        }
+        let built = session.build.protocol;
+        if built != Protocol::InSitu && session.backend() == Backend::Cuda {
+            bail!(
+                Usage,
+                "failed to run the bundle in situ: its programs were built for --protocol {built}; build it again with --in-situ"
+            );
+        }
+        session.build.protocol = Protocol::InSitu;
+        session.verify_in_situ = self.verify_in_situ;
+        Ok(())
+    }
+}
+
+/// How captures are analysed.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Analysis")]
+pub struct AnalyseArgs {
+    /// Memory limit for the analysis, for example 2GB; what does not fit goes to temporary files in the results folder [default: a
+    /// quarter of the machine's memory].
+    #[arg(long, value_name = "SIZE")]
+    pub analysis_memory: Option<ByteSize>,
+    /// What makes a read communication.
+    #[arg(long = "match", value_enum, value_name = "WHAT", default_value_t)]
+    pub matching: MatchChoice,
+    /// Remove each capture after it is verified and analysed.
+    #[arg(long)]
+    pub no_captures: bool,
+    #[command(flatten)]
+    pub metrics: MetricArgs,
+}
+
+pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
+    // In situ nothing is recorded: that has an option of its own.
+    let recording = Protocol::ALL
+        .into_iter()
+        .filter(|one| *one != Protocol::InSitu);
+    PossibleValuesParser::new(recording.map(Protocol::name))
+        .try_map(|name| name.parse::<Protocol>())
+}
+
+impl FetchArgs {
+    /// The options, with the user's cache.
+    pub fn options(&self) -> Result<FetchOptions, Failure> {
+        Ok(FetchOptions {
+            source_mirror: self.source_mirror.clone(),
+            data_mirror: self.data_mirror.clone(),
+            cache_dir: default_cache_dir()?,
+            offline: self.offline,
+            download: DownloadLimits::default(),
+        })
+    }
+}
+
+impl SelectArgs {
+    pub fn choice(&self) -> Result<ProgramChoice, Failure> {
+        Ok(ProgramChoice {
+            size: self.size.clone(),
+            selection: Selection::new(&self.only, &self.exclude)?,
+        })
+    }
+}
+
+impl BuildArgs {
+    /// The options of a build for a protocol of the CUDA backend.
+    pub fn options(&self, protocol: Protocol) -> BuildOptions {
+        self.options_on(self.backend.fixed(), protocol)
+    }
+
+    /// The options of a build for `backend`; `None`: CUDA where there is a GPU, else the CPU.
+    pub fn options_on(&self, backend: Option<Backend>, protocol: Protocol) -> BuildOptions {
+        let target = Target::choose(backend, &self.gpu_arch);
+        BuildOptions {
+            gpu_archs: target.gpu_archs,
+            strict: self.strict,
+            allow_opaque_asm: self.allow_opaque_asm,
+            reference: self.nvcc,
+            position: self.at.position(),
+            protocol,
+            ..BuildOptions::new(target.backend)
+        }
+    }
+}
+
+/// A session that takes programs from the bundle in that folder, or builds them.
+pub fn session(
+    bundle: Option<&Path>,
+    build: &BuildArgs,
+    fetch: &FetchArgs,
+    execute: &ExecuteArgs,
+    in_situ: InSituArgs,
+) -> Result<Session, Failure> {
+    let (fetch, format) = (fetch.options()?, execute.message_format);
+    let mut session = match bundle {
+        Some(folder) => Session::of_bundle(Bundle::open(folder)?, fetch, format),
+        None => {
+            let protocol = in_situ.protocol(execute.protocol);
+            Session::new(build.options(protocol), fetch, format)
+        }
+    };
+    in_situ.apply(&mut session)?;
+    Ok(session)
+}
+
+/// Starts the worker threads of the process: `jobs`, or one per core.
+pub fn start_workers(jobs: Option<usize>) -> Result<(), Failure> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(jobs.unwrap_or(0))
+        .build_global()
+        .map_err(|error| Failure::internal("start the worker threads", error))
+}
+
+impl ExecuteArgs {
+    /// How the programs of `session` run.
+    pub fn execution(&self, session: &Session) -> Result<Execution, Failure> {
+        for (what, number) in [("bins", self.bins), ("bin-records", self.bin_records)] {
+            if let Some(number) = number.filter(|number| !number.is_power_of_two()) {
+                bail!(
+                    Usage,
+                    "--{what} takes a power of two, and {number} is not one"
+                );
+            }
+        }
+        let config = Config {
+            protocol: Some(session.build.protocol),
+            cpu_threads: self.cpu_threads,
+            bins: self.bins.map(NonZeroU32::get),
+            bin_records: self.bin_records,
+            selection: self.record.selection()?,
+            ..Config::default()
+        };
+        Ok(Execution {
+            config,
+            timeout: self.timeout,
+            memory_limit_bytes: self.program_memory.map(|size| size.bytes),
+            ..Execution::new(session.backend(), session.fetch.clone())
+        })
+    }
+}
+
+impl AnalyseArgs {
+    pub fn options(&self) -> AnalysisOptions {
+        AnalysisOptions {
+            matching: self.matching.into(),
+            metrics: self.metrics.settings(),
+            memory_bytes: analysis_memory_bytes(self.analysis_memory),
+            keep_captures: !self.no_captures,
+        }
+    }
+}

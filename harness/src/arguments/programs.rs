@@ -1,0 +1,118 @@
+//! Programs as a command line names them: a CUDA file, a benchmark's manifest, or a suite.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use superstep_build::bail;
+use superstep_build::failure::Failure;
+use superstep_build::manifest::{Manifest, Suite};
+
+use crate::arguments::source::SourceArgs;
+use crate::arguments::{BuildArgs, ExecuteArgs, FetchArgs, InSituArgs, SelectArgs, session};
+use crate::session::Session;
+use crate::suite::ProgramChoice;
+
+/// A suite, and which of its programs are meant.
+pub struct Asked {
+    pub suite: Suite,
+    pub choice: ProgramChoice,
+}
+
+/// Arguments of commands that take a program or those of a suite: which, and how they are built and run.
+#[derive(Debug, clap::Args)]
+pub struct ProgramArgs {
+    /// Program to run: a CUDA file, the executable of a project, a benchmark's manifest, or a suite for its programs.
+    #[arg(value_name = "PROG.cu|EXECUTABLE|BENCHMARK.yaml|SUITE")]
+    program: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    select: SelectArgs,
+    #[command(flatten)]
+    fetch: FetchArgs,
+    #[command(flatten)]
+    pub build: BuildArgs,
+    #[command(flatten)]
+    pub execute: ExecuteArgs,
+}
+
+impl ProgramArgs {
+    /// A session that takes programs from the bundle in that folder, or builds them.
+    pub fn session(&self, bundle: Option<&Path>) -> Result<Session, Failure> {
+        let in_situ = InSituArgs::default();
+        session(bundle, &self.build, &self.fetch, &self.execute, in_situ)
+    }
+
+    /// The programs meant, of the suite that they are in, or that the command line names.
+    pub fn asked(&self, session: &Session) -> Result<Asked, Failure> {
+        let name = self.program.to_string_lossy();
+        let manifest = session.installation.suite(&name).join("suite.yaml");
+        let is_suite = !self.program.is_file() && manifest.is_file();
+        if is_suite || session.has_bundle() {
+            return Ok(Asked {
+                suite: session.suite(&name)?,
+                choice: self.select.choice()?,
+            });
+        }
+        one_program(&self.program, &self.source, self.select.size.clone())
+    }
+}
+
+/// One program, alone or in the suite of its manifest.
+pub fn one_program(
+    program: &Path,
+    source: &SourceArgs,
+    size: Option<String>,
+) -> Result<Asked, Failure> {
+    let (suite, name, size) = if is_manifest(program) {
+        from_manifest(program, source, size)?
+    } else {
+        source.suite(program)?
+    };
+    Ok(Asked {
+        suite,
+        choice: ProgramChoice::one(name, size)?,
+    })
+}
+
+/// A command that starts programs, given after `--` without a program.
+pub fn command(source: &SourceArgs) -> Result<Asked, Failure> {
+    let (suite, name, size) = source.suite_of_command()?;
+    Ok(Asked {
+        suite,
+        choice: ProgramChoice::one(name, size)?,
+    })
+}
+
+pub fn is_manifest(program: &Path) -> bool {
+    let extension = program.extension();
+    extension.is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// The suite around a benchmark's manifest, the benchmark's name and the size.
+fn from_manifest(
+    program: &Path,
+    source: &SourceArgs,
+    size: Option<String>,
+) -> Result<(Suite, String, String), Failure> {
+    if source.any() {
+        bail!(
+            Usage,
+            "failed to use the arguments: a manifest has its own files and arguments; choose among its sizes with --size"
+        );
+    }
+    let folder = (program.parent()).filter(|parent| !parent.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let suite = Manifest::load_suite(folder)?;
+    let name = program.file_stem().and_then(OsStr::to_str);
+    let name = name.unwrap_or_default().to_owned();
+    if suite.benchmark(&name).is_none() {
+        bail!(
+            Manifest,
+            "failed to find benchmark `{name}`: {} does not list it",
+            folder.join("suite.yaml").display()
+        );
+    }
+    let size = size.unwrap_or_else(|| suite.default_size.clone());
+    Ok((suite, name, size))
+}

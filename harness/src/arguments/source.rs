@@ -1,0 +1,393 @@
+//! A program that no suite describes: what `superstep run` and `superstep bundle` take on the command line.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use regex::Regex;
+use superstep_build::bail;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::manifest::{
+    Benchmark, Checks, Determinism, Flags, Input, Language, Manifest, Size, Suite, TranslationUnit,
+    Variation,
+};
+
+use crate::results::write_json;
+
+/// Starts a command by its name: a program or a script.
+const STARTER: &str = "/usr/bin/env";
+
+/// The size of such a program.
+const SIZE: &str = "run";
+
+/// The program's other files, how it is compiled, what it reads, and how it ends.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "The program")]
+pub struct SourceArgs {
+    /// Further files of the program: CUDA, C or C++.
+    #[arg(value_name = "MORE.cu")]
+    more: Vec<PathBuf>,
+    /// Arguments of the program; a manifest has its own.
+    #[arg(last = true)]
+    args: Vec<String>,
+    /// Further file of the program, like MORE.cu; an executable that a script starts.
+    #[arg(long, value_name = "FILE")]
+    with: Vec<PathBuf>,
+    /// Folder to search for headers.
+    #[arg(long, short = 'I', value_name = "DIR")]
+    include: Vec<PathBuf>,
+    /// Macro for every compilation.
+    #[arg(long, short = 'D', value_name = "NAME[=VALUE]")]
+    define: Vec<String>,
+    /// Folder to search for libraries.
+    #[arg(long, short = 'L', value_name = "DIR")]
+    library_path: Vec<PathBuf>,
+    /// Host library to link with.
+    #[arg(long, short = 'l', value_name = "NAME")]
+    library: Vec<String>,
+    /// Flag for every compilation, for example `--flag=-std=c++20`.
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    flag: Vec<String>,
+    /// Flag for the link.
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    link_flag: Vec<String>,
+    /// File or folder that the program reads. It is copied into the folder in which the program runs: a relative path to the same
+    /// place, an absolute path or one with `..` under its last component.
+    #[arg(long, value_name = "PATH")]
+    input: Vec<PathBuf>,
+    /// Exit code of a successful run [default: 0].
+    #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
+    exit_code: Option<i32>,
+    /// Do not compare output lines that match this expression, because they differ from run to run (times, for example).
+    #[arg(long, value_name = "REGEX")]
+    volatile_lines: Vec<Regex>,
+    /// The program's accesses differ from run to run: compare only the launches.
+    #[arg(long)]
+    nondeterministic: bool,
+}
+
+impl SourceArgs {
+    /// Whether anything is said that a manifest says itself.
+    pub fn any(&self) -> bool {
+        let paths = [&self.more, &self.with, &self.include, &self.input];
+        let texts = [&self.args, &self.define, &self.flag, &self.link_flag];
+        paths.iter().any(|list| !list.is_empty())
+            || texts.iter().any(|list| !list.is_empty())
+            || !self.library_path.is_empty()
+            || !self.library.is_empty()
+            || self.exit_code.is_some()
+            || !self.volatile_lines.is_empty()
+            || self.nondeterministic
+    }
+
+    /// Options that may be missing when the program fails; a manifest has keys for them.
+    pub fn hint(&self, kind: FailureKind) -> Option<&'static str> {
+        match kind {
+            FailureKind::Run if self.input.is_empty() => Some(
+                "each run starts in a new folder: name the files that the program reads with --input, put its arguments after `--`, and give the exit code of a successful run with --exit-code",
+            ),
+            FailureKind::Verification => Some(
+                "--volatile-lines leaves out lines of the output that differ from run to run; --nondeterministic is for a program whose accesses differ",
+            ),
+            _ => None,
+        }
+    }
+
+    /// An executable is there already: an option for its compilation would do nothing.
+    fn no_compilation(&self, program: &Path) -> Result<(), Failure> {
+        let given = [
+            ("--include", !self.include.is_empty()),
+            ("--define", !self.define.is_empty()),
+            ("--library-path", !self.library_path.is_empty()),
+            ("--library", !self.library.is_empty()),
+            ("--flag", !self.flag.is_empty()),
+            ("--link-flag", !self.link_flag.is_empty()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => bail!(
+                Usage,
+                "{option} is for a compilation, and {} is built already: give the option to its own build system, or name the CUDA file",
+                program.display()
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// The suite made of `program` alone, the program's name and its size.
+    pub fn suite(&self, program: &Path) -> Result<(Suite, String, String), Failure> {
+        let main = self.absolute(program)?;
+        let folder = main.parent().unwrap_or(Path::new("/")).to_owned();
+        let name = name_of(&main);
+        let mut units = vec![unit(&folder, &main, true)?];
+        for file in self.more.iter().chain(&self.with) {
+            units.push(unit(&folder, &self.absolute(file)?, false)?);
+        }
+        if units[0].language == Language::Built {
+            self.no_compilation(program)?;
+        }
+        let include = (self.include.iter())
+            .map(|folder| self.absolute(folder))
+            .collect::<Result<_, _>>()?;
+        let mut link: Vec<String> = Vec::new();
+        for folder in &self.library_path {
+            let folder = self.absolute(folder)?;
+            // A shared library there is found when the program runs, too.
+            link.extend([
+                format!("-L{}", folder.display()),
+                format!("-Wl,-rpath,{}", folder.display()),
+            ]);
+        }
+        link.extend(self.library.iter().map(|name| format!("-l{name}")));
+        link.extend(self.link_flag.iter().cloned());
+        let size = Size {
+            args: self.args.clone(),
+            inputs: self.inputs()?,
+        };
+        let defines = self.define.iter().map(|define| format!("-D{define}"));
+        let deterministic = if self.nondeterministic {
+            Determinism::Varies(Variation::new("--nondeterministic"))
+        } else {
+            Determinism::Deterministic
+        };
+        let benchmark = Benchmark {
+            manifest: main.clone(),
+            name: name.clone(),
+            title: name.clone(),
+            why: "a program of your own".to_owned(),
+            files: units.iter().map(|unit| unit.file.clone()).collect(),
+            translation_units: units,
+            include,
+            flags: Flags {
+                all: defines.chain(self.flag.iter().cloned()).collect(),
+                link,
+                ..Flags::default()
+            },
+            deterministic,
+            timeout_s: 600,
+            sizes: BTreeMap::from([(SIZE.to_owned(), size)]),
+            checks: Checks {
+                exit_code: self.exit_code.unwrap_or(0),
+                volatile_lines: self.volatile_lines.clone(),
+                ..Checks::default()
+            },
+            ..Benchmark::default()
+        };
+        let suite = Suite {
+            folder,
+            name: name.clone(),
+            title: name.clone(),
+            default_size: SIZE.to_owned(),
+            names: vec![name.clone()],
+            benchmarks: vec![benchmark],
+            ..Suite::default()
+        };
+        Ok((suite, name, SIZE.to_owned()))
+    }
+
+    /// The suite made of a command that starts executables: those among its words, and those that `--with` names.
+    pub fn suite_of_command(&self) -> Result<(Suite, String, String), Failure> {
+        let mut words = self.args.clone();
+        let mut with = self.with.clone();
+        // The command starts in another folder.
+        for word in &mut words {
+            let path = PathBuf::from(&*word);
+            let Ok(metadata) = path.metadata() else {
+                continue;
+            };
+            let may_start = metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
+            let is_program = may_start && is_elf(&path);
+            // Without a folder, a script is found in PATH.
+            if is_program || may_start && path.components().count() > 1 {
+                let path = self.absolute(&path)?;
+                *word = path.display().to_string();
+                with.extend(is_program.then_some(path));
+            }
+        }
+        let first = with.first().map_or(Path::new(&words[0]), PathBuf::as_path);
+        let (name, folder) = (name_of(first), first.parent().map(Path::to_owned));
+        let like = Self {
+            args: words,
+            with,
+            ..self.clone()
+        };
+        let starter = Path::new(STARTER);
+        let (mut suite, of_starter, size) = like.suite(starter)?;
+        let benchmark = suite
+            .benchmarks
+            .iter_mut()
+            .find(|one| one.name == of_starter);
+        if let Some(benchmark) = benchmark {
+            for unit in &mut benchmark.translation_units {
+                unit.file = suite.folder.join(&unit.file);
+            }
+            let files = benchmark
+                .translation_units
+                .iter()
+                .map(|unit| unit.file.clone());
+            benchmark.files = files.collect();
+            (benchmark.name, benchmark.title) = (name.clone(), name.clone());
+        }
+        (suite.name, suite.title, suite.names) = (name.clone(), name.clone(), vec![name.clone()]);
+        suite.folder = match folder {
+            Some(folder) if folder.is_absolute() => folder,
+            _ => std::env::current_dir().map_err(Failure::io("open", &Path::new(".")))?,
+        };
+        Ok((suite, name, size))
+    }
+
+    fn absolute(&self, path: &Path) -> Result<PathBuf, Failure> {
+        let hint = match self.more.iter().any(|more| more == path) {
+            true => "the program's own arguments go after `--`",
+            false => "give a path that exists",
+        };
+        match path.canonicalize() {
+            Ok(path) => Ok(path),
+            Err(error) => bail!(Fetch, "failed to read {}: {error}; {hint}", path.display()),
+        }
+    }
+
+    /// The files that `--input` names, each with its place in the working folder.
+    fn inputs(&self) -> Result<Vec<Input>, Failure> {
+        let mut inputs = Vec::new();
+        for path in &self.input {
+            let from = self.absolute(path)?;
+            let parts = || (path.components()).filter(|part| *part != Component::CurDir);
+            let stays = parts().all(|part| matches!(part, Component::Normal(_)));
+            let to: PathBuf = match stays {
+                true => parts().collect(),
+                false => from.file_name().map(PathBuf::from).unwrap_or_default(),
+            };
+            collect(&from, &to, &mut inputs)?;
+        }
+        Ok(inputs)
+    }
+}
+
+/// Adds the file `from`, or each file below the folder `from`.
+fn collect(from: &Path, to: &Path, inputs: &mut Vec<Input>) -> Result<(), Failure> {
+    if !from.is_dir() {
+        inputs.push(Input {
+            name: to.to_owned(),
+            shipped: Some(from.to_owned()),
+            ..Input::default()
+        });
+        return Ok(());
+    }
+    let entries = fs::read_dir(from);
+    let mut entries = match entries.and_then(|entries| entries.collect::<Result<Vec<_>, _>>()) {
+        Ok(entries) => entries,
+        Err(error) => bail!(
+            Fetch,
+            "failed to read the folder {}: {error}; give one that can be read with --input",
+            from.display()
+        ),
+    };
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        collect(&entry.path(), &to.join(entry.file_name()), inputs)?;
+    }
+    Ok(())
+}
+
+/// The name of a program: that of its file, with characters that paths and globs take.
+fn name_of(file: &Path) -> String {
+    let stem = (file.file_stem()).map_or_else(Default::default, OsStr::to_string_lossy);
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_+.".contains(letter);
+    let name = stem.replace(|letter| !plain(letter), "_");
+    match name.starts_with(|letter: char| letter.is_ascii_alphanumeric()) {
+        true => name,
+        false => format!("program{name}"),
+    }
+}
+
+/// A translation unit, relative to `folder` where it lies below it. The first one is CUDA, independent of its extension.
+fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Failure> {
+    let language = match file.extension().and_then(OsStr::to_str) {
+        Some("cu") => Language::Cuda,
+        Some("c" | "cc" | "cpp" | "cxx") if first => Language::Cuda,
+        Some("c") => Language::C,
+        Some("cc" | "cpp" | "cxx") => Language::Cpp,
+        _ if is_elf(file) => Language::Built,
+        _ => bail!(
+            Usage,
+            "failed to determine the language of {}: expected .cu, .c, .cc, .cpp, .cxx, or an executable; the program's own arguments go after `--`",
+            file.display()
+        ),
+    };
+    Ok(TranslationUnit {
+        file: file.strip_prefix(folder).unwrap_or(file).to_owned(),
+        language,
+    })
+}
+
+/// Whether a file is an executable or a shared library.
+pub fn is_elf(file: &Path) -> bool {
+    let mut start = [0; 4];
+    let read = fs::File::open(file).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == *b"\x7fELF"
+}
+
+/// Writes manifests and inputs of a suite that [`SourceArgs::suite`] made into `folder`, for a machine that builds
+/// nothing, and gives the suite as that machine reads it.
+pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
+    // YAML is a superset of JSON.
+    write_json(&folder.join("suite.yaml"), suite)?;
+    for benchmark in &suite.benchmarks {
+        let unit = benchmark.translation_units.first().cloned();
+        let executable = unit.map(|unit| TranslationUnit {
+            file: unit.file.file_name().unwrap_or_default().into(),
+            ..unit
+        });
+        let mut manifest = Benchmark {
+            files: Vec::new(),
+            translation_units: executable.into_iter().collect(),
+            include: Vec::new(),
+            flags: Flags::default(),
+            ..benchmark.clone()
+        };
+        let sizes = manifest.sizes.values_mut();
+        for input in sizes.flat_map(|size| &mut size.inputs) {
+            let Some(from) = &input.shipped else {
+                continue;
+            };
+            let shipped = Path::new("inputs").join(&input.name);
+            let to = folder.join(&shipped);
+            fs::create_dir_all(to.parent().unwrap_or(folder))
+                .and_then(|()| fs::copy(suite.folder.join(from), &to))
+                .map_err(Failure::io("write", &to))?;
+            input.shipped = Some(shipped);
+        }
+        write_json(&folder.join(format!("{}.yaml", benchmark.name)), &manifest)?;
+    }
+    Ok(Manifest::load_suite(folder)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        source: SourceArgs,
+    }
+
+    #[test]
+    fn an_executable_takes_no_option_for_a_compilation() {
+        let program = std::env::current_exe().unwrap();
+        let suite = |words: &[&str]| {
+            let line = Line::parse_from([&["line"], words].concat());
+            line.source.suite(&program).map(|(_, name, _)| name)
+        };
+        assert!(suite(&["--exit-code", "1"]).is_ok());
+        let error = suite(&["-D", "N=4"]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("--define is for a compilation"),
+            "{error}"
+        );
+    }
+}

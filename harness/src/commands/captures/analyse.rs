@@ -1,0 +1,177 @@
+//! `superstep analyse`: the tables of captures, on this machine or on a Spark cluster.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::arguments::value::ByteSize;
+use crate::capture::failure;
+use crate::results::Reporter;
+use crate::suite::analysis_memory_bytes;
+use superstep_analysis::communication::{MemoryLimit, Options};
+use superstep_analysis::metrics::Settings;
+use superstep_analysis::{analyse_within, tables};
+use superstep_build::failure::Failure;
+use superstep_build::{bail, exit_code};
+use superstep_trace::captures_in;
+
+use crate::{capture, terminal};
+
+/// The Python that has the module and Spark.
+const PYTHON: &str = "SUPERSTEP_PYTHON";
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Captures: folders, or any file in them. A folder with those of several processes means all of them.
+    #[arg(value_name = "CAPTURE", required = true)]
+    captures: Vec<PathBuf>,
+    /// Folder for the tables, as CSV and JSON; those of several captures go to a folder each.
+    #[arg(long, short, value_name = "DIR")]
+    out: PathBuf,
+    /// Memory limit for the analysis on this machine, for example 2GB [default: a quarter of the machine's memory].
+    #[arg(long, value_name = "SIZE", conflicts_with = "spark")]
+    analysis_memory: Option<ByteSize>,
+    /// Analyse on a Spark cluster: its master, for example spark://host:7077. Captures and tables are where all machines see
+    /// them. Python's superstep, pyspark, pandas and pyarrow are needed: python3, or what SUPERSTEP_PYTHON names.
+    #[arg(long, value_name = "URL")]
+    spark: Option<String>,
+    /// Parts that the pages of memory are spread over, at least one for each core [default: one for 67 million accesses, at least 64].
+    #[arg(long, value_name = "N", requires = "spark")]
+    buckets: Option<u32>,
+    /// Memory of a task outside of Java's heap [default: 1GB].
+    #[arg(long, value_name = "SIZE", requires = "spark")]
+    task_memory: Option<ByteSize>,
+    /// Give up when there was no executor for so long [default: 120].
+    #[arg(long, value_name = "SECONDS", requires = "spark")]
+    executor_wait: Option<u32>,
+    /// A setting of Spark; repeat the option for more.
+    #[arg(long, value_name = "KEY=VALUE", requires = "spark")]
+    spark_conf: Vec<String>,
+}
+
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let captures = all(&args.captures)?;
+    if let Some(master) = &args.spark {
+        return on_cluster(args, &captures, master);
+    }
+    let limit = MemoryLimit {
+        bytes: analysis_memory_bytes(args.analysis_memory).unwrap_or(u64::MAX),
+        spill_into: args.out.clone(),
+    };
+    std::fs::create_dir_all(&args.out).map_err(Failure::io("create", &args.out))?;
+    let mut code = exit_code::OK;
+    for (path, folder) in captures.iter().zip(folders(&captures)) {
+        let (capture, folder) = (capture::open(path)?, args.out.join(folder));
+        let tables = {
+            let _step = Reporter::only_step("analysis", &capture);
+            let analysis = analyse_within(&capture, Options::everything(), &limit);
+            let analysis = analysis.map_err(failure)?;
+            tables::tables(&analysis, capture.sites(), &Settings::default()).map_err(failure)?
+        };
+        tables::write(&folder, &tables).map_err(failure)?;
+        let (count, digest) = (tables.len(), tables::digest(&tables));
+        terminal::print_lines(&[format!(
+            "{}: {count} tables, digest {digest}",
+            folder.display()
+        )])?;
+        let of_this = capture::conclude(&capture);
+        if code != exit_code::CAPTURE && of_this != exit_code::OK {
+            code = of_this;
+        }
+    }
+    Ok(code)
+}
+
+/// The captures of all processes in each of `paths`.
+fn all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut all = Vec::new();
+    for path in paths {
+        let captures = captures_in(path).map_err(failure)?;
+        match captures.is_empty() {
+            // Its opening says what is missing.
+            true => all.push(path.clone()),
+            false => all.extend(captures),
+        }
+    }
+    Ok(all)
+}
+
+/// A folder for the tables of each capture; `superstep.spark` names them alike.
+fn folders(captures: &[PathBuf]) -> Vec<String> {
+    if let [_] = captures {
+        return vec![String::new()];
+    }
+    let name = |path: &PathBuf| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let parent = path.parent().and_then(Path::file_name);
+        let name = match path.file_name() {
+            Some(name) if name == "capture" => parent,
+            name => name,
+        };
+        name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    };
+    let names = captures.iter().map(name).enumerate();
+    names
+        .map(|(number, name)| format!("{number}-{name}"))
+        .collect()
+}
+
+fn on_cluster(args: &Args, captures: &[PathBuf], master: &str) -> Result<i32, Failure> {
+    let python = std::env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
+    let mut command = Command::new(&python);
+    command.args(["-m", "superstep.spark", "--spark", master, "--out"]);
+    command.arg(&args.out);
+    let mut option = |name: &str, value: Option<&dyn AsRef<OsStr>>| {
+        if let Some(value) = value {
+            command.arg(name).arg(value);
+        }
+    };
+    let number = |number: &Option<u32>| number.map(|number| number.to_string());
+    let (buckets, wait) = (number(&args.buckets), number(&args.executor_wait));
+    let memory = args.task_memory.map(|size| size.bytes.to_string());
+    for (name, value) in [
+        ("--buckets", &buckets),
+        ("--executor-wait", &wait),
+        ("--task-memory", &memory),
+    ] {
+        option(name, value.as_ref().map(|value| value as &dyn AsRef<OsStr>));
+    }
+    for setting in &args.spark_conf {
+        option("--spark-conf", Some(setting));
+    }
+    let has_module = Command::new(&python)
+        .args([
+            "-c",
+            "import importlib.util as u, sys; sys.exit(u.find_spec('superstep') is None)",
+        ])
+        .status();
+    match has_module {
+        Ok(status) if status.success() => {}
+        Ok(_) => bail!(
+            Tool,
+            "failed to find the module superstep in {}: install the wheel that `cargo xtask wheel` builds, with pyspark, pandas and pyarrow, or name another Python in {PYTHON}",
+            python.display()
+        ),
+        Err(error) => bail!(
+            Tool,
+            "failed to start {}: {error}; name a Python in {PYTHON}",
+            python.display()
+        ),
+    }
+    let status = command.arg("--").args(captures).status();
+    let status = status.map_err(|error| Failure::internal("start Python", error))?;
+    // It ends with the same codes; killed, it has none.
+    Ok(status.code().unwrap_or(exit_code::CLUSTER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_of_several_captures_has_a_folder() {
+        let paths = ["/runs/a/capture", "/runs/b/capture/", "/runs/c"].map(PathBuf::from);
+        assert_eq!(folders(&paths), ["0-a", "1-b", "2-c"]);
+        assert_eq!(folders(&paths[..1]), [""]);
+    }
+}

@@ -1,0 +1,197 @@
+//! `superstep dump`: the accesses of a capture, one access group a line.
+
+use std::io::{self, Write};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use crate::arguments::value::InvalidValue;
+use crate::capture::failure;
+use serde_json::json;
+use superstep_analysis::needs_accesses;
+use superstep_build::failure::Failure;
+use superstep_trace::{
+    AccessGroup, AllocationMap, Capture, GroupBuffer, LaunchRecord, Pattern, SiteTable, TraceError,
+};
+
+use crate::{capture, terminal};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Capture: its folder, or any file in it.
+    path: PathBuf,
+    /// Only launches of kernels whose names match this pattern: a glob, or `regex:EXPR`.
+    #[arg(long, value_name = "PATTERN")]
+    kernel: Option<Pattern>,
+    /// Only this launch, or launches A to B (inclusive), numbered from 0 in each stream.
+    #[arg(long, value_name = "N|A..B", value_parser = parse_range)]
+    launch: Option<RangeInclusive<u32>>,
+    /// Only the CTA with this linear number.
+    #[arg(long, value_name = "N")]
+    cta: Option<u32>,
+    /// Stop after this many access groups.
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Print one JSON object per line.
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_range(text: &str) -> Result<RangeInclusive<u32>, InvalidValue> {
+    let wrong = || InvalidValue::new("a launch N, or A..B with A at most B", text);
+    let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
+    let range = match text.split_once("..") {
+        None => number(text).map(|launch| launch..=launch)?,
+        Some((from, to)) => number(from)?..=number(to.trim_start_matches('='))?,
+    };
+    if range.is_empty() {
+        return Err(wrong());
+    }
+    Ok(range)
+}
+
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let capture = capture::open(&args.path)?;
+    needs_accesses(&capture, "accesses to list").map_err(failure)?;
+    let mut problem = None;
+    terminal::print(|out| {
+        problem = list(out, &capture, args)?;
+        Ok(())
+    })?;
+    match problem {
+        Some(error) => Err(failure(error)),
+        None => Ok(capture::conclude(&capture)),
+    }
+}
+
+/// Prints the selected accesses. Damage ends the list and is returned, so that the accesses before it are printed.
+fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Option<TraceError>> {
+    let mut left = args.limit.unwrap_or(u64::MAX);
+    let mut buffer = GroupBuffer::default();
+    for record in capture.launches() {
+        let launch = record.launch;
+        let name = capture.sites().display_name(&launch.kernel);
+        let kernel = args.kernel.as_ref();
+        let range = args.launch.as_ref();
+        let wanted = kernel.is_none_or(|kernel| kernel.matches_function(&launch.kernel, name))
+            && range.is_none_or(|range| range.contains(&launch.launch.0));
+        if !wanted || left == 0 {
+            continue;
+        }
+        if !args.json {
+            let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
+            writeln!(
+                out,
+                "launch {} stream {} {name} grid {gx}x{gy}x{gz} block {bx}x{by}x{bz}",
+                launch.launch, launch.stream
+            )?;
+        }
+        for chunk in record.chunks {
+            if left == 0 {
+                break;
+            }
+            let mut result = Ok(());
+            let read = capture.read_chunk(chunk, &mut buffer, |group| {
+                if left > 0 && result.is_ok() && args.cta.is_none_or(|cta| cta == group.cta) {
+                    left -= 1;
+                    result = line(out, args.json, &record, name, group, capture.sites());
+                }
+            });
+            result?;
+            if let Err(error) = read {
+                return Ok(Some(error));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn line(
+    out: &mut dyn Write,
+    json: bool,
+    record: &LaunchRecord,
+    kernel: &str,
+    group: &AccessGroup,
+    sites: &SiteTable,
+) -> io::Result<()> {
+    let (launch, map) = (record.launch, &record.allocations);
+    let site = sites.get(group.site);
+    let (op, file, source_line) = site.map_or(("unknown", "", 0), |site| {
+        (site.op.name(), site.file.as_str(), site.line)
+    });
+    if json {
+        let addresses: Vec<_> = group
+            .active_addresses()
+            .iter()
+            .map(|&address| match map.resolve(address) {
+                Some((key, offset)) => json!({ "allocation": key.to_string(), "offset": offset }),
+                None => json!({ "address": address }),
+            })
+            .collect();
+        let object = json!({
+            "stream": launch.stream, "launch": launch.launch, "kernel": kernel, "cta": launch.cta_coordinates(group.cta), "warp": group.warp,
+            "sm": group.sm, "mask": group.mask, "site": group.site, "op": op, "width_bytes": group.width_bytes, "file": file,
+            "line": source_line, "addresses": addresses,
+        });
+        return writeln!(out, "{object}");
+    }
+    let [x, y, z] = launch.cta_coordinates(group.cta);
+    writeln!(
+        out,
+        "  cta {x},{y},{z} warp {} sm {} {op} {} B mask {:08x} {file}:{source_line} {}",
+        group.warp,
+        group.sm,
+        group.width_bytes,
+        group.mask,
+        addresses(group, map)
+    )
+}
+
+/// The addresses of a group: start and step when they are evenly spaced inside an allocation, else one by one.
+fn addresses(group: &AccessGroup, map: &AllocationMap) -> String {
+    let active = group.active_addresses();
+    let one = |address: u64| match map.resolve(address) {
+        Some((key, offset)) => format!("{key}+{offset:#x}"),
+        None => format!("{address:#x}"),
+    };
+    if let [first, second, .., last] | [first, second @ last] = active {
+        let step = second.wrapping_sub(*first) as i64;
+        let mut pairs = active.windows(2);
+        let even = pairs.all(|pair| pair[1].wrapping_sub(pair[0]) as i64 == step);
+        let allocation = |address| map.find(address).map(|allocation| allocation.id);
+        if even && allocation(*first) == allocation(*last) {
+            return format!("{} step {step} x{}", one(*first), active.len());
+        }
+    }
+    let all: Vec<String> = active.iter().map(|&address| one(address)).collect();
+    all.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launch_ranges() {
+        assert_eq!(parse_range("3").unwrap(), 3..=3);
+        assert_eq!(parse_range("1..4").unwrap(), 1..=4);
+        assert!(parse_range("4..1").is_err());
+        assert!(parse_range("x").is_err());
+    }
+
+    #[test]
+    fn even_addresses_are_printed_as_a_range() {
+        let mut group = AccessGroup {
+            mask: 0b111,
+            ..AccessGroup::EMPTY
+        };
+        group.addresses[..3].copy_from_slice(&[16, 20, 24]);
+        let map = AllocationMap::default();
+        assert_eq!(addresses(&group, &map), "0x10 step 4 x3");
+        group.addresses[2] = 28;
+        assert_eq!(addresses(&group, &map), "0x10 0x14 0x1c");
+        group.mask = 0b11;
+        assert_eq!(addresses(&group, &map), "0x10 step 4 x2");
+        group.mask = 1;
+        assert_eq!(addresses(&group, &map), "0x10");
+    }
+}

@@ -1,0 +1,175 @@
+//! `superstep export`: a capture in other tools' formats. `docs/exports.md` describes each.
+
+use std::path::{Path, PathBuf};
+
+use crate::capture::failure;
+use crate::results::{Reporter, human_count};
+use clap::ValueEnum;
+use superstep_analysis::needs_accesses;
+use superstep_build::bail;
+use superstep_build::failure::Failure;
+use superstep_export::appendix_b::{self, NestedFormat};
+use superstep_export::graph::{self, GraphFormat};
+use superstep_export::tables::{self, TableName};
+use superstep_export::timeline;
+use superstep_trace::{Capture, memtrace_v1};
+
+use crate::{capture, terminal};
+
+/// A format of other tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// The format of the thesis: one file per stream, one record per thread access.
+    MemtraceV1,
+    /// Tables as Apache Parquet.
+    Parquet,
+    /// Tables as comma-separated values.
+    Csv,
+    /// Tables as JSON.
+    Json,
+    /// The three structures of the thesis's appendix B as JSON.
+    AppendixBJson,
+    /// The structures of appendix B as a Python pickle.
+    AppendixBPickle,
+    /// The structures of appendix B as tables, Apache Parquet.
+    AppendixBParquet,
+    /// The timeline of launches and copies, for Perfetto or chrome://tracing.
+    ChromeTrace,
+    /// The graph of CTAs and their transfers as GraphML.
+    Graphml,
+    /// The graph of CTAs and their transfers for Graphviz.
+    Dot,
+}
+
+impl Format {
+    /// Its name on the command line, and that of the folder when no other is given.
+    fn name(self) -> String {
+        let name = self.to_possible_value();
+        name.map(|value| value.get_name().to_owned())
+            .unwrap_or_default()
+    }
+}
+
+/// A table of a capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Table {
+    /// One row per thread access.
+    Accesses,
+    /// One row per launch.
+    Launches,
+    /// One row per memory instruction.
+    Sites,
+    /// One row per allocation or device variable.
+    Allocations,
+    /// One row per pair of CTAs of two launches that communicate.
+    Transfers,
+}
+
+impl From<Table> for TableName {
+    fn from(table: Table) -> Self {
+        match table {
+            Table::Accesses => Self::Accesses,
+            Table::Launches => Self::Launches,
+            Table::Sites => Self::Sites,
+            Table::Allocations => Self::Allocations,
+            Table::Transfers => Self::Transfers,
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Capture: its folder, or any file in it.
+    path: PathBuf,
+    /// Format to write.
+    #[arg(long, value_enum)]
+    format: Format,
+    /// Table to write as Parquet, CSV or JSON; repeat the option for more [default: all].
+    #[arg(long = "table", value_enum, value_name = "TABLE")]
+    tables: Vec<Table>,
+    /// Folder for the files [default: the name of the format].
+    #[arg(long, short, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let as_tables = match args.format {
+        Format::Parquet => Some(tables::Format::Parquet),
+        Format::Csv => Some(tables::Format::Csv),
+        Format::Json => Some(tables::Format::Json),
+        _ => None,
+    };
+    if as_tables.is_none() && !args.tables.is_empty() {
+        bail!(
+            Usage,
+            "--table works with the formats parquet, csv and json; {} has no tables",
+            args.format.name()
+        );
+    }
+    let capture = capture::open(&args.path)?;
+    let folder = (args.out.clone()).unwrap_or_else(|| PathBuf::from(args.format.name()));
+    let step = Reporter::only_step("export", &capture);
+    let nested = |format| appendix_b::write(&capture, format, &folder).map_err(failure);
+    let graph = |format, name: &str| {
+        let written = graph::write(&capture, format, &folder.join(name));
+        written.map(|path| vec![path]).map_err(failure)
+    };
+    let files = match (args.format, as_tables) {
+        (_, Some(format)) => tables_in(&capture, format, &args.tables, &folder)?,
+        (Format::MemtraceV1, _) => memtrace(&capture, &folder)?,
+        (Format::AppendixBPickle, _) => nested(NestedFormat::Pickle)?,
+        (Format::AppendixBParquet, _) => {
+            let format = tables::Format::Parquet;
+            appendix_b::write_tables(&capture, format, &folder).map_err(failure)?
+        }
+        (Format::ChromeTrace, _) => {
+            let path = folder.join("timeline.json");
+            vec![timeline::write(&capture, &path).map_err(failure)?]
+        }
+        (Format::Graphml, _) => graph(GraphFormat::Graphml, "communication.graphml")?,
+        (Format::Dot, _) => graph(GraphFormat::Dot, "communication.dot")?,
+        (_, None) => nested(NestedFormat::Json)?,
+    };
+    drop(step);
+    let lines: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    terminal::print_lines(&lines)?;
+    Ok(capture::conclude(&capture))
+}
+
+fn tables_in(
+    capture: &Capture,
+    format: tables::Format,
+    named: &[Table],
+    folder: &Path,
+) -> Result<Vec<PathBuf>, Failure> {
+    let named: Vec<TableName> = named.iter().map(|&table| table.into()).collect();
+    let has_no_accesses = named.is_empty() && capture.is_in_situ();
+    if has_no_accesses {
+        eprintln!("note: the run was in situ, so there is no table of accesses");
+    }
+    (TableName::ALL.iter())
+        .filter(|table| named.is_empty() || named.contains(table))
+        .filter(|table| !has_no_accesses || **table != TableName::Accesses)
+        .map(|&table| tables::write(capture, table, format, folder).map_err(failure))
+        .collect()
+}
+
+fn memtrace(capture: &Capture, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    needs_accesses(capture, "records of memtrace-v1").map_err(failure)?;
+    std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
+    let mut lines = Vec::new();
+    for stream in capture.streams() {
+        let path = folder.join(memtrace_v1::file_name(stream));
+        let records = memtrace_v1::export_file(capture, stream, &path).map_err(failure)?;
+        lines.push(format!(
+            "{}: {} records",
+            path.display(),
+            human_count(records)
+        ));
+    }
+    terminal::print_lines(&lines)?;
+    Ok(Vec::new())
+}

@@ -1,0 +1,306 @@
+//! `superstep info`: what a capture holds, and whether it is whole.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use crate::capture::failure;
+use crate::results::{Reporter, counted, human_bytes, human_count};
+use serde::Serialize;
+use superstep_build::exit_code;
+use superstep_build::failure::Failure;
+use superstep_trace::{Capture, Header, HostEvent, LaunchRecord, Outcome};
+
+use crate::{capture, terminal};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Capture: its folder, or any file in it.
+    path: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Do not read the accesses. This is faster, but does not find damage in them.
+    #[arg(long)]
+    quick: bool,
+}
+
+#[derive(Serialize)]
+struct Info<'a> {
+    schema_version: u32,
+    /// `complete`, `incomplete` or `damaged`.
+    state: &'static str,
+    problems: Vec<String>,
+    header: &'a Header,
+    outcome: Option<&'a Outcome>,
+    stored_bytes: u64,
+    thread_accesses: u64,
+    /// They were added up while kernels ran, and are not in the capture.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    in_situ: bool,
+    modules: Vec<ModuleInfo<'a>>,
+    streams: Vec<StreamInfo>,
+    kernels: Vec<KernelInfo>,
+    launches: u64,
+    /// Launches without an end: they were running when the capture stopped.
+    launches_not_ended: u64,
+    allocations: u64,
+    allocated_bytes: u64,
+    copies: u64,
+    memsets: u64,
+    /// Launches of code that Superstep did not build.
+    opaque_launches: u64,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ModuleInfo<'a> {
+    module: u32,
+    name: &'a str,
+    sites: usize,
+    kernels: usize,
+}
+
+#[derive(Serialize)]
+struct StreamInfo {
+    stream: u32,
+    launches: u64,
+    thread_accesses: u64,
+}
+
+#[derive(Serialize, Default)]
+struct KernelInfo {
+    name: String,
+    launches: u64,
+    ctas: u64,
+    thread_accesses: u64,
+}
+
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let capture = capture::open(&args.path)?;
+    let problems = if args.quick {
+        capture.problems.clone()
+    } else {
+        let _step = Reporter::only_step("verification", &capture);
+        capture.verify().map_err(failure)?
+    };
+    // Problems that opening did not see are in the accesses' bytes.
+    let damaged = capture.damaged || problems.len() > capture.problems.len();
+    let info = collect(&capture, problems, damaged)?;
+    terminal::print(|out| match args.json {
+        true => {
+            serde_json::to_writer_pretty(&mut *out, &info)?;
+            writeln!(out)
+        }
+        false => print(out, &info),
+    })?;
+    if damaged {
+        for problem in &info.problems {
+            eprintln!("error: {problem}");
+        }
+        return Ok(exit_code::CAPTURE);
+    }
+    if capture.complete {
+        return Ok(exit_code::OK);
+    }
+    eprintln!(
+        "warning: the capture is incomplete: its program was killed, failed, or is still running"
+    );
+    Ok(exit_code::CAPTURE_INCOMPLETE)
+}
+
+fn collect<'a>(
+    capture: &'a Capture,
+    problems: Vec<String>,
+    damaged: bool,
+) -> Result<Info<'a>, Failure> {
+    let modules = capture.modules.iter().map(|module| ModuleInfo {
+        module: module.module,
+        name: &module.name,
+        sites: module.sites.len(),
+        kernels: module.kernels.len(),
+    });
+    let mut info = Info {
+        schema_version: 1,
+        state: match (damaged, capture.complete) {
+            (true, _) => "damaged",
+            (false, true) => "complete",
+            (false, false) => "incomplete",
+        },
+        problems,
+        header: &capture.header,
+        outcome: capture.outcome.as_ref(),
+        stored_bytes: capture.stored_bytes().map_err(failure)?,
+        thread_accesses: 0,
+        in_situ: capture.is_in_situ(),
+        modules: modules.collect(),
+        streams: Vec::new(),
+        kernels: Vec::new(),
+        launches: 0,
+        launches_not_ended: 0,
+        allocations: 0,
+        allocated_bytes: 0,
+        copies: 0,
+        memsets: 0,
+        opaque_launches: 0,
+        notes: Vec::new(),
+    };
+    let mut streams: BTreeMap<u32, StreamInfo> = BTreeMap::new();
+    for timed in capture.replay() {
+        match timed.event {
+            HostEvent::Launch(record) => {
+                add_launch(&mut info, &mut streams, capture, &record);
+            }
+            HostEvent::Allocate(allocation) => {
+                info.allocations += 1;
+                info.allocated_bytes += allocation.bytes;
+            }
+            HostEvent::Copy(_) => info.copies += 1,
+            HostEvent::Memset(_) => info.memsets += 1,
+            HostEvent::OpaqueLaunch(_) => info.opaque_launches += 1,
+            HostEvent::Gap(gap) => info.notes.push(gap.to_string()),
+            HostEvent::Transport(transport) => info.notes.push(transport.to_string()),
+            HostEvent::Note(text) => info.notes.push(text.to_owned()),
+            HostEvent::LaunchEnd { .. } | HostEvent::OpaqueEnd { .. } | HostEvent::Free(_) => {}
+        }
+    }
+    info.streams = streams.into_values().collect();
+    if info.launches == 0 && info.opaque_launches == 0 && capture.complete {
+        (info.notes).push("the program launched no kernel: there are no accesses".to_owned());
+    }
+    Ok(info)
+}
+
+fn add_launch(
+    info: &mut Info<'_>,
+    streams: &mut BTreeMap<u32, StreamInfo>,
+    capture: &Capture,
+    record: &LaunchRecord,
+) {
+    let (launch, thread_accesses) = (record.launch, record.thread_accesses());
+    let name = capture.sites().display_name(&launch.kernel);
+    let known = info.kernels.iter().position(|kernel| kernel.name == name);
+    let index = known.unwrap_or_else(|| {
+        info.kernels.push(KernelInfo {
+            name: name.to_owned(),
+            ..KernelInfo::default()
+        });
+        info.kernels.len() - 1
+    });
+    let kernel = &mut info.kernels[index];
+    kernel.launches += 1;
+    kernel.ctas += launch.ctas();
+    kernel.thread_accesses += thread_accesses;
+    let stream = streams.entry(launch.stream.0).or_insert(StreamInfo {
+        stream: launch.stream.0,
+        launches: 0,
+        thread_accesses: 0,
+    });
+    stream.launches += 1;
+    stream.thread_accesses += thread_accesses;
+    info.launches += 1;
+    info.launches_not_ended += u64::from(record.end.is_none());
+    info.thread_accesses += thread_accesses;
+}
+
+fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
+    let mut line = |label: &str, text: String| writeln!(out, "{label:13} {text}");
+    let header = info.header;
+    line(
+        "state",
+        match info.state {
+            "complete" => "complete".to_owned(),
+            other => other.to_uppercase(),
+        },
+    )?;
+    for problem in &info.problems {
+        line("", problem.clone())?;
+    }
+    let arguments = header.arguments.join(" ");
+    line("program", format!("{} {arguments}", header.program))?;
+    if let Some(process) = header.process.filter(|process| process.rank.is_some()) {
+        line("process", process.to_string())?;
+    }
+    if let Some(selection) = &header.selection {
+        let selection = serde_json::to_string(selection).map_err(io::Error::from)?;
+        let text = format!("only a part of the program is recorded: {selection}");
+        line("PARTIAL", text)?;
+    }
+    let ([major, minor], device) = (header.device.compute_capability, &header.device.name);
+    let capability = format!("(compute capability {major}.{minor})");
+    line(
+        "backend",
+        match device.is_empty() {
+            true => format!("{}, not used", header.backend),
+            false => format!("{} on {device} {capability}", header.backend),
+        },
+    )?;
+    line("written by", format!("superstep {}", header.tool_version))?;
+    line(
+        "outcome",
+        match info.outcome {
+            Some(Outcome::Finished) => "finished".to_owned(),
+            Some(Outcome::Failed(why)) => format!("failed: {why}"),
+            None => "unknown".to_owned(),
+        },
+    )?;
+    let mut all = accesses(info.thread_accesses);
+    if info.in_situ {
+        all.push_str(" added up in situ, none recorded");
+    }
+    if !header.cta_blocks.are_ctas() {
+        all.push_str(&format!("; transfers between {}", header.cta_blocks));
+    }
+    line(
+        "size",
+        format!("{} ({all})", human_bytes(info.stored_bytes)),
+    )?;
+    for module in &info.modules {
+        let sites = counted(module.sites as u64, "site");
+        let kernels = counted(module.kernels as u64, "kernel");
+        let label = format!("module {:<6}", module.module);
+        line(&label, format!("{}: {sites}, {kernels}", module.name))?;
+    }
+    let allocations = counted(info.allocations, "allocation");
+    let bytes = human_bytes(info.allocated_bytes);
+    let copies = info.copies + info.memsets;
+    let copies = format!("copies and memsets by the host: {copies}");
+    line("memory", format!("{allocations}, {bytes} in all; {copies}"))?;
+    for stream in &info.streams {
+        let launches = counted(stream.launches, "launch");
+        let label = format!("stream {:<6}", stream.stream);
+        line(
+            &label,
+            format!("{launches}, {}", accesses(stream.thread_accesses)),
+        )?;
+    }
+    let open = info.launches_not_ended;
+    if open > 0 {
+        line("not ended", format!("{open} of {} launches", info.launches))?;
+    }
+    for kernel in &info.kernels {
+        let launches = counted(kernel.launches, "launch");
+        let ctas = counted(kernel.ctas, "CTA");
+        let all = accesses(kernel.thread_accesses);
+        line(
+            "kernel",
+            format!("{}: {launches}, {ctas}, {all}", kernel.name),
+        )?;
+    }
+    if info.opaque_launches > 0 {
+        let launches = counted(info.opaque_launches, "launch");
+        line(
+            "opaque",
+            format!("{launches} of code that Superstep did not build; what it wrote is unknown"),
+        )?;
+    }
+    for note in &info.notes {
+        line("note", note.clone())?;
+    }
+    Ok(())
+}
+
+fn accesses(number: u64) -> String {
+    let noun = if number == 1 { "access" } else { "accesses" };
+    format!("{} thread {noun}", human_count(number))
+}

@@ -1,0 +1,8 @@
+//! Commands that read or make captures.
+
+pub mod analyse;
+pub mod dump;
+pub mod export;
+pub mod import;
+pub mod info;
+pub mod verify;

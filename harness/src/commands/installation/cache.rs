@@ -1,0 +1,82 @@
+//! `superstep cache`: what the user's cache holds, and making it smaller.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::arguments::value::ByteSize;
+use crate::results::{MessageFormat, counted, human_bytes};
+use crate::sizes::size;
+use superstep_build::compile::{PruneLimits, StepCache};
+use superstep_build::exit_code;
+use superstep_build::failure::Failure;
+use superstep_build::fetch::default_cache_dir;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Remove the least recently used build steps until the others fit --max-size. `superstep suite` does this on its own, with the
+    /// default limits.
+    #[arg(long)]
+    prune: bool,
+    /// Size limit of the build steps that are kept.
+    #[arg(long, value_name = "SIZE", default_value = "20GiB", requires = "prune")]
+    max_size: ByteSize,
+    /// Keep what was used within this many hours, of any size.
+    #[arg(long, value_name = "HOURS", default_value_t = 24, requires = "prune")]
+    unused_for: u64,
+    /// Format of the messages.
+    #[arg(long, value_enum, default_value_t)]
+    message_format: MessageFormat,
+}
+
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let folder = default_cache_dir()?;
+    let pruned = if args.prune {
+        let limits = PruneLimits {
+            bytes: args.max_size.bytes,
+            unused_for: Duration::from_secs(args.unused_for.saturating_mul(3600)),
+        };
+        Some(StepCache::new(folder.join("build")).prune(limits)?)
+    } else {
+        None
+    };
+    let parts = parts(&folder);
+    let total: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
+    crate::terminal::print(|out| match args.message_format {
+        MessageFormat::Json => {
+            let parts: BTreeMap<_, _> = parts.into_iter().collect();
+            let message = serde_json::json!({
+                "reason": "cache", "schema_version": 1, "folder": folder, "bytes": parts, "pruned": pruned,
+            });
+            writeln!(out, "{message}")
+        }
+        MessageFormat::Human => {
+            if let Some(pruned) = pruned {
+                let steps = |number, bytes| (counted(number, "build step"), human_bytes(bytes));
+                let (removed, removed_size) = steps(pruned.removed, pruned.removed_bytes);
+                let (kept, kept_size) = steps(pruned.kept, pruned.kept_bytes);
+                writeln!(
+                    out,
+                    "removed {removed} ({removed_size}); {kept} stay ({kept_size})"
+                )?;
+            }
+            writeln!(out, "{}: {}", folder.display(), human_bytes(total))?;
+            parts
+                .iter()
+                .try_for_each(|(name, bytes)| writeln!(out, "  {name:<24} {}", human_bytes(*bytes)))
+        }
+    })?;
+    Ok(exit_code::OK)
+}
+
+/// The folders in the cache and their sizes in bytes, largest first.
+fn parts(folder: &Path) -> Vec<(String, u64)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let part = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        (name, size(&entry.path()))
+    };
+    let mut parts: Vec<_> = entries.map(part).collect();
+    parts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    parts
+}

@@ -1,0 +1,20 @@
+//! `superstep completions`: a completion script.
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+use superstep_build::exit_code;
+use superstep_build::failure::Failure;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The shell.
+    shell: Shell,
+}
+
+/// Runs the command for the command line `C`.
+pub fn run<C: CommandFactory>(args: &Args) -> Result<i32, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut C::command(), "superstep", &mut script);
+    crate::terminal::print(|out| out.write_all(&script))?;
+    Ok(exit_code::OK)
+}

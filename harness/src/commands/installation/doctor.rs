@@ -1,0 +1,123 @@
+//! `superstep doctor`: what is here, what is missing, and how to fix it.
+
+use std::fmt::Display;
+
+use superstep_build::exit_code;
+use superstep_build::failure::Failure;
+use superstep_build::installation::Installation;
+use superstep_toolchain::{Purpose, Survey, cache_dir, check, gpu};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+/// Lines of the output.
+#[derive(Default)]
+struct Findings {
+    lines: Vec<String>,
+    missing: bool,
+}
+
+impl Findings {
+    fn found(&mut self, name: &str, what: impl Display) {
+        self.lines.push(format!("ok      {name}: {what}"));
+    }
+
+    fn missing(&mut self, name: &str, why: impl Display) {
+        self.lines.push(format!("MISSING {name}: {why}"));
+        self.missing = true;
+    }
+
+    fn toolchain(&mut self) {
+        let survey = Survey::here(Purpose::Run);
+        for why in &survey.left_aside {
+            self.lines
+                .push(format!("none    other toolkit: {why}; it is not used"));
+        }
+        let tools = match survey.toolchain() {
+            Ok(tools) => tools,
+            Err(error) => {
+                for tool in &error.tools {
+                    let why = format!("{}; to fix: {}", tool.why, tool.hint);
+                    self.missing(&tool.name, why);
+                }
+                return;
+            }
+        };
+        for (name, path) in tools.llvm.tools() {
+            self.found(name, format!("{} ({})", path.display(), tools.llvm.version));
+        }
+        let cuda = &tools.cuda;
+        self.found(
+            "ptxas",
+            format!("{} ({})", cuda.ptxas.display(), cuda.version),
+        );
+        self.found("fatbinary", cuda.fatbinary.display());
+        self.found("CUDA headers", cuda.include.display());
+        self.found("libdevice", cuda.libdevice.display());
+        self.found("libcudart", cuda.cudart.display());
+        match check::compile(&tools.llvm, cuda) {
+            Ok(()) => self.found("CUDA program", "compiles for device and host, and links"),
+            Err(error) => self.missing(
+                "CUDA program",
+                format!(
+                    "{error}; to fix: set SUPERSTEP_CUDA or SUPERSTEP_LLVM to another installation"
+                ),
+            ),
+        }
+    }
+
+    fn installation(&mut self) {
+        let own = Installation::find();
+        for (name, piece) in [
+            ("instrumenter", own.instrumenter()),
+            ("CPU runtime", own.cpu_runtime()),
+            ("CUDA interposer", own.cuda_runtime()),
+            ("CPU device code", own.folder("runtime/cpu/device")),
+            ("CUDA device code", own.folder("runtime/cuda/device")),
+        ] {
+            match piece {
+                Ok(path) => self.found(name, path.display()),
+                Err(error) => self.missing(name, error),
+            }
+        }
+        match cache_dir() {
+            Some(folder) => self.found("cache", folder.display()),
+            None => self.missing(
+                "cache",
+                "none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set; set SUPERSTEP_CACHE",
+            ),
+        }
+    }
+
+    /// A missing GPU is no fault: the CPU backend serves.
+    fn gpus(&mut self) {
+        let gpus = gpu::detect();
+        if let Some(driver) = &gpus.driver {
+            let version = driver.version.as_deref().unwrap_or("unknown version");
+            let (major, minor) = driver.cuda_version;
+            self.found("driver", format!("{version}, CUDA {major}.{minor}"));
+        }
+        for device in &gpus.devices {
+            self.found("GPU", device);
+        }
+        if let Some(problem) = &gpus.problem {
+            let none = format!("none    GPU: {problem}; programs run on the CPU");
+            self.lines.push(none);
+        }
+    }
+}
+
+pub fn run(_args: &Args) -> Result<i32, Failure> {
+    let mut findings = Findings::default();
+    findings.toolchain();
+    findings.installation();
+    findings.gpus();
+    let version = format!("superstep {}", env!("CARGO_PKG_VERSION"));
+    findings.lines.insert(0, version);
+    let code = crate::terminal::print_lines(&findings.lines)?;
+    Ok(if findings.missing {
+        exit_code::TOOL
+    } else {
+        code
+    })
+}

@@ -1,0 +1,6 @@
+//! Commands about this installation.
+
+pub mod cache;
+pub mod completions;
+pub mod doctor;
+pub mod setup;

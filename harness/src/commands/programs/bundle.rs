@@ -1,0 +1,188 @@
+//! `superstep bundle`: a suite or a program in a folder that runs on a machine with nothing but a driver.
+
+use std::path::{Path, PathBuf};
+
+use superstep_build::compile::{ProbedExecutables, Program};
+use superstep_build::failure::Failure;
+use superstep_build::probe::Probe;
+use superstep_build::{bail, exit_code};
+use superstep_trace::{Backend, Protocol};
+
+use crate::arguments::source::{self, SourceArgs, is_elf};
+use crate::arguments::{BuildArgs, FetchArgs, InSituArgs, protocol, start_workers};
+use crate::bundle::{self, BundledProgram, Parts, Programs, traced_programs};
+use crate::probe::injection::PROBES;
+use crate::results::{MessageFormat, human_bytes};
+use crate::session::{Fetched, Prepared, Session};
+use crate::suite::{ProgramChoice, Selection};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Suite to build: a name in `suites/`, a folder with a suite.yaml, a CUDA file, or the executable of a project.
+    #[arg(value_name = "NAME|DIR|PROG.cu|EXECUTABLE")]
+    suite: String,
+    /// Folder for the bundle.
+    #[arg(long, short, value_name = "DIR")]
+    out: PathBuf,
+    /// Take only benchmarks whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
+    #[arg(long, value_name = "PATTERNS")]
+    only: Vec<String>,
+    /// Leave out benchmarks whose names match one of these comma-separated patterns.
+    #[arg(long, value_name = "PATTERNS")]
+    exclude: Vec<String>,
+    /// Sizes whose inputs are included, comma-separated [default: the default size of the suite].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    size: Vec<String>,
+    /// How records get from the GPU to the host.
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = protocol())]
+    protocol: Protocol,
+    /// Include the programs with these probes (comma-separated) instead of the traced and the counting programs; `injection` is for
+    /// `superstep inject`.
+    #[arg(long, value_name = "PROBES", value_delimiter = ',')]
+    probe: Vec<String>,
+    #[command(flatten)]
+    in_situ: InSituArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    fetch: FetchArgs,
+    #[command(flatten)]
+    build: BuildArgs,
+}
+
+/// Runs the command. `--backend auto` means CUDA here: a bundle is for another machine.
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let backend = args.build.backend.fixed().unwrap_or(Backend::Cuda);
+    let build = args
+        .build
+        .options_on(Some(backend), args.in_situ.protocol(args.protocol));
+    let mut session = Session::new(build, args.fetch.options()?, MessageFormat::Human);
+    args.in_situ.apply(&mut session)?;
+    let program = Path::new(&args.suite);
+    let one_program = is_elf(program) || program.extension().is_some() && !program.is_dir();
+    let suite = if one_program {
+        args.source.suite(program)?.0
+    } else if args.source.any() {
+        bail!(
+            Usage,
+            "failed to use the files and arguments: a suite has its own; give them with a CUDA file or an executable"
+        );
+    } else {
+        session.suite(&args.suite)?
+    };
+    start_workers(args.build.jobs)?;
+    let choice = ProgramChoice {
+        size: None,
+        selection: Selection::new(&args.only, &args.exclude)?,
+    };
+    let probes: Vec<Probe> = (with_their_own(&args.probe).into_iter())
+        .map(|name| session.probe(name))
+        .collect::<Result<_, _>>()?;
+    // Inputs come later: what is missing is left out of the bundle, with a warning.
+    let fetched = session.fetch_sources(&suite, &choice)?;
+    let mut code = exit_code::OK;
+    let mut programs = Vec::new();
+    let built = build_programs(&session, &fetched, &probes)?;
+    for (program, (_, tree)) in built.into_iter().zip(fetched.sources()) {
+        match (program.executables, tree) {
+            (Ok(executables), Ok(tree)) => programs.push(BundledProgram {
+                benchmark: program.benchmark,
+                program: Program::of_benchmark(program.benchmark, &tree.directory),
+                executables,
+                sources: program.sources,
+            }),
+            (Err(failure), _) | (_, Err(failure)) => {
+                code = exit_code::BENCHMARK_FAILED;
+                session.reporter.line(&format!("error: {failure}"));
+            }
+        }
+    }
+    // A program without a manifest gets one, for the machine that has nothing but the bundle.
+    let staging = tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))?;
+    let written = one_program
+        .then(|| source::write_manifests(&suite, staging.path()))
+        .transpose()?;
+    let parts = Parts {
+        session: &session,
+        suite: written.as_ref().unwrap_or(&suite),
+        programs,
+        probes: &probes,
+        sizes: if args.size.is_empty() {
+            vec![suite.default_size.clone()]
+        } else {
+            args.size.clone()
+        },
+    };
+    let (bytes, missing) = bundle::write(&args.out, &parts)?;
+    session.reporter.finish();
+    for line in missing {
+        eprintln!("warning: {line}");
+    }
+    say_how_to_run(&args.out, bytes, &suite.name, probes.first());
+    Ok(code)
+}
+
+fn say_how_to_run(folder: &Path, bytes: u64, suite: &str, probe: Option<&Probe>) {
+    let (folder, bytes) = (folder.display(), human_bytes(bytes));
+    let command = match probe.map(|probe| probe.spec.name.as_str()) {
+        None => "run-bundle".to_owned(),
+        Some(name) if PROBES.contains(&name) => format!("inject {suite} --bundle {folder}"),
+        Some(name) => format!("probe {name} {suite} --bundle {folder}"),
+    };
+    println!("bundle: {folder} ({bytes}); run {folder}/superstep {command} there");
+}
+
+/// The probes of that names, with what belongs to them: an injection is chosen from a profile.
+fn with_their_own(names: &[String]) -> Vec<&str> {
+    let mut all = Vec::new();
+    for name in names {
+        let group = match PROBES.contains(&name.as_str()) {
+            true => &PROBES[..],
+            false => &[name.as_str()],
+        };
+        for name in group {
+            if !all.contains(name) {
+                all.push(*name);
+            }
+        }
+    }
+    all
+}
+
+/// Each program with all three executables of a suite; with probes, without and with each of them.
+fn build_programs<'a>(
+    session: &Session,
+    fetched: &Fetched<'a>,
+    probes: &[Probe],
+) -> Result<Vec<Prepared<'a, Programs>>, Failure> {
+    if probes.is_empty() {
+        let programs = session.build(fetched, |_, _| ())?;
+        let named = |program: Prepared<'a>| program.map(traced_programs);
+        return Ok(programs.into_iter().map(named).collect());
+    }
+    let mut all: Vec<Prepared<'a, Programs>> = Vec::new();
+    for probe in probes {
+        let name = format!("probe-{}", probe.spec.name);
+        let named = |built: ProbedExecutables| {
+            let native = ("native".to_owned(), built.native);
+            Programs {
+                files: [native, (name.clone(), built.probed)].into(),
+                ..Programs::default()
+            }
+        };
+        let built = session.build_probed(fetched, probe)?.into_iter();
+        let built = built.map(|program| program.map(named));
+        if all.is_empty() {
+            all = built.collect();
+            continue;
+        }
+        for (program, more) in all.iter_mut().zip(built) {
+            match (&mut program.executables, more.executables) {
+                (Ok(programs), Ok(more)) => programs.files.extend(more.files),
+                (Ok(_), Err(failure)) => program.executables = Err(failure),
+                (Err(_), _) => {}
+            }
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,244 @@
+//! `superstep inject`: error injection.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use superstep_analysis::tables;
+use superstep_build::failure::Failure;
+use superstep_build::{bail, exit_code, interrupt};
+use superstep_report::probes::{FOLDER, OutcomeShare, outcomes};
+use superstep_table::{Table, table};
+use superstep_trace::Backend;
+
+use crate::arguments::programs::ProgramArgs;
+use crate::arguments::start_workers;
+use crate::probe::injection::{
+    Campaign, CampaignOptions, Injection, Interval, Made, Outcome, PROBES, Tally, tally,
+    tally_table,
+};
+use crate::probe::{write_found, write_page};
+use crate::results::{Reporter, RunFolder};
+use crate::session::{Fetched, Probed, Session};
+use crate::suite::{Case, Execution, redraw};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Take the programs from this bundle (`superstep bundle … --probe injection`) instead of building them.
+    #[arg(long, value_name = "DIR")]
+    bundle: Option<PathBuf>,
+    /// Number of errors to inject into each program, one per run.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    injections: u64,
+    /// Seed that chooses the errors.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Treat a run as a hang after this many times the duration of a run without an error, plus 2 seconds.
+    #[arg(long, value_name = "TIMES", default_value_t = 10.0)]
+    patience: f64,
+    /// Add the results to this run of the suite, and to its report.
+    #[arg(long, value_name = "RUN_DIR")]
+    into: Option<PathBuf>,
+    #[command(flatten)]
+    programs: ProgramArgs,
+}
+
+table! {
+    /// One injection.
+    struct OutcomeRow = "outcomes" {
+        injection: Injection;
+        outcome: &'static str = "what came of it";
+    }
+}
+
+/// Name and title of what is found.
+const PAGE: (&str, &str) = ("injection", "what came of one flipped bit");
+
+/// Processes that use one GPU at the same time: with more, each only waits longer for the driver.
+const GPU_JOBS: usize = 4;
+
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    args.programs.execute.record.whole_launches()?;
+    fix_addresses();
+    let session = args.programs.session(args.bundle.as_deref())?;
+    let own_jobs = (session.backend() == Backend::Cuda).then_some(GPU_JOBS);
+    start_workers(args.programs.build.jobs.or(own_jobs))?;
+    let execution = args.programs.execute.execution(&session)?;
+    let asked = args.programs.asked(&session)?;
+    let [counting, flipping] = PROBES.map(|name| session.probe(name));
+    let (counting, flipping) = (counting?, flipping?);
+    let fetched = session.fetch(&asked.suite, &asked.choice)?;
+    let profiles = session.build_probed(&fetched, &counting)?;
+    let flips = session.build_probed(&fetched, &flipping)?;
+    let campaign = CampaignOptions {
+        injections: args.injections,
+        seed: args.seed,
+        patience: args.patience.max(1.0),
+    };
+    let run = args.into.as_ref().map(RunFolder::open);
+    // Before hours are spent: is it a run?
+    let summary = run.as_ref().map(RunFolder::read_summary).transpose()?;
+    let folder = match &run {
+        Some(run) => run.path().join(FOLDER).join(PAGE.0),
+        None => {
+            let out = &args.programs.execute.out;
+            out.join(PAGE.0).join(&asked.suite.name)
+        }
+    };
+    let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
+    let mut failed = None;
+    for (profile, flip) in profiles.iter().zip(&flips) {
+        if interrupt::requested() {
+            break;
+        }
+        let one = ProgramCampaign {
+            session: &session,
+            fetched: &fetched,
+            execution: &execution,
+            folder: folder.join(&profile.benchmark.name),
+        };
+        match one.run(profile, flip, &campaign) {
+            Ok(tally) => tallies.push((profile.benchmark.name.clone(), tally)),
+            Err(failure) => {
+                session.reporter.line(&format!("error: {failure}"));
+                failed = Some(exit_code::of(failure.kind));
+            }
+        }
+    }
+    session.reporter.finish();
+    let (suite, size, backend) = (&asked.suite.name, &fetched.size, session.backend());
+    let (injections, seed) = (args.injections, args.seed);
+    let command: Vec<String> = std::env::args().collect();
+    let lines = [
+        format!("Suite {suite}, size {size}, backend {backend}."),
+        format!("Command: {}", command.join(" ")),
+        format!("Up to {injections} injections into each program, seed {seed}."),
+    ];
+    write(&folder, suite, &lines, &tallies)?;
+    if let (Some(run), Some(summary)) = (&run, &summary) {
+        redraw(run, summary)?;
+    }
+    crate::terminal::print(|out| {
+        writeln!(out, "{}", tally_table(&tallies))?;
+        writeln!(out, "results: {}", folder.display())
+    })?;
+    Ok(match failed {
+        _ if interrupt::requested() => exit_code::INTERRUPTED,
+        Some(code) if tallies.is_empty() => code,
+        Some(_) => exit_code::BENCHMARK_FAILED,
+        None => exit_code::OK,
+    })
+}
+
+/// The campaign on one program.
+struct ProgramCampaign<'a> {
+    session: &'a Session,
+    fetched: &'a Fetched<'a>,
+    execution: &'a Execution,
+    folder: PathBuf,
+}
+
+impl ProgramCampaign<'_> {
+    /// The campaign on a program, which is there with both probes.
+    fn run(
+        &self,
+        profile: &Probed<'_>,
+        flip: &Probed<'_>,
+        wanted: &CampaignOptions,
+    ) -> Result<Vec<Tally>, Failure> {
+        let (benchmark, size_name) = (profile.benchmark, &self.fetched.size);
+        let (name, reporter) = (&benchmark.name, &self.session.reporter);
+        let (counting, flipping) = (profile.executables.clone()?, flip.executables.clone()?);
+        let Some(size) = benchmark.sizes.get(size_name) else {
+            bail!(
+                Usage,
+                "failed to inject into {name}: it has no size {size_name}"
+            );
+        };
+        let campaign = Campaign {
+            case: Case {
+                suite: self.fetched.suite,
+                benchmark,
+                size,
+                execution: self.execution,
+                sources: &profile.sources,
+            },
+            size: size_name,
+            profile: &counting.probed,
+            flip: &flipping.probed,
+            folder: &self.folder,
+        };
+        let done = AtomicU64::new(0);
+        let _step = reporter.step(format!("{name}: injection"), None);
+        let made = campaign.run(wanted, || {
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            reporter.doing(format!("injecting into {name}: {done} runs"));
+        })?;
+        write_outcomes(&self.folder, &made)?;
+        warn(name, &made, reporter);
+        let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
+        Ok(tally(&classes))
+    }
+}
+
+/// Says what a campaign could not do as it should.
+fn warn(name: &str, made: &Made, reporter: &Reporter) {
+    if made.unsteady_places > 0 {
+        reporter.line(&format!(
+            "warning: {name} executed {} of the chosen instructions more or less often when it ran again: what its threads do differs from run to run",
+            made.unsteady_places
+        ));
+    }
+    let missed = (made.outcomes.iter()).filter(|(_, outcome)| *outcome == Outcome::Missed);
+    let missed = missed.count();
+    if missed > 0 {
+        reporter.line(&format!(
+            "warning: {missed} injections into {name} did not reach their execution and are not counted"
+        ));
+    }
+}
+
+/// Lets the programs that we start have the same addresses in each run: what a flipped bit of a pointer leads to depends on them.
+fn fix_addresses() {
+    /// Makes `personality` return the present setting without a change.
+    const ASK: libc::c_ulong = 0xffff_ffff;
+    // SAFETY: no pointers; children inherit the setting, this process keeps its addresses.
+    unsafe {
+        let now = libc::personality(ASK);
+        if now >= 0 {
+            libc::personality(now as libc::c_ulong | libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+        }
+    }
+}
+
+fn write_outcomes(folder: &Path, made: &Made) -> Result<(), Failure> {
+    let rows = made.outcomes.iter().map(|(injection, outcome)| OutcomeRow {
+        injection: injection.clone(),
+        outcome: outcome.word(),
+    });
+    let table: Table = rows.collect();
+    tables::write(folder, &[table]).map_err(|error| Failure::internal("write tables", error))?;
+    Ok(())
+}
+
+fn write(
+    folder: &Path,
+    suite: &str,
+    lines: &[String],
+    tallies: &[(String, Vec<Tally>)],
+) -> Result<(), Failure> {
+    let shares = tallies.iter().flat_map(|(program, tallies)| {
+        tallies.iter().map(|tally| {
+            let Interval { share, low, high } = tally.interval;
+            OutcomeShare {
+                program: program.clone(),
+                class: tally.outcome.word(),
+                count: tally.count,
+                share: [share, low, high],
+            }
+        })
+    });
+    let found = outcomes(&shares.collect::<Vec<_>>());
+    write_found(folder, &found)?;
+    let title = format!("{} on {suite}", PAGE.0);
+    write_page(folder, PAGE, &title, lines, &found)
+}

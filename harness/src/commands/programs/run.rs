@@ -1,0 +1,81 @@
+//! `superstep run`: one program, the same way as a suite.
+
+use std::path::PathBuf;
+
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind};
+
+use crate::arguments::programs::{command, is_manifest, one_program};
+use crate::arguments::reported_run::ReportedRunArgs;
+use crate::arguments::source::SourceArgs;
+use crate::arguments::{BuildArgs, FetchArgs, session, start_workers};
+use crate::results::{Color, MessageFormat};
+use crate::suite::{SuiteOptions, SuiteRun, golden_folder};
+use crate::terminal::print_lines;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// CUDA file, executable of a project, or manifest of a benchmark in the folder of its suite. Without it, what follows `--` is
+    /// a command that starts executables of projects: mpirun, a script.
+    #[arg(
+        value_name = "PROG.cu|EXECUTABLE|BENCHMARK.yaml",
+        required_unless_present = "args"
+    )]
+    program: Option<PathBuf>,
+    /// Size preset of the manifest [default: that of the suite].
+    #[arg(long, value_name = "NAME")]
+    size: Option<String>,
+    /// Print the commands instead of running them.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    fetch: FetchArgs,
+    #[command(flatten)]
+    build: BuildArgs,
+    #[command(flatten)]
+    run: ReportedRunArgs,
+}
+
+pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
+    let is_manifest = args.program.as_deref().is_some_and(is_manifest);
+    let asked = match &args.program {
+        Some(program) => one_program(program, &args.source, args.size.clone())?,
+        None => command(&args.source)?,
+    };
+    start_workers(args.build.jobs)?;
+    let execute = &args.run.execute;
+    let session = session(None, &args.build, &args.fetch, execute, args.run.in_situ)?;
+    let options = SuiteOptions {
+        golden: is_manifest.then(|| golden_folder(&asked.suite)),
+        ..args.run.options(&session)?
+    };
+    let fetched = session.fetch(&asked.suite, &asked.choice)?;
+    if args.dry_run {
+        return print_lines(&session.commands(&fetched)?);
+    }
+    let programs = session.build(&fetched, |_, _| ())?;
+    // Without a program there is nothing to record: the error is all there is to say.
+    for program in &programs {
+        program.executables.as_ref().map_err(Clone::clone)?;
+    }
+    let (summary, folder) = SuiteRun::begin(&session, &fetched, &options)?.run(&programs)?;
+    args.run.write_junit(&summary)?;
+    let code = args.run.conclude(&summary, &folder, color);
+    if code != exit_code::BENCHMARK_FAILED {
+        return Ok(code);
+    }
+    let kind = summary
+        .benchmarks
+        .iter()
+        .find_map(|benchmark| benchmark.failure.as_ref())
+        .map_or(FailureKind::Internal, |failure| failure.kind);
+    if !is_manifest
+        && execute.message_format == MessageFormat::Human
+        && let Some(hint) = args.source.hint(kind)
+    {
+        eprintln!("hint: {hint}");
+    }
+    Ok(exit_code::of(kind))
+}

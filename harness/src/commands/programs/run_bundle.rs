@@ -1,0 +1,46 @@
+//! `superstep run-bundle`: runs, verifies and reports what a bundle holds.
+
+use std::path::PathBuf;
+
+use superstep_build::failure::Failure;
+
+use crate::arguments::reported_run::ReportedRunArgs;
+use crate::arguments::{FetchArgs, SelectArgs};
+use crate::bundle::Bundle;
+use crate::results::Color;
+use crate::session::Session;
+use crate::suite::{SuiteOptions, SuiteRun, golden_folder};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Folder of the bundle [default: the folder of this executable].
+    #[arg(value_name = "DIR")]
+    bundle: Option<PathBuf>,
+    /// Accept the digests and counts of this run as golden, in the bundle's own folder.
+    #[arg(long)]
+    bless: bool,
+    #[command(flatten)]
+    select: SelectArgs,
+    #[command(flatten)]
+    fetch: FetchArgs,
+    #[command(flatten)]
+    run: ReportedRunArgs,
+}
+
+pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
+    let bundle = Bundle::open_or_own(args.bundle)?;
+    let format = args.run.execute.message_format;
+    let mut session = Session::of_bundle(bundle, args.fetch.options()?, format);
+    args.run.in_situ.apply(&mut session)?;
+    let suite = session.suite("")?;
+    let options = SuiteOptions {
+        golden: Some(golden_folder(&suite)),
+        bless: args.bless,
+        ..args.run.options(&session)?
+    };
+    let fetched = session.fetch(&suite, &args.select.choice()?)?;
+    let run = SuiteRun::begin(&session, &fetched, &options)?;
+    let (summary, folder) = run.run(&session.build(&fetched, |_, _| ())?)?;
+    args.run.write_junit(&summary)?;
+    Ok(args.run.conclude(&summary, &folder, color))
+}

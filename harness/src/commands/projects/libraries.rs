@@ -1,0 +1,25 @@
+//! `superstep libraries`, which an executable's start script calls: where its proprietary libraries are.
+
+use std::path::PathBuf;
+
+use superstep_build::failure::Failure;
+use superstep_build::fetch::default_cache_dir;
+use superstep_build::{exit_code, run as program};
+
+use crate::terminal::print;
+
+/// Prints the LD_LIBRARY_PATH with which a program finds its proprietary libraries.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    file: PathBuf,
+    /// The CPU backend's runtime, which replaces cuBLAS.
+    #[arg(long)]
+    blas: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let say = &mut |line: &str| eprintln!("superstep: {line}");
+    let path = program::library_path(&args.file, &default_cache_dir()?, args.blas.as_deref(), say)?;
+    print(|out| writeln!(out, "{}", path.display()))?;
+    Ok(exit_code::OK)
+}

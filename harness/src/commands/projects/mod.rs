@@ -1,0 +1,59 @@
+//! Commands for projects that their own build systems build.
+
+pub mod build;
+pub mod env;
+pub mod libraries;
+pub mod modules;
+pub mod nvcc;
+pub mod toolkit;
+
+use std::path::PathBuf;
+
+use superstep_build::compile::{BuildOptions, Builder, DEFAULT_ARCH, Toolset};
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::fetch::default_cache_dir;
+use superstep_build::installation::Installation;
+use superstep_build::nvcc::Toolkit;
+use superstep_toolchain::Toolchain;
+use superstep_trace::Backend;
+
+use crate::suite::arch_here;
+
+/// The tools and where steps are kept.
+struct Tools {
+    installation: Installation,
+    toolchain: Toolchain,
+    cache: PathBuf,
+}
+
+impl Tools {
+    fn find() -> Result<Self, Failure> {
+        Ok(Self {
+            installation: Installation::find(),
+            toolchain: Toolchain::locate_or_fetch(&mut |step| eprintln!("superstep: {step}"))
+                .map_err(|error| Failure::new(FailureKind::Tool, error.to_string()))?,
+            cache: default_cache_dir()?,
+        })
+    }
+
+    fn toolkit(&self) -> Result<Toolkit, Failure> {
+        let builder = self.builder(BuildOptions::new(Backend::Cpu))?;
+        Ok(Toolkit::make(
+            &self.toolchain,
+            &self.installation,
+            &builder,
+            &self.cache,
+            arch_here().map_or(DEFAULT_ARCH, |found| found.min(DEFAULT_ARCH)),
+        )?)
+    }
+
+    fn builder(&self, options: BuildOptions) -> Result<Builder, Failure> {
+        Ok(Builder::new(
+            Toolset::new(&self.toolchain, &self.installation)?,
+            self.installation.clone(),
+            options,
+            self.cache.join("build"),
+            |_| (),
+        ))
+    }
+}

@@ -1,0 +1,36 @@
+//! `superstep nvcc`: compiles as `nvcc` would with the same arguments.
+
+use std::ffi::OsString;
+
+use superstep_build::failure::Failure;
+use superstep_build::nvcc::{self, Nvcc};
+
+use super::Tools;
+
+/// Does what `nvcc` would do with `arguments`, and gives the exit code.
+pub fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
+    let arguments = arguments.map(|word| word.to_string_lossy().into_owned());
+    let failed = |failure: Failure| nvcc::Failure::Failed(format!("error: {failure}"));
+    let done = Tools::find().map_err(failed).and_then(|tools| {
+        let toolkit = match std::env::var_os("SUPERSTEP_TOOLKIT") {
+            Some(root) => root.into(),
+            None => tools.toolkit().map_err(failed)?.root,
+        };
+        let nvcc = Nvcc {
+            toolkit,
+            arch: nvcc::arch_wanted(),
+            version: tools.toolchain.cuda.version.to_string(),
+            clangxx: tools.toolchain.llvm.clangxx.clone(),
+        };
+        nvcc::run(&nvcc, arguments.collect(), |options| {
+            tools.builder(options).map_err(failed)
+        })
+    });
+    match done {
+        Ok(()) => 0,
+        Err(failure) => {
+            eprintln!("{failure}");
+            1
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `superstep toolkit`: adds proprietary libraries to the toolkit of `build`.
+
+use clap::builder::PossibleValuesParser;
+use superstep_build::exit_code;
+use superstep_build::failure::Failure;
+use superstep_build::nvcc::Toolkit;
+use superstep_toolchain::proprietary::PROPRIETARY_PACKAGES;
+
+use super::Tools;
+
+/// Changes what the compiler of `build` has.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Adds proprietary libraries of NVIDIA's to compile and link with. Their own code is not kept: the machine that runs the program has it.
+    Add {
+        #[arg(required = true, value_name = "NAME", value_parser = PossibleValuesParser::new(PROPRIETARY_PACKAGES.iter().map(|package| package.name)))]
+        names: Vec<String>,
+    },
+}
+
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let Action::Add { names } = &args.command;
+    let tools = Tools::find()?;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Toolkit::add(&tools.toolchain, &tools.cache, &names, &mut |line| {
+        eprintln!("{line}")
+    })?;
+    Ok(exit_code::OK)
+}

@@ -1,0 +1,379 @@
+//! `superstep compare`: did two runs do the same? Counts, digests, volumes and times, benchmark by benchmark.
+
+use std::path::PathBuf;
+
+use crate::arguments::value;
+use crate::results::{MessageFormat, RunFolder, human_bytes};
+use crate::verify::{in_short, same_each_launch};
+use serde::Serialize;
+use superstep_analysis::run_summary::{
+    BenchmarkSummary, CommunicationSummary, Reproducibility, RunSummary, Seconds, Status, in_words,
+};
+use superstep_build::bail;
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, chain};
+use superstep_report::page::compare::{Quantity, Side, page, quantities};
+use superstep_trace::Bounds;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Folder of the first run.
+    run_a: PathBuf,
+    /// Folder of the second run, of the same suite and size.
+    run_b: PathBuf,
+    #[command(flatten)]
+    thresholds: Thresholds,
+    /// Also write a page with the communication of both runs side by side, in tables and figures.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Format of the messages.
+    #[arg(long, value_enum, default_value_t)]
+    message_format: MessageFormat,
+}
+
+/// Differences that still count as equal.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+struct Thresholds {
+    /// Accepted change of bytes and of communicated bytes in programs whose accesses vary, in percent of the first run [default: any].
+    #[arg(long, value_name = "PERCENT", value_parser = value::not_negative)]
+    max_volume_change: Option<f64>,
+    /// Accepted increase of a time from the first run to the second, in percent [default: any; times are only shown].
+    #[arg(long, value_name = "PERCENT", value_parser = value::not_negative)]
+    max_slowdown: Option<f64>,
+    /// Do not apply --max-slowdown to times that are below this in both runs.
+    #[arg(long, value_name = "SECONDS", value_parser = value::not_negative, default_value = "0.05")]
+    min_time: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    reason: &'static str,
+    schema_version: u32,
+    benchmark: String,
+    equal: bool,
+    detail: String,
+    /// Times of the second run over those of the first; none where one ran on a GPU and one on a CPU.
+    time_ratios: Vec<(&'static str, f64)>,
+    /// The communication in both runs, where both were analysed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    communication: Vec<Quantity>,
+}
+
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let a = RunFolder::open(&args.run_a).read_summary()?;
+    let b = RunFolder::open(&args.run_b).read_summary()?;
+    let apart = devices_apart(&a, &b);
+    if let (Some(why), Some(_)) = (&apart, args.thresholds.max_slowdown) {
+        bail!(Usage, "failed to apply --max-slowdown: {why}; leave it out");
+    }
+    let mut lines = compare(&a, &b, args.thresholds);
+    let side = |folder, run| {
+        Side::read(folder, run).map_err(|error| Failure::internal("read the tables", chain(&error)))
+    };
+    let (a, b) = (side(&args.run_a, a)?, side(&args.run_b, b)?);
+    for line in &mut lines {
+        line.communication = quantities(&line.benchmark, &a, &b);
+    }
+    if let Some(path) = &args.html {
+        let page = page(&a, &b)
+            .map_err(|error| Failure::internal("draw the comparison", chain(&error)))?;
+        std::fs::write(path, page).map_err(Failure::io("write", &path))?;
+    }
+    crate::terminal::print(|out| {
+        if let (Some(why), MessageFormat::Human) = (&apart, args.message_format) {
+            writeln!(out, "no ratios of times: {why}")?;
+        }
+        for line in &lines {
+            match args.message_format {
+                MessageFormat::Json => {
+                    writeln!(out, "{}", serde_json::to_string(line)?)?;
+                }
+                MessageFormat::Human => {
+                    let ratios = line.time_ratios.iter();
+                    let times: String = ratios
+                        .map(|(name, ratio)| format!("; {name} x {ratio:.2}"))
+                        .collect();
+                    let word = if line.equal { "equal" } else { "DIFFERENT" };
+                    writeln!(out, "{}: {word}: {}{times}", line.benchmark, line.detail)?;
+                    for row in &line.communication {
+                        let (name, first, second) = (&row.quantity, &row.first, &row.second);
+                        let mark = if first == second { "" } else { "  *" };
+                        writeln!(out, "    {name:24} {first:>20} {second:>20}{mark}")?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    })?;
+    let equal = !lines.is_empty() && lines.iter().all(|line| line.equal);
+    Ok(if equal {
+        exit_code::OK
+    } else {
+        exit_code::BENCHMARK_FAILED
+    })
+}
+
+/// Why the times of two runs have nothing to say about each other.
+fn devices_apart(a: &RunSummary, b: &RunSummary) -> Option<String> {
+    (a.backend != b.backend).then(|| {
+        format!(
+            "the first run's kernels ran on {} ({}), the second's on {} ({})",
+            a.backend, a.device, b.backend, b.device
+        )
+    })
+}
+
+fn compare(a: &RunSummary, b: &RunSummary, thresholds: Thresholds) -> Vec<Line> {
+    fn find<'a>(run: &'a RunSummary, name: &str) -> Option<&'a BenchmarkSummary> {
+        run.benchmarks.iter().find(|one| one.name == name)
+    }
+    let only_in_b = b.benchmarks.iter();
+    let only_in_b = only_in_b.filter(|one| find(a, &one.name).is_none());
+    let line = |one: &BenchmarkSummary| {
+        let mut time_ratios = Vec::new();
+        let result = match (find(a, &one.name), find(b, &one.name)) {
+            (Some(first), Some(second)) => {
+                if devices_apart(a, b).is_none() {
+                    time_ratios = ratios(&first.seconds, &second.seconds);
+                }
+                benchmarks(first, second, thresholds)
+            }
+            (None, _) => Err(Difference::OnlyIn("second")),
+            (_, None) => Err(Difference::OnlyIn("first")),
+        };
+        Line {
+            reason: "comparison",
+            schema_version: 1,
+            benchmark: one.name.clone(),
+            equal: result.is_ok(),
+            detail: result.unwrap_or_else(|difference| difference.to_string()),
+            time_ratios,
+            communication: Vec::new(),
+        }
+    };
+    a.benchmarks.iter().chain(only_in_b).map(line).collect()
+}
+
+/// The times that both runs have.
+fn times(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64, f64)> {
+    [
+        ("native", a.native, b.native),
+        ("traced", a.traced, b.traced),
+        ("native kernels", a.native_kernel, b.native_kernel),
+        ("traced kernels", a.traced_kernel, b.traced_kernel),
+    ]
+    .into_iter()
+    .filter_map(|(name, a, b)| Some((name, a?, b?)))
+    .collect()
+}
+
+fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
+    times(a, b)
+        .into_iter()
+        .filter(|(_, a, _)| *a > 0.0)
+        .map(|(name, a, b)| (name, b / a))
+        .collect()
+}
+
+/// The first thing in which two runs of a benchmark differ.
+#[derive(Debug, thiserror::Error)]
+enum Difference {
+    #[error("only in the {0} run")]
+    OnlyIn(&'static str),
+    #[error("{status} in the {run} run")]
+    NotPassed {
+        run: &'static str,
+        status: &'static str,
+    },
+    #[error("{what}: {first} and {second}")]
+    Value {
+        what: &'static str,
+        first: String,
+        second: String,
+    },
+    #[error("{name}: {first:.3} s and {second:.3} s, more than {limit} % slower")]
+    Slower {
+        name: &'static str,
+        first: f64,
+        second: f64,
+        limit: f64,
+    },
+    #[error("{name}: {first} and {second}, {percent:.1} % apart")]
+    Volume {
+        name: &'static str,
+        first: String,
+        second: String,
+        percent: f64,
+    },
+}
+
+/// Compares two values, which `show` writes where they differ.
+fn same<T: PartialEq>(
+    what: &'static str,
+    first: &T,
+    second: &T,
+    show: impl Fn(&T) -> String,
+) -> Result<(), Difference> {
+    if first == second {
+        return Ok(());
+    }
+    Err(Difference::Value {
+        what,
+        first: show(first),
+        second: show(second),
+    })
+}
+
+fn inputs(benchmark: &BenchmarkSummary) -> Vec<(&str, &str)> {
+    let inputs = benchmark.inputs.iter();
+    let hashes = inputs.map(|input| (input.name.as_str(), input.sha256.as_str()));
+    hashes.collect()
+}
+
+fn show_inputs(inputs: &Vec<(&str, &str)>) -> String {
+    let one = |(name, sha256): &(&str, &str)| format!("{name} ({sha256})");
+    let all: Vec<String> = inputs.iter().map(one).collect();
+    if all.is_empty() {
+        "none".to_owned()
+    } else {
+        all.join(", ")
+    }
+}
+
+fn show_communication(communication: &Option<CommunicationSummary>) -> String {
+    communication.map_or_else(
+        || "none".to_owned(),
+        |it| {
+            let communicated = it.communicated_in_words(human_bytes);
+            format!("{communicated} of {} stored", human_bytes(it.stored_bytes))
+        },
+    )
+}
+
+/// Summary of two equal results, or their first difference.
+fn benchmarks(
+    a: &BenchmarkSummary,
+    b: &BenchmarkSummary,
+    thresholds: Thresholds,
+) -> Result<String, Difference> {
+    for (run, benchmark) in [("first", a), ("second", b)] {
+        if benchmark.status != Status::Passed {
+            let status = benchmark.status.as_str();
+            return Err(Difference::NotPassed { run, status });
+        }
+    }
+    same("size", &a.size, &b.size, String::clone)?;
+    same("inputs", &inputs(a), &inputs(b), show_inputs)?;
+    let common = a.same().min(b.same());
+    let (launches, ctas) = (a.launches.unwrap_or(0), a.ctas.unwrap_or(0));
+    if common >= Reproducibility::Launches {
+        same(
+            "launches",
+            &launches,
+            &b.launches.unwrap_or(0),
+            u64::to_string,
+        )?;
+        same("CTAs", &ctas, &b.ctas.unwrap_or(0), u64::to_string)?;
+    }
+    if common != Reproducibility::Launches {
+        same(
+            "kernels",
+            &a.kernels.len(),
+            &b.kernels.len(),
+            usize::to_string,
+        )?;
+        for (a, b) in a.kernels.iter().zip(&b.kernels) {
+            if common >= Reproducibility::Counts || !same_each_launch(a, b) {
+                same("kernel", a, b, in_short)?;
+            }
+        }
+    }
+    let detail = if common == Reproducibility::Digests && (a.in_situ || b.in_situ) {
+        volumes_agree(a, b)?;
+        format!("{launches} launches, {ctas} CTAs, and communication; a run in situ has no digest")
+    } else if common == Reproducibility::Digests {
+        let digest = |digest: &Option<String>| digest.clone().unwrap_or_else(|| "none".to_owned());
+        same("digest", &a.digest, &b.digest, digest)?;
+        let (first, second) = (&a.communication, &b.communication);
+        same("communication", first, second, show_communication)?;
+        let digest = digest(&a.digest);
+        format!("{launches} launches, {ctas} CTAs, digest {digest}")
+    } else {
+        let change = volume_changes(a, b, thresholds.max_volume_change)?;
+        format!("{launches} launches, {ctas} CTAs; accesses differ from run to run{change}")
+    };
+    if let Some(limit) = thresholds.max_slowdown {
+        for (name, a, b) in times(&a.seconds, &b.seconds) {
+            let counts = a >= thresholds.min_time || b >= thresholds.min_time;
+            if counts && b > a * (1.0 + limit / 100.0) {
+                return Err(Difference::Slower {
+                    name,
+                    first: a,
+                    second: b,
+                    limit,
+                });
+            }
+        }
+    }
+    Ok(detail)
+}
+
+/// Whether what two runs say about communication can be the same, where one of them was in situ.
+fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), Difference> {
+    let (a, b) = (a.communication, b.communication);
+    let (first, second) = (a.unwrap_or_default(), b.unwrap_or_default());
+    same(
+        "bytes stored",
+        &first.stored_bytes,
+        &second.stored_bytes,
+        u64::to_string,
+    )?;
+    let [x, y] = [&first, &second].map(CommunicationSummary::communicated_between);
+    if x.least > y.most || y.least > x.most {
+        let words = |it: Bounds| in_words(it, human_bytes);
+        return Err(Difference::Value {
+            what: "bytes communicated",
+            first: words(x),
+            second: words(y),
+        });
+    }
+    Ok(())
+}
+
+/// How the volumes of a program that varies differ.
+fn volume_changes(
+    a: &BenchmarkSummary,
+    b: &BenchmarkSummary,
+    limit: Option<f64>,
+) -> Result<String, Difference> {
+    let volumes = |benchmark: &BenchmarkSummary| {
+        let bytes = benchmark.bytes.unwrap_or_default();
+        let communicated = benchmark.communication.unwrap_or_default();
+        [
+            ("loaded", bytes.loaded),
+            ("stored", bytes.stored),
+            ("atomic", bytes.atomic),
+            ("communicated", communicated.communicated_bytes),
+        ]
+    };
+    let mut text = String::new();
+    for ((name, a), (_, b)) in volumes(a).into_iter().zip(volumes(b)) {
+        if a == b {
+            continue;
+        }
+        let percent = 100.0 * (b as f64 - a as f64).abs() / (a as f64).max(1.0);
+        if limit.is_some_and(|limit| percent > limit) {
+            return Err(Difference::Volume {
+                name,
+                first: human_bytes(a),
+                second: human_bytes(b),
+                percent,
+            });
+        }
+        text.push_str(&format!("; {name} {percent:.1} % apart"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests;

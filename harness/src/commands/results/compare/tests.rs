@@ -1,0 +1,159 @@
+//! Tests of `compare`.
+
+use super::*;
+use superstep_analysis::run_summary::{ByteCounts, KernelSummary};
+use superstep_trace::Backend;
+
+const ANY: Thresholds = Thresholds {
+    max_volume_change: None,
+    max_slowdown: None,
+    min_time: 0.05,
+};
+
+fn benchmark(digest: &str, loads: u64) -> BenchmarkSummary {
+    BenchmarkSummary {
+        name: "hs2d".into(),
+        status: Status::Passed,
+        launches: Some(5),
+        ctas: Some(10),
+        digest: Some(digest.into()),
+        deterministic: true,
+        kernels: vec![KernelSummary {
+            name: "k".into(),
+            loads,
+            ..KernelSummary::default()
+        }],
+        ..BenchmarkSummary::default()
+    }
+}
+
+#[test]
+fn counts_and_digest_decide() {
+    let error = |a, b| benchmarks(&a, &b, ANY).unwrap_err().to_string();
+    assert!(benchmarks(&benchmark("a", 1), &benchmark("a", 1), ANY).is_ok());
+    assert!(error(benchmark("a", 1), benchmark("b", 1)).contains("digest"));
+    assert!(error(benchmark("a", 1), benchmark("a", 2)).contains("kernel"));
+    let failed = BenchmarkSummary {
+        status: Status::Failed,
+        ..benchmark("a", 1)
+    };
+    assert!(error(benchmark("a", 1), failed).contains("second run"));
+}
+
+#[test]
+fn a_run_in_situ_has_no_digest_and_agrees_within_its_bounds() {
+    let run = |in_situ, digest, communicated, most: Option<u64>| {
+        let between = most.map(|most| Bounds {
+            least: communicated,
+            most,
+        });
+        BenchmarkSummary {
+            in_situ,
+            communication: Some(CommunicationSummary {
+                communicated_bytes_between: between,
+                ..CommunicationSummary::new(100, communicated)
+            }),
+            ..benchmark(digest, 1)
+        }
+    };
+    let trace = run(false, "a", 50, None);
+    let compare = |other: &BenchmarkSummary| benchmarks(&trace, other, ANY);
+    assert!(compare(&run(true, "b", 50, None)).is_ok());
+    assert!(compare(&run(true, "b", 40, Some(60))).is_ok());
+    for wrong in [run(true, "b", 40, None), run(true, "b", 51, Some(60))] {
+        assert!(
+            compare(&wrong)
+                .unwrap_err()
+                .to_string()
+                .to_string()
+                .contains("communicated")
+        );
+    }
+    assert!(
+        compare(&run(false, "b", 50, None))
+            .unwrap_err()
+            .to_string()
+            .contains("digest")
+    );
+}
+
+#[test]
+fn accesses_that_vary_are_held_against_the_volume_threshold_only() {
+    let varies = |digest: &str, loaded| BenchmarkSummary {
+        deterministic: false,
+        bytes: Some(ByteCounts {
+            loaded,
+            ..ByteCounts::default()
+        }),
+        ..benchmark(digest, 1)
+    };
+    let (a, b) = (varies("a", 1000), varies("b", 1100));
+    let detail = benchmarks(&a, &b, ANY).unwrap();
+    assert!(detail.contains("loaded 10.0 % apart"));
+    let within = |percent| Thresholds {
+        max_volume_change: Some(percent),
+        ..ANY
+    };
+    assert!(benchmarks(&a, &b, within(10.0)).is_ok());
+    let why = benchmarks(&a, &b, within(9.0)).unwrap_err().to_string();
+    assert!(why.contains("loaded"));
+}
+
+#[test]
+fn times_decide_only_when_asked_and_when_long_enough() {
+    let takes = |native| BenchmarkSummary {
+        seconds: Seconds {
+            native: Some(native),
+            ..Seconds::default()
+        },
+        ..benchmark("a", 1)
+    };
+    let limit = Thresholds {
+        max_slowdown: Some(20.0),
+        ..ANY
+    };
+    assert!(benchmarks(&takes(1.0), &takes(9.0), ANY).is_ok());
+    assert!(benchmarks(&takes(1.0), &takes(1.19), limit).is_ok());
+    assert!(benchmarks(&takes(1.0), &takes(0.1), limit).is_ok());
+    assert!(benchmarks(&takes(0.01), &takes(0.04), limit).is_ok());
+    let why = benchmarks(&takes(1.0), &takes(1.3), limit)
+        .unwrap_err()
+        .to_string();
+    assert!(why.contains("native") && why.contains("20 % slower"));
+}
+
+#[test]
+fn times_of_a_gpu_and_of_a_cpu_have_no_ratio() {
+    let run = |backend| RunSummary {
+        backend,
+        device: format!("a {backend}"),
+        benchmarks: vec![BenchmarkSummary {
+            seconds: Seconds {
+                native: Some(2.0),
+                ..Seconds::default()
+            },
+            ..benchmark("a", 1)
+        }],
+        ..RunSummary::default()
+    };
+    let (cpu, cuda) = (run(Backend::Cpu), run(Backend::Cuda));
+    assert_eq!(compare(&cpu, &cpu, ANY)[0].time_ratios, [("native", 1.0)]);
+    let lines = compare(&cpu, &cuda, ANY);
+    assert!(lines[0].equal && lines[0].time_ratios.is_empty());
+    let why = devices_apart(&cpu, &cuda).unwrap();
+    assert!(
+        why.contains("cpu (a cpu)") && why.contains("cuda (a cuda)"),
+        "{why}"
+    );
+    assert_eq!(devices_apart(&cpu, &cpu), None);
+}
+
+#[test]
+fn a_benchmark_of_one_run_only_is_a_difference() {
+    let with = RunSummary {
+        benchmarks: vec![benchmark("a", 1)],
+        ..RunSummary::default()
+    };
+    let lines = compare(&with, &RunSummary::default(), ANY);
+    assert!(!lines[0].equal && lines[0].detail.contains("first"));
+}

@@ -1,0 +1,5 @@
+//! Commands that read the results of runs.
+
+pub mod compare;
+pub mod report;
+pub mod trends;

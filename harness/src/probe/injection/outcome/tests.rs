@@ -1,0 +1,43 @@
+//! Tests of `outcome`.
+
+use super::*;
+
+#[test]
+fn intervals_are_those_of_the_literature() {
+    // Brown, Cai and DasGupta, "Interval estimation for a binomial proportion", 2001: n = 10, x = 0 and x = 5.
+    let none = Interval::wilson(0, 10);
+    assert!(none.low.abs() < 1e-12 && (none.high - 0.2775).abs() < 1e-4);
+    let half = Interval::wilson(5, 10);
+    assert!((half.low - 0.2366).abs() < 1e-4 && (half.high - 0.7634).abs() < 1e-4);
+    assert!(Interval::wilson(0, 0).high == 1.0);
+}
+
+#[test]
+fn numbers_do_not_make_a_message_another() {
+    let said = without_numbers;
+    assert_eq!(said("page 0x55f [0.00011s]"), said("page 0x5a0 [12.5s]"));
+    assert_ne!(said("done"), said("error 700"));
+}
+
+#[test]
+fn every_class_is_counted_once() {
+    let outcomes = [
+        Outcome::Masked,
+        Outcome::Hang,
+        Outcome::Missed,
+        Outcome::Masked,
+    ];
+    let tallies = tally(&outcomes);
+    let counts: Vec<u64> = tallies.iter().map(|tally| tally.count).collect();
+    assert_eq!(counts, [2, 0, 1, 0, 0, 0]);
+    let text = tally_table(&[("p".into(), tallies.clone())]);
+    assert!(text.contains("66.7 %") && text.contains("33.3 %"), "{text}");
+    assert!(!text.contains("mean"), "{text}");
+    let both = [
+        ("p".into(), tallies),
+        ("q".into(), tally(&[Outcome::Masked])),
+    ];
+    let text = tally_table(&both);
+    let last = text.lines().last().unwrap_or_default();
+    assert!(last.contains("mean") && last.contains("83.3 %"), "{text}");
+}

@@ -1,0 +1,80 @@
+//! Tests of `partial`.
+
+use super::*;
+use superstep_analysis::estimate::Estimate;
+use superstep_analysis::run_summary::{BenchmarkSummary, Check, Part, Status};
+use superstep_trace::{Sample, Selection};
+
+#[test]
+fn what_was_not_compared_is_named_with_its_reason() {
+    let benchmark = |name: &str, why| BenchmarkSummary {
+        name: name.into(),
+        status: Status::Passed,
+        verification: vec![Check {
+            check: "golden".into(),
+            not_compared: why,
+            ..Check::default()
+        }],
+        ..BenchmarkSummary::default()
+    };
+    let summary = RunSummary {
+        benchmarks: vec![
+            benchmark("a", Some(NotCompared::OtherLlvm)),
+            benchmark("b", None),
+            benchmark("c", Some(NotCompared::OtherLlvm)),
+        ],
+        ..RunSummary::default()
+    };
+    let line = "not compared with a golden result (another LLVM): a, c";
+    assert_eq!(not_compared(&summary), [line]);
+    let table = crate::results::summary_table(&summary, false);
+    let shown = |line: &&str| line.contains("passed, not compared: another LLVM");
+    assert_eq!(table.lines().filter(shown).count(), 2, "{table}");
+}
+
+#[test]
+fn a_partial_capture_is_never_shown_as_a_whole_one() {
+    let part = |program, scope, recorded| Part {
+        program,
+        scope,
+        recorded,
+    };
+    let estimate = Estimate {
+        recorded: 100.0,
+        total: Some(1000.0),
+        standard_error: Some(20.0),
+        interval: Some([955.0, 1045.0]),
+    };
+    let benchmark = BenchmarkSummary {
+        name: "hs2d".into(),
+        selection: Some(SelectionSummary {
+            selection: Selection {
+                sample: Sample::parse(SampleUnit::Ctas, "0.1", 1).ok(),
+                ..Selection::default()
+            },
+            launches: part(5, 5, 5),
+            ctas: part(2000, 1000, 100),
+            scale_factor: 10.0,
+            estimates: vec![EstimatedTotal {
+                kernel: None,
+                quantity: "bytes_loaded".into(),
+                estimate,
+            }],
+            no_estimates: None,
+        }),
+        ..BenchmarkSummary::default()
+    };
+    let whole = BenchmarkSummary::default();
+    let summary = RunSummary {
+        benchmarks: vec![whole, benchmark],
+        ..RunSummary::default()
+    };
+    let notes = partial_notes(&summary);
+    assert!(notes[0].starts_with(
+        "hs2d: partial: 5 of 5 launches, 100 of 2000 CTAs (1000 in the scope) recorded; counts"
+    ));
+    let rate = "rate 0.1, seed 1, scale factor 10.000";
+    assert!(notes[1].contains(rate), "{}", notes[1]);
+    let total = "    bytes loaded: 1,000 (standard error 2.00 %; 95 % interval 955 to 1,045)";
+    assert_eq!(notes[2..], [total]);
+}

@@ -1,0 +1,48 @@
+//! Tests of `options`.
+
+use super::*;
+use superstep_build::failure::FailureKind;
+
+#[test]
+fn patterns_may_be_a_comma_separated_list() {
+    let selection = Selection::new(&["hotspot*,bfs".into()], &["*3D".into()]).unwrap();
+    let taken: Vec<_> = ["hotspot", "hotspot3D", "bfs", "nn"]
+        .into_iter()
+        .filter(|name| selection.takes(name, &BTreeMap::new()))
+        .collect();
+    assert_eq!(taken, ["hotspot", "bfs"]);
+    assert!(Selection::default().takes("anything", &BTreeMap::new()));
+    let failure = Selection::new(&["regex:(".into()], &[]).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Usage);
+}
+
+#[test]
+fn a_group_stands_for_its_members() {
+    let groups = BTreeMap::from([("paper".to_owned(), vec!["bfs".to_owned(), "nn".to_owned()])]);
+    let taken = |only: &str, exclude: &str| {
+        let selection = Selection::new(&[only.into()], &[exclude.into()]).unwrap();
+        let names = ["hotspot", "bfs", "nn"].into_iter();
+        names
+            .filter(|name| selection.takes(name, &groups))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(taken("@paper", ""), ["bfs", "nn"]);
+    assert_eq!(taken("@paper,hot*", "nn"), ["hotspot", "bfs"]);
+    assert_eq!(taken("", "@paper"), ["hotspot"]);
+    assert_eq!(taken("@other", ""), [""; 0]);
+}
+
+#[test]
+fn a_newer_gpu_runs_the_code_of_the_default_architecture_too() {
+    assert_eq!(default_archs(None), [90]);
+    assert_eq!(default_archs(Some(90)), [90]);
+    assert_eq!(default_archs(Some(80)), [80]);
+    assert_eq!(default_archs(Some(120)), [90, 120]);
+}
+
+#[test]
+fn what_is_asked_for_is_taken() {
+    let target = Target::choose(Some(Backend::Cpu), &[80, 86]);
+    assert_eq!(target.backend, Backend::Cpu);
+    assert_eq!(target.gpu_archs, [80, 86]);
+}

@@ -1,0 +1,83 @@
+//! Tests of `progress`.
+
+use super::*;
+
+fn failed(kind: FailureKind) -> BenchmarkSummary {
+    BenchmarkSummary {
+        failure: Some(Failure::new(kind, "no")),
+        ..BenchmarkSummary::default()
+    }
+}
+
+#[test]
+fn failures_of_the_machine_are_tried_again_and_those_of_the_program_stand() {
+    assert!(stands(&failed(FailureKind::Timeout)));
+    assert!(stands(&failed(FailureKind::Verification)));
+    for kind in [
+        FailureKind::Interrupted,
+        FailureKind::Internal,
+        FailureKind::Fetch,
+    ] {
+        assert!(!stands(&failed(kind)), "{kind:?}");
+    }
+}
+
+#[test]
+fn results_not_yet_come_to_are_not_lost_and_others_are_run_again() {
+    let out = tempfile::tempdir().unwrap();
+    let named = |name: &str| BenchmarkSummary {
+        name: name.to_owned(),
+        status: Status::Passed,
+        ran: Some("a".to_owned()),
+        ..BenchmarkSummary::default()
+    };
+    let asked = RunSummary {
+        schema_version: SCHEMA_VERSION,
+        planned: vec!["x".into(), "y".into()],
+        ..RunSummary::default()
+    };
+    let folder = RunFolder::create(out.path(), "toy").unwrap();
+    let interrupted = RunSummary {
+        benchmarks: vec![named("y")],
+        ..asked.clone()
+    };
+    folder.write_summary(&interrupted).unwrap();
+    let path = folder.path().to_owned();
+    // The first process still holds the folder.
+    let failure = Progress::take_up(RunFolder::open(&path), &asked)
+        .err()
+        .unwrap();
+    assert!(failure.message.contains("still"), "{failure}");
+    drop(folder);
+    let mut progress = Progress::take_up(RunFolder::open(&path), &asked).unwrap();
+    assert_eq!(progress.summary.resumed.len(), 1);
+    progress.push(named("x")).unwrap();
+    let written = progress.folder.read_summary().unwrap();
+    assert_eq!(written.benchmarks.len(), 2);
+    assert_eq!(progress.take_kept("y", "other"), None);
+    assert_eq!(progress.take_kept("y", "a"), None, "it was given up");
+    drop(progress);
+
+    let other = RunSummary {
+        planned: vec!["x".into()],
+        ..asked.clone()
+    };
+    let failure = Progress::take_up(RunFolder::open(&path), &other)
+        .err()
+        .unwrap();
+    assert!(
+        failure.message.contains("this command selects x"),
+        "{failure}"
+    );
+    let progress = Progress::take_up(RunFolder::open(&path), &asked).unwrap();
+    let complete = RunSummary {
+        complete: true,
+        ..progress.summary.clone()
+    };
+    progress.folder.write_summary(&complete).unwrap();
+    drop(progress);
+    let failure = Progress::take_up(RunFolder::open(&path), &asked)
+        .err()
+        .unwrap();
+    assert!(failure.message.contains("complete"), "{failure}");
+}

@@ -1,0 +1,22 @@
+//! Output of commands on the terminal.
+
+use std::io::{self, Write};
+
+use superstep_build::exit_code;
+use superstep_build::failure::Failure;
+
+/// Prints through a buffer; a reader that goes away (`| head`) ends the output quietly.
+pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::internal("write to standard output", error))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub fn print_lines(lines: &[String]) -> Result<i32, Failure> {
+    print(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
+    Ok(exit_code::OK)
+}
