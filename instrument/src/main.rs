@@ -23,6 +23,7 @@ mod space;
 mod specialise;
 mod units;
 mod waits;
+mod wraps;
 
 use crate::ir::traits::*;
 use anyhow::{Context as _, Result};
@@ -170,6 +171,9 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     }
     contraction::fuse(&module);
     approximate::lower(&module, cuda);
+    if cuda {
+        wraps::allow(&module, false);
+    }
     let mut table = probe_module(&mut module, arguments, &machine)?;
     let marked = sites::marked(&module);
     module.mark(MARK);

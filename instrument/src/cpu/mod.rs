@@ -13,12 +13,11 @@ mod ptx;
 mod registration;
 mod shared;
 mod shifts;
-mod wraps;
 
-use crate::children;
 use crate::ir::{
     Builder, FloatPredicate::OEQ, Linkage, Machine, Module, Opcode::*, Type, Value, traits::*,
 };
+use crate::{children, wraps};
 use anyhow::{Result, bail};
 use std::mem::offset_of;
 use std::path::Path;
@@ -54,7 +53,7 @@ pub fn lower(
     shifts::bound(module);
     divisions::bound(module);
     casts::bound(module);
-    wraps::allow(module);
+    wraps::allow(module, true);
     denormals::flush(module);
     order_zeros(module);
     alignment::mark(module);

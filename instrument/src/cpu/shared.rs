@@ -1,7 +1,8 @@
 //! Shared memory on the CPU: a CTA runs on one worker thread, so its variables are that thread's.
 
-use super::{thread_field, wraps};
+use super::thread_field;
 use crate::ir::{Builder, Function, Module, Opcode::*, Type, Value, Variable, traits::*};
+use crate::wraps;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use std::mem::offset_of;

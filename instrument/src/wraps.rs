@@ -6,7 +6,10 @@ use crate::space::{Analysis, Fact, Space};
 /// Makes indices that wrap at 32 bits lead where they do on a GPU. There, only the lower half of an address of shared or local memory
 /// counts: an unsigned index of 32 bits that went below 0 becomes one of 64 bits near 2^32, and the address is still the one below. Here it
 /// would be far away, so such an index is extended with its sign; modulo 2^32 that is the same. Of a constant index the lower half is.
-pub fn allow(module: &Module) {
+///
+/// On a GPU, LLVM's own addresses of shared and local memory are right; generic ones to such memory, which nvcc finds out across functions,
+/// are not.
+pub fn allow(module: &Module, cpu: bool) {
     let analysis = Analysis::of(module);
     let is_narrow = |pointer| {
         matches!(
@@ -18,6 +21,7 @@ pub fn allow(module: &Module) {
     for instruction in functions.flat_map(|f| f.instructions()) {
         if instruction.get_opcode() == GetElementPtr
             && instruction.ty().is_pointer_type()
+            && (cpu || instruction.ty().address_space() == 0)
             && is_narrow(instruction.operand(0))
         {
             allow_in(instruction);
