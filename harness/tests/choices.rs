@@ -120,7 +120,10 @@ fn a_run_warns_and_draws_what_is_asked_for() {
 
     for (choices, says) in [
         (["--density-ctas", "9-3"], "9-3 ends before it starts"),
-        (["--link-bandwidth", "0"], "expected a number of GB/s above 0"),
+        (
+            ["--link-bandwidth", "0"],
+            "expected a number of GB/s above 0",
+        ),
         (
             ["--reproduction", "."],
             "the run is of suite half, size run; they need a run of all six programs",
