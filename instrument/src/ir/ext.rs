@@ -4,7 +4,7 @@
 //! comments call them by name.
 
 use super::traits::*;
-use super::{Block, Function, Instruction, Module, Opcode, Type, Value, Variable};
+use super::{Block, Function, Instruction, Module, ModuleError, Opcode, Type, Value, Variable};
 use inkwell::builder::Builder;
 use inkwell::llvm_sys::LLVMTypeKind::*;
 use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
@@ -372,20 +372,24 @@ pub fn keep_errors(context: &Context) {
     unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(handle), std::ptr::null_mut()) }
 }
 
-/// Links `other` into `module`. inkwell's own function leaves a handler behind that writes to a place of its stack.
+/// Links `other`, of the source `unit`, into `module`. inkwell's own function leaves a handler behind that writes to a place of its stack.
 pub fn link(
     module: &mut inkwell::module::Module,
     other: inkwell::module::Module,
-) -> Result<(), String> {
+    unit: String,
+) -> Result<(), ModuleError> {
     let other = ManuallyDrop::new(other);
     // SAFETY: two modules of one context. No handle of either exists, for this one is borrowed by `&mut` and the other is given up; the
     // linker frees it.
     let failed = unsafe { LLVMLinkModules2(module.as_mut_ptr(), other.as_mut_ptr()) != 0 };
-    match LAST_ERROR.take() {
-        _ if !failed => Ok(()),
-        text if text.is_empty() => Err("LLVM does not say why".to_owned()),
-        text => Err(text),
+    let mut reason = LAST_ERROR.take();
+    if !failed {
+        return Ok(());
     }
+    if reason.is_empty() {
+        reason = "LLVM does not say why".to_owned();
+    }
+    Err(ModuleError::Link { unit, reason })
 }
 
 impl Module {

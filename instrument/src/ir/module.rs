@@ -149,7 +149,7 @@ impl Module {
         ext::copy_flag(&other.inner, &self.inner, "nvvm-reflect-ftz");
         other.verify("reading the input")?;
         let unit = other.source();
-        ext::link(&mut self.inner, other.inner).map_err(|reason| ModuleError::Link { unit, reason })
+        ext::link(&mut self.inner, other.inner, unit)
     }
 
     /// Puts `new` wherever `old` is used, at once in instructions, and deletes `old` when no handle can point to it.

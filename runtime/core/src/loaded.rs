@@ -8,8 +8,9 @@ use crate::RuntimeError;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use superstep_abi::variable::MODULES;
 use superstep_trace::Backend;
 
@@ -66,7 +67,7 @@ pub unsafe fn loaded_module(
                 .map_or(Ok(HashMap::new()), |list| read(Path::new(list)));
             match start {
                 Ok(start) => known.insert(start),
-                Err(reason) => return Some(Err(fail(reason))),
+                Err(reason) => return Some(Err(fail(reason.to_string()))),
             }
         }
     };
@@ -81,19 +82,36 @@ pub unsafe fn loaded_module(
         }
         match make(image as usize, backend, known.len()).and_then(|list| read(&list)) {
             Ok(more) => known.extend(more),
-            Err(reason) => return Some(Err(fail(reason))),
+            Err(reason) => return Some(Err(fail(reason.to_string()))),
         }
     }
     let found = known.get(&hash).cloned();
     Some(found.ok_or_else(|| fail("its file was changed while the program ran".into())))
 }
 
+/// Why there is no list of a file's modules.
+#[derive(Debug, thiserror::Error)]
+enum NoList {
+    #[error("failed to read {}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{} is no list of modules", path.display())]
+    Malformed { path: PathBuf },
+    #[error("failed to find the program's file")]
+    NoFile,
+    #[error("failed to start {}: {source}", path.display())]
+    Start { path: PathBuf, source: io::Error },
+    #[error("`superstep modules` ended with {0}")]
+    Ended(ExitStatus),
+}
+
 /// The modules of a list.
-fn read(list: &Path) -> Result<HashMap<String, LoadedModule>, String> {
-    let text = std::fs::read_to_string(list)
-        .map_err(|error| format!("failed to read {}: {error}", list.display()))?;
-    let list = std::path::absolute(list)
-        .map_err(|error| format!("failed to find {}: {error}", list.display()))?;
+fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, NoList> {
+    let error = |source| NoList::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let text = std::fs::read_to_string(path).map_err(error)?;
+    let list = std::path::absolute(path).map_err(error)?;
     let folder = list.parent().unwrap_or(Path::new("/"));
     let line = |line: &str| {
         let mut words = line.split('\t');
@@ -106,13 +124,13 @@ fn read(list: &Path) -> Result<HashMap<String, LoadedModule>, String> {
         Some((hash, module))
     };
     let modules: Option<_> = text.lines().map(line).collect();
-    modules.ok_or_else(|| format!("{} is no list of modules", list.display()))
+    modules.ok_or(NoList::Malformed { path: list })
 }
 
 /// Has the modules of the file around `image` made, untraced, with indices from `first` on. Answers their list.
-fn make(image: usize, backend: Backend, first: usize) -> Result<PathBuf, String> {
+fn make(image: usize, backend: Backend, first: usize) -> Result<PathBuf, NoList> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let file = |address| file_around(&maps, address).ok_or("failed to find the program's file");
+    let file = |address| file_around(&maps, address).ok_or(NoList::NoFile);
     let command = file(make as fn(_, _, _) -> _ as usize)?.with_file_name("superstep");
     let output = Command::new(&command)
         .args([
@@ -126,11 +144,14 @@ fn make(image: usize, backend: Backend, first: usize) -> Result<PathBuf, String>
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| format!("failed to start {}: {error}", command.display()))?;
+        .map_err(|source| NoList::Start {
+            path: command,
+            source,
+        })?;
     let printed = String::from_utf8_lossy(&output.stdout);
     match output.status.success() {
         true => Ok(printed.trim_end().into()),
-        false => Err(format!("`superstep modules` ended with {}", output.status)),
+        false => Err(NoList::Ended(output.status)),
     }
 }
 

@@ -154,37 +154,37 @@ impl Lanes for Vectors {
 
     #[inline(always)]
     fn store(self, to: &mut Numbers) {
-        // SAFETY: there are vectors only where the processor has AVX2.
+        // SAFETY: `Vectors` exist only where the processor has AVX2.
         unsafe { self.store_avx2(to) }
     }
 
     #[inline(always)]
     fn are_close(self) -> bool {
-        // SAFETY: as above.
+        // SAFETY: `Vectors` exist only where the processor has AVX2.
         unsafe { self.are_close_avx2() }
     }
 
     #[inline(always)]
     fn is_run(self, first: i32, stride: i32) -> bool {
-        // SAFETY: as above.
+        // SAFETY: `Vectors` exist only where the processor has AVX2.
         unsafe { self.is_run_avx2(first, stride) }
     }
 
     #[inline(always)]
     fn off(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Off<Self> {
-        // SAFETY: as above.
+        // SAFETY: `Vectors` exist only where the processor has AVX2.
         unsafe { self.off_avx2(old, lanes, moved, shift) }
     }
 
     #[inline(always)]
     fn row(self, frame: Frame, base: u64) -> Option<Row> {
-        // SAFETY: as above.
+        // SAFETY: `Vectors` exist only where the processor has AVX2.
         unsafe { self.row_avx2(frame, base) }
     }
 
     #[inline(always)]
     fn spread(self, shift: u32) -> Option<Row> {
-        // SAFETY: as above.
+        // SAFETY: `Vectors` exist only where the processor has AVX2.
         unsafe { self.spread_avx2(shift) }
     }
 }
