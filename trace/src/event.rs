@@ -154,7 +154,7 @@ pub struct OpaqueLaunch {
     pub call: Option<KnownCall>,
 }
 
-/// A call of a closed library's function.
+/// A call of a proprietary library's function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownCall {
     pub function: String,

@@ -1,4 +1,4 @@
-//! What two sides must agree on: the structures that CPU device code shares with its runtime ([`cpu`]), and the configuration that the
+//! Interfaces that two sides share: the structures that CPU device code shares with its runtime ([`cpu`]), and the configuration that the
 //! harness gives a traced program through its environment ([`Config`], by the names in [`variable`]).
 
 mod config;

@@ -1,4 +1,4 @@
-//! What a proprietary library launches, which reaches the driver by `dlsym` alone.
+//! Launches of a proprietary library, which reaches the driver by `dlsym` alone.
 
 mod common;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What ncu 2025.3 wrote for the program hs2d of the suite thesis, size small, on an H200.
+/// Output of ncu 2025.3 for the program hs2d of the suite thesis, size small, on an H200.
 const RECORDED: &str = include_str!("../testdata/hs2d-small.csv");
 
 #[test]

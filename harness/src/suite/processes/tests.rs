@@ -20,7 +20,7 @@ fn summary(process: Process, launches: u64, faults: &[&str]) -> Summary {
     }
 }
 
-/// What process `pid` leaves: a summary unless it was killed, and a capture.
+/// Files of process `pid`: a summary unless it was killed, and a capture.
 fn leave(place: &Path, pid: u32, launches: u64, is_killed: bool, faults: &[&str]) {
     let process = Process {
         rank: None,

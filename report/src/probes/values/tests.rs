@@ -10,7 +10,7 @@ const FIELDS: [(&str, &str); 4] = [
     ("ever_set", "or"),
     ("differing", "or"),
 ];
-/// What a place has that the launch did not reach.
+/// Results of a place that the launch did not reach.
 const NOTHING: [u64; 4] = [0, u64::MAX, 0, 0];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Functions of closed libraries of which it is known what they read and write.
+//! Functions of proprietary libraries of which it is known what they read and write.
 
 mod table;
 

@@ -1,4 +1,4 @@
-//! The functions of closed libraries of which it is known what they read and write: matrix products, AXPY and COPY of cuBLAS, transforms
+//! The functions of proprietary libraries of which it is known what they read and write: matrix products, AXPY and COPY of cuBLAS, transforms
 //! of cuFFT. Nothing but data: for each family what its arguments mean, counted from 0, then its functions with the size of an
 //! element.
 //!

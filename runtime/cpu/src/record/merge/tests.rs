@@ -15,7 +15,7 @@ fn merge(logs: &[Vec<LogEntry>]) -> Vec<AccessGroup> {
     groups
 }
 
-/// What each lane did, read back from the groups.
+/// Accesses of each lane, read back from the groups.
 fn split(groups: &[AccessGroup]) -> Vec<Vec<LogEntry>> {
     let mut lanes = vec![Vec::new(); LANES];
     for group in groups {

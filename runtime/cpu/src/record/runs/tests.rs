@@ -13,7 +13,7 @@ fn words_of(site: u32) -> usize {
     (2 + FOLLOWERS[site as usize]).next_multiple_of(2)
 }
 
-/// What a lane logs that comes to these runs.
+/// Log of a lane that comes to these runs.
 fn log(heads: &[u32], seed: u64) -> Vec<LogEntry> {
     let mut words = Vec::new();
     for &head in heads {
