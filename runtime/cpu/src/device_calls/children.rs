@@ -95,7 +95,13 @@ fn ask(
         }
         arguments
     };
-    launch::check(&kernel, grid.into(), block.into(), shared_bytes as u64)?;
+    launch::check(
+        &kernel,
+        grid.into(),
+        block.into(),
+        shared_bytes as u64,
+        false,
+    )?;
     let job = worker.job().ok_or(CudaError::INVALID_VALUE)?;
     add(
         worker,

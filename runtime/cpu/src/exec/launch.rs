@@ -96,7 +96,13 @@ pub unsafe extern "C" fn __cudaPopCallConfiguration(
 }
 
 /// Checks grid, block and shared memory against the limits of the device and the kernel.
-pub fn check(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared_bytes: u64) -> CudaResult {
+pub fn check(
+    kernel: &Kernel,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: u64,
+    is_cooperative: bool,
+) -> CudaResult {
     if !is_configuration(grid, block) {
         return Err(CudaError::INVALID_CONFIGURATION);
     }
@@ -105,10 +111,14 @@ pub fn check(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared_bytes: u64
         session().warning(format_args!("kernel {name}: a grid of {grid:?} CTAs has more than 2^32, which captures cannot number"));
         return Err(CudaError::INVALID_CONFIGURATION);
     }
-    if block.iter().product::<u32>() > kernel.most_threads
-        || shared_bytes > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed)
-    {
+    if block.iter().product::<u32>() > kernel.most_threads {
         return Err(CudaError::INVALID_VALUE);
+    }
+    if shared_bytes > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed) {
+        return Err(match is_cooperative {
+            true => CudaError::COOPERATIVE_LAUNCH_TOO_LARGE,
+            false => CudaError::INVALID_VALUE,
+        });
     }
     Ok(())
 }
@@ -170,7 +180,13 @@ pub fn launch(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) ->
     check_sticky()?;
     let kernel = registry::kernel(asked.function)?;
     let bytes = asked.shared_bytes as u64;
-    check(&kernel, asked.grid.into(), asked.block.into(), bytes)?;
+    check(
+        &kernel,
+        asked.grid.into(),
+        asked.block.into(),
+        bytes,
+        asked.is_cooperative,
+    )?;
     if asked.is_cooperative {
         check_residency(&kernel, asked.grid.into(), asked.block.into(), bytes)?;
     }

@@ -2,8 +2,9 @@
 
 use crate::cuda::{self, Stub};
 use crate::recorder::Recorder;
+use cudarc::runtime::sys::cudaFuncAttributes;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use superstep_trace::{KernelInfo, ModuleTable, Probe};
 
 /// A kernel as a launch needs it.
@@ -21,8 +22,10 @@ pub struct Kernel {
     pub parameters: usize,
     /// Whether it may launch kernels.
     pub launches: bool,
-    /// Shared memory of a CTA that it declares; the runtime tells at the first launch.
-    pub static_shared_bytes: OnceLock<u64>,
+    /// Queried at the first launch.
+    pub attributes: OnceLock<Option<cudaFuncAttributes>>,
+    /// Done when its registers and occupancy have been recorded, at the first launch that CUDA accepts.
+    pub resources: Once,
 }
 
 /// A variable of the device.
@@ -203,7 +206,8 @@ impl Modules {
             recorder: found.and(binary.recorder),
             parameters: found.map_or(0, |(_, kernel)| kernel.parameters as usize),
             launches: binary.table.as_ref().is_some_and(|table| table.launches),
-            static_shared_bytes: OnceLock::new(),
+            attributes: OnceLock::new(),
+            resources: Once::new(),
         })
     }
 }

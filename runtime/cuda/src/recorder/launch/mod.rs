@@ -14,7 +14,7 @@ use crate::recorder::drain::monitor::{Item, Queued};
 use crate::recorder::launch::graph_nodes::Captured;
 use crate::recorder::runtime::{monitor, runtime, session};
 use crate::recorder::{RecordError, Recorder, selection};
-use cudarc::runtime::sys::cudaDeviceAttr;
+use cudarc::runtime::sys::{cudaDeviceAttr, cudaFuncAttributes};
 use parking_lot::Mutex;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -83,6 +83,7 @@ impl Call<'_> {
         // CUDA refuses these, and nothing runs.
         if !is_configuration(self.grid, self.block)
             || self.form == Form::Cooperative && !may_be_resident(self.grid, self.block)
+            || self.exceeds_limits(&kernel)
         {
             return self.refused(Some(&kernel));
         }
@@ -98,11 +99,31 @@ impl Call<'_> {
         status
     }
 
+    /// Whether a CTA has more threads or dynamic shared memory than the kernel allows.
+    fn exceeds_limits(&self, kernel: &Kernel) -> bool {
+        let Some(attributes) = attributes(kernel) else {
+            return false;
+        };
+        let is_too_large = |attributes: &cudaFuncAttributes| {
+            let allowed = usize::try_from(attributes.maxDynamicSharedSizeBytes);
+            allowed.is_ok_and(|allowed| self.shared_bytes > allowed)
+        };
+        self.block.iter().product::<u32>() > attributes.maxThreadsPerBlock.unsigned_abs()
+            // The program may have raised this limit since (`cudaFuncSetAttribute`).
+            || is_too_large(attributes)
+                && attributes_of(kernel.stub).is_some_and(|now| is_too_large(&now))
+    }
+
     /// A launch that the runtime does not take.
     fn refused(&self, kernel: Option<&Kernel>) -> Status {
         match kernel.filter(|kernel| !matches!(kernel.probe, Some(Probe::None) | None)) {
             Some(kernel) => {
-                self.launch_with(kernel, 0, selection::launch_bits(Recorded::OutOfScope))
+                let bits = selection::launch_bits(Recorded::OutOfScope);
+                let status = self.launch_with(kernel, 0, bits);
+                if status == Status::LAUNCH_OUT_OF_RESOURCES {
+                    self.explain_refusal(kernel, status);
+                }
+                status
             }
             None => self.launch_as_is(),
         }
@@ -243,28 +264,32 @@ fn may_be_resident(grid: [u32; 3], block: [u32; 3]) -> bool {
     most().is_none_or(|most| product(grid) <= most)
 }
 
+fn attributes(kernel: &Kernel) -> Option<&cudaFuncAttributes> {
+    let attributes = kernel.attributes.get_or_init(|| attributes_of(kernel.stub));
+    attributes.as_ref()
+}
+
 pub fn geometry(
     kernel: &Kernel,
     grid: [u32; 3],
     block: [u32; 3],
     dynamic_shared_bytes: usize,
 ) -> Geometry {
-    let static_shared_bytes = kernel.static_shared_bytes.get_or_init(|| {
-        let Some(attributes) = attributes_of(kernel.stub) else {
-            return 0;
-        };
+    let attributes = attributes(kernel);
+    kernel.resources.call_once(|| {
         let threads = block.iter().product();
-        let resources = resources_of(&attributes, kernel.stub, threads, dynamic_shared_bytes);
+        let resources = attributes.and_then(|attributes| {
+            resources_of(attributes, kernel.stub, threads, dynamic_shared_bytes)
+        });
         if let Some(resources) = resources {
             session().kernel_resources(&kernel.name, resources);
         }
-        attributes.sharedSizeBytes as u64
     });
     Geometry {
         grid,
         block,
         dynamic_shared_bytes: dynamic_shared_bytes as u64,
-        static_shared_bytes: *static_shared_bytes,
+        static_shared_bytes: attributes.map_or(0, |attributes| attributes.sharedSizeBytes as u64),
         device: current_device(),
     }
 }

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::mem::ManuallyDrop;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, Once, OnceLock};
 use superstep_runtime_core::Geometry;
 use superstep_trace::{KnownCall, OpaqueGeometry};
 
@@ -83,7 +83,8 @@ pub fn node(name: Option<String>, geometry: OpaqueGeometry) -> Node {
             recorder: None,
             parameters: 0,
             launches: false,
-            static_shared_bytes: OnceLock::from(0),
+            attributes: OnceLock::from(None),
+            resources: Once::new(),
         }),
         geometry: Mutex::new(Geometry {
             grid: geometry.grid,
