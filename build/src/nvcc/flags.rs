@@ -415,29 +415,4 @@ pub(super) fn help() -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn flag_names_are_unique() {
-        let mut names: Vec<&str> = flags().flat_map(|(names, ..)| names.split('/')).collect();
-        names.sort_unstable();
-        let all = names.len();
-        names.dedup();
-        assert_eq!(names.len(), all);
-    }
-
-    #[test]
-    fn values_follow_flags_of_one_letter_directly() {
-        let value = |flag| look_up(flag).map(|(_, _, value)| value);
-        for flag in ["t4", "t=4", "threads=4"] {
-            assert_eq!(value(flag), Some(Some("4".into())), "{flag}");
-        }
-        assert_eq!(value("threads"), Some(None));
-        assert_eq!(value("oapp"), Some(Some("app".into())));
-        assert_eq!(value("odir=d"), Some(Some("d".into())));
-        for unknown in ["threads4", "tidy", "march=native", "mavx2", "export", "c=1"] {
-            assert_eq!(value(unknown), None, "{unknown}");
-        }
-    }
-}
+mod tests;

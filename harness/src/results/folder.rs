@@ -122,33 +122,4 @@ fn point_latest(parent: &Path, name: &str) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn latest_is_the_last_run() {
-        let out = tempfile::tempdir().unwrap();
-        let first = RunFolder::create(out.path(), "toy").unwrap();
-        let second = RunFolder::create(out.path(), "toy").unwrap();
-        assert_ne!(first.path(), second.path());
-        let latest = out.path().join("toy/latest").canonicalize().unwrap();
-        assert_eq!(latest, second.path());
-    }
-
-    #[test]
-    fn the_summary_comes_back_and_another_version_is_refused() {
-        let out = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(out.path(), "toy").unwrap();
-        let mut summary = RunSummary {
-            schema_version: 1,
-            suite: "toy".into(),
-            ..RunSummary::default()
-        };
-        folder.write_summary(&summary).unwrap();
-        assert_eq!(folder.read_summary().unwrap(), summary);
-        summary.schema_version = 99;
-        folder.write_summary(&summary).unwrap();
-        let failure = folder.read_summary().unwrap_err();
-        assert!(failure.message.contains("schema version 99"));
-    }
-}
+mod tests;

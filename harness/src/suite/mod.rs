@@ -250,28 +250,4 @@ fn now() -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn golden_results_are_beside_the_suites_that_they_belong_to_or_in_the_suite() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        for (place, golden) in [
-            ("suites/mine", "golden/toys"),
-            ("mine", "mine/golden"),
-            ("suites", "suites/golden"),
-        ] {
-            let folder = root.join(place);
-            fs::create_dir_all(&folder).unwrap();
-            let suite = Suite {
-                folder: folder.join("."),
-                name: "toys".to_owned(),
-                ..Suite::default()
-            };
-            assert_eq!(golden_folder(&suite), root.join(golden));
-        }
-    }
-}
+mod tests;

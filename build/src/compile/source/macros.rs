@@ -31,21 +31,4 @@ pub(crate) fn of_nvcc(version: &str, architectures: &[u32]) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::of_nvcc;
-
-    #[test]
-    fn versions_and_architectures_are_in_macros() {
-        let flags = of_nvcc("12.9.86", &[90, 80, 90]);
-        for flag in [
-            "-D__CUDACC_VER_MAJOR__=12",
-            "-D__CUDACC_VER_MINOR__=9",
-            "-D__CUDACC_VER_BUILD__=86",
-            "-D__CUDA_API_VER_MINOR__=9",
-            "-D__CUDA_ARCH_LIST__=800,900",
-        ] {
-            assert!(flags.iter().any(|one| one == flag), "{flags:?}");
-        }
-        assert!(!of_nvcc("12.9", &[]).concat().contains("ARCH_LIST"));
-    }
-}
+mod tests;

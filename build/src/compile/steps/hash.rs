@@ -30,17 +30,4 @@ pub fn of_file(path: &Path) -> io::Result<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_changed_file_has_another_hash() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a");
-        fs::write(&file, "one").unwrap();
-        let first = of_file(&file).unwrap();
-        assert_eq!(first, crate::fetch::hash_bytes(b"one").to_string());
-        fs::write(&file, "three").unwrap();
-        assert_ne!(first, of_file(&file).unwrap());
-    }
-}
+mod tests;

@@ -48,20 +48,4 @@ unsafe extern "C" fn visit(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::cell::Cell;
-
-    thread_local! {
-        static VARIABLE: Cell<u64> = const { Cell::new(1) };
-    }
-
-    #[test]
-    fn finds_the_block_of_a_thread_local_variable() {
-        let address = VARIABLE.with(|variable| variable.as_ptr() as u64);
-        let (first, last) = around(address);
-        assert!((first..last).contains(&address));
-        let elsewhere = Box::new(0u64);
-        assert_eq!(around(&raw const *elsewhere as u64), (0, 0));
-    }
-}
+mod tests;

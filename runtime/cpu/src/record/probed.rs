@@ -284,21 +284,4 @@ fn unique_lines(addresses: &[u64]) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::mem::{offset_of, size_of};
-
-    #[test]
-    fn lines_are_counted_once() {
-        assert_eq!(unique_lines(&[0, 4, 31, 32, 5, 33]), 2);
-        let scattered: Vec<u64> = (0..32).map(|lane| lane * 64).collect();
-        assert_eq!(unique_lines(&scattered), 32);
-    }
-
-    #[test]
-    fn a_group_has_the_layout_of_the_header() {
-        assert_eq!(size_of::<Group>(), 56);
-        assert_eq!(offset_of!(Group, site), 24);
-        assert_eq!(offset_of!(Group, unique_lines), 52);
-    }
-}
+mod tests;

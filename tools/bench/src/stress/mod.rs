@@ -292,27 +292,4 @@ fn too_slow(traced: &[Value], native: &[Value]) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use superstep_trace::Backend;
-
-    #[test]
-    fn a_launch_above_the_allowed_overhead_is_a_problem() {
-        let each = |time: f64| vec![serde_json::json!({"launches": 7, "microseconds_each": time})];
-        assert_eq!(too_slow(&each(21.5), &each(2.0)), None);
-        assert!(too_slow(&each(23.0), &each(2.0)).is_some());
-        assert_eq!(too_slow(&[serde_json::json!({"overlap": 1.0})], &[]), None);
-    }
-
-    #[test]
-    fn there_are_a_thousand_launches_under_stress_and_every_fault_of_the_programs() {
-        let cases = cases::all(40, 70_000, Backend::Cuda, Protocol::Stream);
-        let storms = cases.iter().filter(|case| case.name.starts_with("storm"));
-        assert_eq!(storms.count() * 40, 1000);
-        let source = include_str!("../../../../suites/stress/faults/faults.cu");
-        for case in cases.iter().filter(|case| case.program == "faults") {
-            let mode = &case.arguments[0];
-            assert!(source.contains(mode.as_str()), "{mode}");
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,31 @@
+//! Tests of `memory`.
+
+use super::*;
+
+#[test]
+fn memory_comes_back_once_nobody_holds_it() {
+    let pool = Pool::<u32>::new();
+    let mut first = pool.column();
+    first.values.fill(7);
+    let place = first.values.as_ptr();
+    let held = first.finish(BATCH_ROWS);
+    let part = held.slice(5, 10);
+    drop(held);
+
+    let mut second = pool.column();
+    assert_ne!(second.values.as_ptr(), place);
+    second.values.fill(9);
+    assert_eq!(&*part, [7; 10]);
+
+    drop(part);
+    let third = pool.column();
+    assert_eq!(third.values.as_ptr(), place);
+    // Few rows are copied: the column is free at once.
+    let few = third.finish(3);
+    let fourth = pool.column();
+    assert_eq!((fourth.values.as_ptr(), &*few), (place, &[7; 3][..]));
+
+    let last = fourth.finish(BATCH_ROWS);
+    drop(pool);
+    assert_eq!(last[BATCH_ROWS - 1], 7);
+}

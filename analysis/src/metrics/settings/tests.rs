@@ -1,0 +1,28 @@
+//! Tests of `settings`.
+
+use super::*;
+
+#[test]
+fn windows_are_read_and_written() {
+    for text in ["100-299", "4000-4199:0-63", "7-7"] {
+        assert_eq!(CtaWindow::parse(text).unwrap().to_string(), text);
+    }
+    let one = CtaWindow::parse(" 5 : 2 - 3").unwrap();
+    assert_eq!((one.sources, one.receivers), (5..=5, 2..=3));
+}
+
+#[test]
+fn what_is_no_window_is_named() {
+    for (text, why) in [
+        ("", "`` is not a number"),
+        ("9-3", "9-3 ends before it starts"),
+        ("0-9:x", "`x` is not a number"),
+        ("1..3", "`1..3` is not a number"),
+        ("-4", "`` is not a number"),
+        ("0-4294967296", "`4294967296` is not a number"),
+    ] {
+        let error = CtaWindow::parse(text).unwrap_err().to_string();
+        assert!(error.contains(why), "{text}: {error}");
+        assert!(error.contains("as in 100-299"), "{error}");
+    }
+}

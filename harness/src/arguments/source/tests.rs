@@ -1,0 +1,25 @@
+//! Tests of `source`.
+
+use super::*;
+use clap::Parser as _;
+
+#[derive(clap::Parser)]
+struct Line {
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+#[test]
+fn an_executable_takes_no_option_for_a_compilation() {
+    let program = std::env::current_exe().unwrap();
+    let suite = |words: &[&str]| {
+        let line = Line::parse_from([&["line"], words].concat());
+        line.source.suite(&program).map(|(_, name, _)| name)
+    };
+    assert!(suite(&["--exit-code", "1"]).is_ok());
+    let error = suite(&["-D", "N=4"]).unwrap_err().to_string();
+    assert!(
+        error.starts_with("--define is for a compilation"),
+        "{error}"
+    );
+}

@@ -1,0 +1,136 @@
+//! Tests of `memory`.
+
+use super::*;
+
+/// What the last instruction of a template does.
+fn last(text: &str) -> Option<Option<Access>> {
+    let template = Template::parse(text).unwrap();
+    let instructions: Vec<&Instruction> = template.instructions().collect();
+    let (last, before) = instructions.split_last().unwrap();
+    access(before, last)
+}
+
+fn check(text: &str, op: Op, bytes: Bytes, operand: usize, says_global: bool) {
+    let access = Access {
+        op,
+        bytes,
+        operand,
+        offset_bytes: 0,
+        says_global,
+        lines: None,
+    };
+    assert_eq!(last(text), Some(Some(access)), "{text}");
+}
+
+#[test]
+fn global_and_generic_operations_are_read() {
+    use Bytes::Fixed;
+    check("ld.global.cg.f32 $0, [$1]", Op::Load, Fixed(4), 1, true);
+    let vector = "ld.global.nc.v4.f32 {$0,$1,$2,$3}, [$4]";
+    check(vector, Op::Load, Fixed(16), 4, true);
+    check("st.v2.u64 [$0], {$1,$2}", Op::Store, Fixed(16), 0, false);
+    let swap = "atom.global.gpu.cas.b64 $0, [$1], $2, $3";
+    check(swap, Op::AtomicCas, Fixed(8), 1, true);
+    let add = "red.add.noftz.bf16x2 [$0], $1";
+    check(add, Op::AtomicAdd, Fixed(4), 0, false);
+}
+
+#[test]
+fn offsets_are_read() {
+    let with_offset = |text: &str| match last(text) {
+        Some(Some(access)) => access.offset_bytes,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(with_offset("ld.global.f32 $0, [$1+4]"), 4);
+    assert_eq!(with_offset("st.u8 [ $0 + -16 ], $1"), -16);
+}
+
+#[test]
+fn addresses_are_followed_through_registers() {
+    let text = "{ .reg .b64 a, b; cvta.to.global.u64 a, $1; add.s64 b, a, 8; ld.f32 $0, [b+4]; }";
+    let access = last(text).unwrap().unwrap();
+    assert_eq!(
+        (access.operand, access.offset_bytes, access.says_global),
+        (1, 12, true)
+    );
+    let twice = "{ .reg .b64 a; mov.b64 a, $1; @$3 mov.b64 a, $2; ld.f32 $0, [a]; }";
+    assert_eq!(last(twice), None);
+}
+
+#[test]
+fn asynchronous_copies_are_accesses_to_their_global_side() {
+    use Bytes::{Fixed, Operand};
+    let load = "cp.async.cg.shared.global [$0], [$1], 16";
+    check(load, Op::Load, Fixed(16), 1, true);
+    let load = "cp.async.ca.shared::cta.global.L2::128B [$0], [$1], 4, $2";
+    check(load, Op::Load, Operand(2), 1, true);
+    let load =
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3]";
+    check(load, Op::Load, Operand(2), 1, true);
+    let store = "cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], 32";
+    check(store, Op::Store, Fixed(32), 0, true);
+    for nothing in [
+        "cp.async.wait_group 0",
+        "cp.async.mbarrier.arrive.shared.b64 [$0]",
+    ] {
+        assert_eq!(last(nothing), Some(None));
+    }
+}
+
+#[test]
+fn lanes_access_pieces_of_matrices() {
+    let piece = |text: &str| match last(text) {
+        Some(Some(Access {
+            op,
+            bytes: Bytes::Fixed(bytes),
+            operand,
+            lines: Some((tile, stride)),
+            ..
+        })) => (op, bytes, operand, tile.line_bytes(), stride),
+        other => panic!("{other:?}"),
+    };
+    let load = "wmma.load.b.sync.aligned.col.m16n16k16.global.bf16 {$0,$1,$2,$3}, [$4], $5";
+    let expected = (Op::Load, 16, 4, 32, Stride::Operand(5));
+    assert_eq!(piece(load), expected);
+    let store = "wmma.store.d.sync.aligned.row.m8n8k4.f64 [$0], {$1,$2}, 24";
+    assert_eq!(piece(store), (Op::Store, 16, 0, 64, Stride::Fixed(24)));
+    let shared = "wmma.load.c.sync.aligned.row.m8n8k4.shared.f64 {$0,$1}, [$2]";
+    assert_eq!(last(shared), Some(None));
+}
+
+#[test]
+fn predicates_that_compare_with_zero_are_read() {
+    for (test, expected) in [
+        ("setp.ne.b32 p, $2, 0", Some((2, false))),
+        ("setp.eq.u32 p, $0, 0", Some((0, true))),
+        ("setp.lt.s32 p, $2, 0", None),
+        ("setp.ne.b32 p, $2, $3", None),
+    ] {
+        let template = Template::parse(&format!(".reg .pred p; {test};")).unwrap();
+        let before: Vec<&Instruction> = template.instructions().collect();
+        assert_eq!(
+            comparison_with_zero(&before, Register::Declared(0)),
+            expected,
+            "{test}"
+        );
+    }
+}
+
+#[test]
+fn other_spaces_and_plain_arithmetic_are_no_accesses() {
+    assert_eq!(last("mov.u32 $0, %smid"), Some(None));
+    assert_eq!(last("ld.shared::cta.f32 $0, [$1]"), Some(None));
+    assert_eq!(last("mad.lo.cc.u32 $0, $2, $3, $4"), Some(None));
+}
+
+#[test]
+fn what_is_not_understood_is_said() {
+    for text in [
+        "ld.global.f32 $0, [address]",
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile [$0], [$1, {$2, $3}], [$4]",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [$0], [$1], $2",
+        "wmma.load.a.sync.aligned.row.m16n16k15.f16 {$0}, [$1], $2",
+    ] {
+        assert_eq!(last(text), None, "{text}");
+    }
+}

@@ -1,0 +1,15 @@
+//! Tests of `types`.
+
+use super::*;
+
+#[test]
+fn names_and_types_match() {
+    for name in [
+        "b8", "u16", "s32", "f64", "b128", "f16x2", "bf16", "bf16x2", "u8x4", "pred",
+    ] {
+        assert_eq!(Kind::of(name).unwrap().name(), name);
+    }
+    for name in ["sync", "u24", "f8", "x2", "b", "sat", "e4m3x2"] {
+        assert_eq!(Kind::of(name), None, "{name}");
+    }
+}

@@ -1,0 +1,32 @@
+//! Tests of `data_volume`.
+
+use super::*;
+use superstep_table::read_csv;
+
+#[test]
+fn table_survives_csv_and_figure_is_redrawn_from_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = [DataVolumeRow {
+        application: "a<b".into(),
+        loaded_bytes: 10,
+        stored_bytes: 4,
+        communicated_stored_bytes: 1,
+        communication_share: 0.25,
+    }];
+    let files = super::super::write(&of(&rows), folder.path()).unwrap();
+    let names: Vec<_> = files
+        .iter()
+        .filter_map(|f| f.file_name()?.to_str())
+        .collect();
+    assert_eq!(
+        names,
+        ["data-volume.csv", "data-volume.svg", "data-volume.png"]
+    );
+    assert_eq!(read_csv::<DataVolumeRow>(&files[0]).unwrap(), rows);
+    let svg = std::fs::read_to_string(&files[1]).unwrap();
+    assert!(svg.contains("role=\"img\"") && svg.contains("<title id=\"data-volume-title\">"));
+    assert!(svg.contains("a&lt;b") && !svg.contains("a<b"));
+    assert!(std::fs::metadata(&files[2]).unwrap().len() > 1000);
+    let empty = super::super::svg(&of(&[]), "none").unwrap();
+    assert!(empty.contains("No application"));
+}

@@ -1,0 +1,29 @@
+//! Tests of `multiples`.
+
+use super::*;
+
+#[test]
+fn scales_hold_their_values() {
+    let scale = Scale::linear(37.0, "", |v| v.to_string());
+    assert_eq!((scale.high, scale.ticks.len()), (40.0, 5));
+    assert_eq!(
+        (scale.place(0.0), scale.place(40.0), scale.place(10.0)),
+        (0.0, 1.0, 0.25)
+    );
+    let scale = Scale::powers(2, 16.0, 96.0, "", |v| v.to_string());
+    assert_eq!((scale.low, scale.high), (16.0, 128.0));
+    assert!((scale.place(32.0) - 1.0 / 3.0).abs() < 1e-9);
+    let one = Scale::powers(10, 1.0, 1.0, "", |v| v.to_string());
+    assert_eq!((one.low, one.high), (1.0, 10.0));
+    assert_eq!(Scale::linear(0.0, "", |v| v.to_string()).high, 1.0);
+    assert_eq!(Scale::numbers(24, "").ticks.len(), 5);
+    let part = Scale::within(130.0, 280.0, "", |v| v.to_string());
+    let ticks: Vec<_> = part.ticks.iter().map(|tick| tick.1.as_str()).collect();
+    assert_eq!((part.low, part.high), (130.0, 280.0));
+    assert_eq!(ticks, ["150", "200", "250"]);
+    assert_eq!(
+        Scale::within(7.0, 8.0, "", |v| v.to_string()).ticks[0].0,
+        7.0
+    );
+    assert_eq!(Scale::numbers(0, "").ticks.len(), 0);
+}

@@ -1,0 +1,27 @@
+//! Tests of `numbers`.
+
+use super::*;
+
+#[test]
+fn bytes_for_people() {
+    let shown = |value| bytes(value);
+    assert_eq!(shown(0.0), "0 B");
+    assert_eq!(shown(999.0), "999 B");
+    assert_eq!(shown(1000.0), "1 kB");
+    assert_eq!(shown(1234.0), "1.23 kB");
+    assert_eq!(shown(99_960.0), "100 kB");
+    assert_eq!(shown(999_600.0), "1 MB");
+    assert_eq!(shown(12_345_678_901.0), "12.3 GB");
+}
+
+#[test]
+fn counts_for_people() {
+    let shown = [0.0, 2.5, 600.0, 1250.0, 13_107_200.0, 999_600.0].map(count);
+    assert_eq!(shown, ["0", "2.5", "600", "1.25 k", "13.1 M", "1 M"]);
+}
+
+#[test]
+fn shares_for_people() {
+    let shown = [0.0, 0.0001, 0.477, 0.99977, 1.0].map(percent);
+    assert_eq!(shown, ["0.0 %", "< 0.1 %", "47.7 %", "> 99.9 %", "100.0 %"]);
+}

@@ -1,0 +1,32 @@
+//! Tests of `arrays`.
+
+use super::*;
+
+#[test]
+fn an_array_holds_what_is_copied_there() {
+    let format = cudaCreateChannelDesc(32, 0, 0, 0, 2);
+    let mut handle = std::ptr::null_mut();
+    let (width, height, depth) = (3, 2, 0);
+    let extent = Extent {
+        width,
+        height,
+        depth,
+    };
+    assert_eq!(allocate(&mut handle, &format, extent, 0), Ok(()));
+    let values = [1u32, 2, 3, 4, 5, 6];
+    let mut back = [0u32; 6];
+    // SAFETY: both hold 6 values.
+    unsafe {
+        assert_eq!(
+            cudaMemcpyToArray(handle, 0, 0, values.as_ptr().cast(), 24, 1),
+            0
+        );
+        assert_eq!(
+            cudaMemcpy2DFromArray(back.as_mut_ptr().cast(), 12, handle, 0, 0, 12, 2, 2),
+            0
+        );
+    }
+    assert_eq!(back, values);
+    assert_eq!(free(handle), Ok(()));
+    assert_eq!(free(handle), Err(CudaError::INVALID_RESOURCE_HANDLE));
+}

@@ -1,0 +1,27 @@
+//! Tests of `varint`.
+
+use super::*;
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn round_trip(value: u64) {
+        let mut buffer = [0xff; 10];
+        let end = put(&mut buffer, 0, value);
+        let mut at = 0;
+        prop_assert_eq!(get(&buffer, &mut at), Some(value));
+        prop_assert_eq!(at, end);
+        prop_assert_eq!(zigzag(unzigzag(value)), value);
+        prop_assert_eq!(get(&buffer[..end - 1], &mut 0), None);
+    }
+}
+
+#[test]
+fn too_long_is_refused() {
+    assert_eq!(get(&[0xff; 11], &mut 0), None);
+    let mut most = [0xff; 10];
+    most[9] = 1;
+    assert_eq!(get(&most, &mut 0), Some(u64::MAX));
+    most[9] = 2;
+    assert_eq!(get(&most, &mut 0), None);
+}
