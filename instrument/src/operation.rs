@@ -173,9 +173,7 @@ pub fn is_opaque(instruction: Instruction) -> bool {
 }
 
 pub fn count_opaque(module: &Module) -> u32 {
-    let functions = module.defined_functions().into_iter();
-    let instructions = functions.flat_map(|f| f.instructions());
-    instructions.filter(|i| is_opaque(*i)).count() as u32
+    module.instructions().filter(|i| is_opaque(*i)).count() as u32
 }
 
 /// What a call reads to pass it by value: Clang hands on the address of the original where it can, and code generation
