@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, FailureKind};
 
+pub(crate) type Result<T, E = BuildError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     #[error(

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 
 pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables, Position};
 pub use device::explain::{Explanation, KernelRegisters, ProgramCost, Summary};
-pub(crate) use error::BuildError;
+pub(crate) use error::{BuildError, Result};
 pub use link::driver::DRIVERS;
 pub use link::libraries::{Library, Supplier, libraries};
 pub use link::loaded::{identity, started_by};

@@ -6,7 +6,7 @@ use super::FetchOptions;
 use super::archive;
 use super::cache::{Cache, check_hash, hash_file};
 use super::download;
-use super::error::FetchError;
+use super::error::Result;
 use crate::manifest::{DataArchive, Sha256};
 
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ pub enum Origin {
 pub fn data_file(
     wanted: DataFile<'_>,
     options: &FetchOptions,
-) -> Result<Option<(PathBuf, Origin)>, FetchError> {
+) -> Result<Option<(PathBuf, Origin)>> {
     if let (Some(mirror), Some(data)) = (&options.data_mirror, wanted.data) {
         let path = mirror.join(data);
         if path.is_file() {

@@ -24,7 +24,7 @@ use superstep_toolchain::Toolchain;
 
 use super::proprietary::{self, ProprietaryFolder};
 use crate::compile::steps::hash::{self, KeyHasher};
-use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, quote};
+use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, Result, quote};
 use crate::installation::{Installation, ROOT_VARIABLE};
 
 /// Changes with what is written into the folder.
@@ -55,7 +55,7 @@ impl Toolkit {
         builder: &Builder,
         cache: &Path,
         arch: u32,
-    ) -> Result<Self, BuildError> {
+    ) -> Result<Self> {
         let stub = builder.cudart_stub()?;
         let command = installation.binaries.join("superstep");
         let script = script(toolchain, installation, cache, arch, &command);
@@ -116,7 +116,7 @@ impl Toolkit {
         cache: &Path,
         names: &[&str],
         progress: &mut dyn FnMut(&str),
-    ) -> Result<(), BuildError> {
+    ) -> Result<()> {
         let proprietary = ProprietaryFolder::of(toolchain, cache);
         proprietary.prepare()?;
         let mut names = names.iter();
@@ -217,7 +217,7 @@ fn fill(
     fs::write(root.join("version.json"), format!("{version:#}\n"))
 }
 
-fn put_drivers(staging: &Path, root: &Path, builder: &Builder) -> Result<(), BuildError> {
+fn put_drivers(staging: &Path, root: &Path, builder: &Builder) -> Result<()> {
     let folder = staging.join("lib64/stubs");
     fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
     for driver in &DRIVERS {
@@ -233,7 +233,7 @@ fn put_drivers(staging: &Path, root: &Path, builder: &Builder) -> Result<(), Bui
     Ok(())
 }
 
-pub(super) fn run(command: &mut Command) -> Result<(), BuildError> {
+pub(super) fn run(command: &mut Command) -> Result<()> {
     let output = command.output().map_err(|source| BuildError::Tool {
         tool: command.get_program().into(),
         source,

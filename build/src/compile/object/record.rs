@@ -14,7 +14,7 @@ use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSection};
 use serde::{Deserialize, Serialize};
 
-use crate::compile::error::BuildError;
+use crate::compile::error::{BuildError, Result};
 use crate::compile::link::libraries::{Supplier, is_started, libraries};
 use crate::fetch::hash_bytes;
 
@@ -133,7 +133,7 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<DeviceCodeRecord>> {
 }
 
 /// The records in an object, an archive, a shared library or an executable; none in a file of another kind.
-pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>, BuildError> {
+pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>> {
     let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
     let damaged = || {
         BuildError::unsupported(
@@ -162,7 +162,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>, BuildError> {
 }
 
 /// The records of a program: its executable's, then those of each shared library that it needs, each once.
-pub(crate) fn of_program(executable: &Path) -> Result<Vec<DeviceCodeRecord>, BuildError> {
+pub(crate) fn of_program(executable: &Path) -> Result<Vec<DeviceCodeRecord>> {
     let mut records: Vec<DeviceCodeRecord> = Vec::new();
     let mut files = vec![executable.to_owned()];
     for library in libraries(executable)? {

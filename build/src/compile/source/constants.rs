@@ -7,11 +7,10 @@ use std::path::PathBuf;
 
 use regex::Regex;
 
-use crate::compile::Program;
-use crate::compile::error::BuildError;
+use crate::compile::{BuildError, Program, Result};
 use crate::manifest::Constant;
 
-pub(crate) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>, BuildError> {
+pub(crate) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>> {
     let mut texts = BTreeMap::new();
     for constant in &program.constants {
         let path = program.folder.join(&constant.file);
