@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use crate::compile::{BuildError, Result};
 
-/// Environment variable that names the repository root (the folder with `runtime/` and `suites/`).
 pub const ROOT_VARIABLE: &str = "SUPERSTEP_ROOT";
 
 /// Superstep's own pieces, each checked when it is first used, so that commands that only read captures work anywhere.

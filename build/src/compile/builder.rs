@@ -19,7 +19,6 @@ use crate::compile::unit::{Inserted, Module, units};
 use crate::compile::{BuildEvent, Program};
 use crate::installation::Installation;
 
-/// Where in the compilation the probes go in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Position {
     /// Right before code generation: what is counted is what the device executes.
@@ -50,11 +49,9 @@ pub struct BuildOptions {
     pub reference: bool,
     pub position: Position,
     pub protocol: Protocol,
-    /// Index of the first module.
     pub first_module: usize,
 }
 
-/// Architecture of device code unless one is given.
 pub const DEFAULT_ARCH: u32 = 90;
 
 impl BuildOptions {
@@ -105,7 +102,6 @@ pub struct Executables {
     pub recording: Option<PathBuf>,
     pub counted: PathBuf,
     pub reference: Reference,
-    /// Folder of the sources, where they are on this machine.
     pub sources: Option<PathBuf>,
 }
 
@@ -143,7 +139,6 @@ impl Builder {
         }
     }
 
-    /// Lists commands instead of running them.
     #[must_use]
     pub fn dry(mut self) -> Self {
         self.runner.dry_run = Some(Mutex::default());

@@ -13,7 +13,6 @@ pub enum BuildError {
         indent(output)
     )]
     Command {
-        /// Benchmark and file.
         subject: String,
         stage: &'static str,
         status: String,
@@ -43,11 +42,7 @@ pub enum BuildError {
         source: std::io::Error,
     },
     #[error("failed to build {subject}: {reason}")]
-    Unsupported {
-        subject: String,
-        /// With a hint.
-        reason: String,
-    },
+    Unsupported { subject: String, reason: String },
     #[error(
         "failed to build {subject} for the CPU backend: it needs {library}, whose code is precompiled and runs on a GPU only; run it with --backend cuda on a machine with a GPU, or build it without {library}"
     )]
@@ -65,7 +60,6 @@ impl BuildError {
         }
     }
 
-    /// `reason` has a hint.
     pub(crate) fn installation(what: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Installation {
             what: what.into(),

@@ -47,7 +47,6 @@ pub struct Program {
     pub name: String,
     /// Folder in which the compilers run; every path below is relative to it.
     pub folder: PathBuf,
-    /// In link order, by which CUDA units are numbered.
     pub units: Vec<TranslationUnit>,
     pub include: Vec<PathBuf>,
     pub flags: Flags,
@@ -71,7 +70,6 @@ impl Program {
 #[derive(Debug, Clone, Copy)]
 pub struct BuildEvent<'a> {
     pub stage: &'static str,
-    /// Benchmark and file.
     pub subject: &'a str,
     pub cached: bool,
     pub elapsed: std::time::Duration,

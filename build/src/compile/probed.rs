@@ -70,7 +70,6 @@ impl Builder {
         self.prepare(subject(probe, path), &front_end, passes)
     }
 
-    /// The probe's own code on the host: a library that the program loads.
     fn host_hooks(&self, probe: &Definition, file: &Path) -> Result<PathBuf> {
         let text = fs::read_to_string(file).map_err(BuildError::io("read", file))?;
         let source = probe::host_source(&text, file);
@@ -108,7 +107,6 @@ impl Builder {
     }
 }
 
-/// `file` of a probe, which is compiled in its folder.
 fn subject<'a>(probe: &'a Definition, file: &'a Path) -> Subject<'a> {
     let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
     Subject::of(&probe.spec.name, folder.unwrap_or(Path::new(".")))

@@ -35,13 +35,10 @@ pub enum Reference {
 pub struct Recipe {
     /// Where nvcc runs, relative to the folder in which the files are put.
     folder: PathBuf,
-    /// The program's own files and their texts.
     files: BTreeMap<PathBuf, String>,
-    /// nvcc's arguments, one list for each compilation and the link.
     commands: Vec<Vec<String>>,
 }
 
-/// The executable that the last command writes.
 const PROGRAM: &str = "superstep-reference";
 
 impl Builder {
@@ -118,7 +115,6 @@ impl Recipe {
         })
     }
 
-    /// Builds the program in `folder`, and returns the executable.
     pub fn build(recipe: &Path, nvcc: &Path, folder: &Path) -> Result<PathBuf, RecipeError> {
         let text = fs::read(recipe).map_err(RecipeError::io("read", recipe))?;
         let recipe: Self = serde_json::from_slice(&text)

@@ -32,7 +32,6 @@ pub(crate) struct Unit<'a> {
     /// Distinguishes its static kernels and variables from those of other units.
     pub(crate) id: usize,
     pub(crate) name: String,
-    /// Whether its device code may use that of other units.
     pub(crate) linked: bool,
 }
 
@@ -42,17 +41,13 @@ pub(crate) struct DeviceIr {
     pub(crate) optimised: PathBuf,
 }
 
-/// Device code of a CUDA file, or of several that are linked.
 pub(crate) struct Module {
     pub(crate) index: usize,
-    /// Program and files, for messages.
     pub(crate) name: String,
-    /// Its name in tables: its files.
     files: String,
     folder: PathBuf,
     /// Its name in the program's registration code.
     pub(crate) hash: String,
-    /// The IR of each unit.
     pub(crate) ir: Vec<PathBuf>,
 }
 
@@ -84,7 +79,6 @@ pub(crate) struct Inserted {
     pub(crate) spec: Option<PathBuf>,
     pub(crate) handler: Option<PathBuf>,
     pub(crate) support: PathBuf,
-    /// As many CTAs must be resident as without the probe.
     pub(crate) as_resident: bool,
 }
 
@@ -317,7 +311,6 @@ impl Builder {
     }
 }
 
-/// The CUDA files of a program, numbered in their order.
 pub(crate) fn units(program: &Program) -> Result<Vec<Unit<'_>>> {
     let linked = linked::asked(&program.flags);
     let units: Vec<_> = (program.units.iter())

@@ -11,7 +11,6 @@ use crate::manifest::{DataArchive, Sha256};
 
 #[derive(Debug, Clone, Copy)]
 pub struct DataFile<'a> {
-    /// Path inside the suite's data folder.
     pub data: Option<&'a Path>,
     pub url: Option<&'a str>,
     /// The archive that holds `data`. It is not downloaded if there is a data mirror.
@@ -21,10 +20,8 @@ pub struct DataFile<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// A file of this repository.
     Shipped,
     Mirror,
-    /// Now or earlier, into the cache.
     Downloaded,
     /// Of upstream's format and size, not upstream's content.
     Generated,

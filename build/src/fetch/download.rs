@@ -48,7 +48,6 @@ const RANGE_NOT_SATISFIABLE: u16 = 416;
 const TOO_MANY_REQUESTS: u16 = 429;
 
 enum Attempt {
-    /// The server has no more to send.
     Whole,
     /// Something went wrong, for this reason, that may go right the next time. Bytes that arrived are kept.
     Broken(String),

@@ -46,7 +46,6 @@ pub enum FetchError {
     Unreachable {
         url: String,
         detail: String,
-        /// The command-line option that avoids the network.
         option: &'static str,
     },
     #[error("failed to find file {} in commit {commit} of {repository}: {detail}; correct `files` in the manifest", path.display())]

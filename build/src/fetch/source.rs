@@ -16,13 +16,11 @@ pub struct SourceTree {
     pub root: PathBuf,
     pub directory: PathBuf,
     pub files: Vec<SourceFile>,
-    /// Where they are from, for results: `in-tree`, or URL and commit.
     pub origin: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Path inside the source's root.
     pub path: PathBuf,
     pub sha256: Sha256,
 }

@@ -12,7 +12,6 @@ use crate::manifest::{Input, Sha256, Size, Suite};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputUsed {
-    /// Path in the working folder.
     pub name: PathBuf,
     pub sha256: Sha256,
     pub origin: Origin,

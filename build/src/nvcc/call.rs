@@ -13,7 +13,6 @@ enum Source {
     Cuda,
     C,
     Cpp,
-    /// For the linker as it is.
     Linked,
 }
 
@@ -64,7 +63,6 @@ impl Call<'_> {
         }
     }
 
-    /// The output that the command line names, else `default`.
     fn output<'a>(&'a self, default: &'a str) -> &'a Path {
         self.args.output.as_deref().unwrap_or(Path::new(default))
     }

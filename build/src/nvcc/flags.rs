@@ -4,7 +4,6 @@
 pub(super) enum Takes {
     Nothing,
     Value,
-    /// Values with commas between them.
     List,
 }
 use Takes::{List, Nothing, Value};
@@ -16,9 +15,7 @@ pub(super) enum Meaning {
     Refused(&'static str),
     Makes(Mode),
     All(&'static str),
-    /// For both halves of CUDA files.
     Cuda(&'static str),
-    /// For host code, in front of its value.
     Host(&'static str),
     Compiler,
     Linker,
@@ -49,7 +46,6 @@ pub(super) enum Meaning {
     DeviceDebug,
     DeviceOptimization,
     FastMath,
-    /// `true` or `false`.
     Switch(Arithmetic),
     Verbose,
     DryRun,

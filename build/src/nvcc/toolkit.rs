@@ -39,7 +39,6 @@ pub fn arch_wanted() -> u32 {
     value.parse().unwrap_or(DEFAULT_ARCH)
 }
 
-/// A header that CUDA's small packages lack.
 const PROFILER: &str = include_str!("../../../harness/compatibility/include/cuda_profiler_api.h");
 
 pub struct Toolkit {

@@ -14,7 +14,6 @@ pub struct Probe {
     pub spec: ProbeSpec,
     pub file: PathBuf,
     pub handler: PathBuf,
-    /// Host code to run before and after the program.
     pub host: Option<PathBuf>,
 }
 

@@ -72,7 +72,6 @@ pub fn library_path(
     std::env::join_paths(folders).map_err(|error| BuildError::installation(PATH, error.to_string()))
 }
 
-/// The folder in `cache` in which `target` has the name `name`.
 fn link(cache: &Path, name: &str, target: &Path) -> Result<PathBuf> {
     let target = std::path::absolute(target).map_err(BuildError::io("find", target))?;
     let mut key = KeyHasher::new("stand-in");

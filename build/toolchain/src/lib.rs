@@ -35,7 +35,6 @@ pub use version::{Version, VersionError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolchain {
     pub llvm: Llvm,
-    /// `ptxas`, `fatbinary`, the CUDA headers, libdevice and the shared CUDA runtime.
     pub cuda: Cuda,
 }
 
@@ -73,12 +72,10 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Looks where the process's environment and the usual folders point.
     pub fn here(purpose: Purpose) -> Survey {
         Self::of(&Search::from_environment(purpose))
     }
 
-    /// Looks only where `search` says.
     pub fn of(search: &Search) -> Survey {
         let llvm = llvm::locate(search);
         let mut left_aside = Vec::new();

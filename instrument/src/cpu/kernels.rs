@@ -12,7 +12,6 @@ pub struct CpuKernel {
     pub parameters: Vec<Parameter>,
     /// Whether its CTAs wait for each other at the barrier of the grid (`cooperative_groups`' `grid.sync()`).
     pub waits_for_grid: bool,
-    /// Whether its CTAs run in clusters of several.
     pub in_clusters: bool,
     /// Whether its threads wait for each other, so that each needs a stack of its own.
     pub needs_fibers: bool,

@@ -16,16 +16,13 @@ const MAXIMUM_SITES: usize = 1 << 16;
 #[derive(Clone, Debug)]
 pub struct Place<'m> {
     pub site: PointSite,
-    /// The call stands before this instruction.
     pub anchor: Instruction<'m>,
     pub subject: Subject<'m>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub enum Subject<'m> {
-    /// Only that the place was reached.
     Place,
-    /// A condition of one bit.
     Condition(Value<'m>),
     Value(Instruction<'m>),
     /// An access: the instruction, which of its operations, and whether the address is tested at run time.
@@ -41,7 +38,6 @@ impl<'m> Place<'m> {
         self.anchor.parent_function()
     }
 
-    /// Follows calls that were rebuilt.
     pub fn follow(&mut self, rebuilt: &Rebuilt<'m>) {
         self.anchor = now(self.anchor, rebuilt);
         match &mut self.subject {
@@ -259,7 +255,6 @@ fn lines(instructions: &[Instruction]) -> (String, Option<(u32, u32)>) {
     (first.file, Some((low, high)))
 }
 
-/// Bits of a scalar result; 0 for types that handlers do not get.
 pub fn value_bits(value: Value) -> u32 {
     let bits = match value.ty() {
         Type::IntType(ty) => ty.get_bit_width(),

@@ -156,7 +156,6 @@ pub trait FunctionExt<'m>: Copy {
     fn is_kernel(self) -> bool;
     fn is_declaration(self) -> bool;
     fn parameters(self) -> Vec<Value<'m>>;
-    /// Its instructions, in layout order.
     fn instructions(self) -> Vec<Instruction<'m>>;
     fn calls(self) -> impl Iterator<Item = Call<'m>>;
     /// The functions with a body that it calls, once for each call.
@@ -172,13 +171,11 @@ pub trait FunctionExt<'m>: Copy {
     fn move_body_to(self, module: &'m Module, target: Function<'m>);
     /// Gives `target`, whose parameters begin with those of `self`, the attributes, convention and linkage of `self`.
     fn copy_properties_to(self, target: Function<'m>);
-    /// Whether parameter `index` is passed by value through a pointer.
     fn is_by_value(self, index: u32) -> bool;
     /// Whether the function promises not to write through parameter `index`.
     fn is_read_only(self, index: u32) -> bool;
     /// Whether denormals in single precision count as zeros.
     fn flushes_denormals(self) -> bool;
-    /// Removes the string attributes of the function itself whose names `unwanted` picks.
     fn remove_string_attributes(self, unwanted: impl Fn(&str) -> bool);
 }
 
@@ -318,7 +315,6 @@ pub trait CallExt<'m>: Copy {
     fn pass_as(self, function: Function<'m>);
 }
 
-/// Index of a call's callee among its operands: the last one.
 fn callee_index(call: Call) -> u32 {
     call.operand_count() - 1
 }

@@ -84,7 +84,6 @@ fn only_read(pointer: Value) -> bool {
     only_read
 }
 
-/// Whether a call only reads through its argument `pointer`.
 fn call_only_reads(call: Call, pointer: Value) -> bool {
     let Some(callee) = call.function() else {
         return false;

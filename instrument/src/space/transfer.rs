@@ -32,7 +32,6 @@ pub(super) trait Facts<'m> {
         self.part(pointer, 0)
     }
 
-    /// The fact of a part of any value.
     fn part(&self, value: Value<'m>, part: u32) -> Fact {
         let ty = value.ty();
         if ty.pointers() == 0 {

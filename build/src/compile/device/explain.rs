@@ -25,7 +25,6 @@ pub struct Explanation {
     pub clones: u64,
     /// Inline PTX statements with unknown effects on memory, let through untraced.
     pub opaque_assembly: u64,
-    /// The operations, by file, line and column.
     pub operations: Vec<MemoryOperation>,
 }
 
@@ -36,7 +35,6 @@ pub struct MemoryOperation {
     /// The enclosing kernel or device function, demangled; for a specialised copy, with the
     /// number of the copy and the spaces of the pointers that it is called with: `copy_0(global, shared)`.
     pub function: String,
-    /// Source file, relative to the program's folder if inside it; empty when unknown.
     pub file: String,
     pub line: u32,
     pub column: u32,

@@ -32,7 +32,6 @@ impl Builder {
         (self.runner).file("PTX", &self.tools.llc, module.subject(), args, PTX)
     }
 
-    /// The binaries of an assembly, one for each architecture.
     pub(crate) fn cubins(&self, module: &Module, ptx: &Path) -> Result<Vec<PathBuf>> {
         self.cubins_where(module, ptx, Waits::Perhaps)
     }

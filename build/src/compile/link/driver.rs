@@ -14,7 +14,6 @@ pub struct Driver {
     pub link: &'static str,
     pub file: &'static str,
     headers: &'static [&'static str],
-    /// How the names of its functions begin.
     start: &'static str,
     /// Whether a real one works beside the CPU backend: it does not, where it would have to know of the backend's memory.
     works_beside: bool,

@@ -24,7 +24,6 @@ pub enum Supplier {
     Machine,
     /// NVIDIA's installer: proprietary, and hundreds of megabytes.
     Nvidia,
-    /// The program.
     Program,
 }
 

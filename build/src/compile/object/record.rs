@@ -18,7 +18,6 @@ use crate::compile::error::{BuildError, Result};
 use crate::compile::link::libraries::{Supplier, is_started, libraries};
 use crate::fetch::hash_bytes;
 
-/// The section of an ELF file that holds records.
 pub(crate) const SECTION: &str = ".superstep.module";
 
 const MAGIC: &[u8; 16] = b"superstep-module";
@@ -26,13 +25,11 @@ const PREFIX: usize = MAGIC.len() + 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
-    /// Its name in tables: its files.
     pub(crate) name: String,
     /// Working folder of the compiler, to which names of files are relative. Empty in programs of manifests, which do not depend on it.
     pub(crate) folder: String,
     /// Whether it is to be linked with other device code.
     pub(crate) relocatable: bool,
-    /// Bytes of bitcode of each unit.
     pub(crate) units: Vec<usize>,
 }
 
@@ -161,7 +158,6 @@ pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>> {
     Ok(records)
 }
 
-/// The records of a program: its executable's, then those of each shared library that it needs, each once.
 pub(crate) fn of_program(executable: &Path) -> Result<Vec<DeviceCodeRecord>> {
     let mut records: Vec<DeviceCodeRecord> = Vec::new();
     let mut files = vec![executable.to_owned()];

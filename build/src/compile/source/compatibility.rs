@@ -66,7 +66,6 @@ impl Builder {
         (tools.into_iter().chain(own.as_ref().ok())).any(|folder| header.starts_with(folder))
     }
 
-    /// Makes `-use_fast_math` replace the same functions as for nvcc.
     fn fast_functions(&self, program: &Program) -> Result<Args> {
         if !arithmetic::is_fast(&program.flags) {
             return Ok(Args::default());
@@ -75,7 +74,6 @@ impl Builder {
         self.edited(Args::default(), header, arithmetic::with_fast_functions)
     }
 
-    /// Makes `pow` of integers convert to double as for nvcc.
     fn powers(&self) -> Result<Args> {
         let edit = arithmetic::without_integer_powers;
         let mut headers = arithmetic::POWER_HEADERS.into_iter();

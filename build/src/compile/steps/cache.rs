@@ -28,7 +28,6 @@ pub struct StepCache {
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct HeaderList {
-    /// Paths as the compiler printed them: absolute, or relative to its working folder.
     pub files: Vec<PathBuf>,
 }
 

@@ -14,7 +14,6 @@ use crate::compile::{BuildError, BuildEvent, Result};
 use crate::interrupt;
 use crate::run::die_with_this_process;
 
-/// Files that stages write, by their names in a step's folder.
 pub(crate) const BITCODE: &str = "out.bc";
 pub(crate) const OBJECT: &str = "out.o";
 pub(crate) const LIBRARY: &str = "out.so";
@@ -36,7 +35,6 @@ enum Arg {
     Place(String),
     /// A file that is read, between a prefix and a suffix: the key has its content, not its path.
     Input(String, PathBuf, &'static str),
-    /// A file that the command writes, by its name in the step's folder.
     Output(&'static str),
 }
 
@@ -129,7 +127,6 @@ pub struct Stage<'a> {
 
 pub struct Runner {
     pub cache: StepCache,
-    /// Commands are listed here instead of run (`--dry-run`).
     pub dry_run: Option<Mutex<Vec<String>>>,
     pub observer: Box<dyn Fn(BuildEvent<'_>) + Send + Sync>,
 }

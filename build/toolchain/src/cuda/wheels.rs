@@ -25,7 +25,6 @@ pub struct Wheel {
 }
 
 impl std::fmt::Display for Wheel {
-    /// As pip writes a version.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}=={}", self.package, self.version)
     }

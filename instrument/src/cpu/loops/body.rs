@@ -20,7 +20,6 @@ pub struct Body {
 #[derive(Clone, Copy)]
 pub struct Ids<'m> {
     pub frame: Value<'m>,
-    /// Number of the thread in its CTA.
     pub thread: Value<'m>,
     pub tid: [Value<'m>; 3],
     pub ntid: [Value<'m>; 3],
