@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use superstep_toolchain::proprietary::{PROPRIETARY_PACKAGES, ProprietaryPackage};
-use superstep_toolchain::{Toolchain, replace_file};
+use superstep_toolchain::{Progress, Toolchain, replace_file};
 
 use super::toolkit::run;
 use crate::compile::steps::hash::KeyHasher;
@@ -74,12 +74,7 @@ impl ProprietaryFolder {
         Ok(())
     }
 
-    pub(super) fn add(
-        &self,
-        toolchain: &Toolchain,
-        name: &str,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<()> {
+    pub(super) fn add(&self, toolchain: &Toolchain, name: &str, progress: Progress) -> Result<()> {
         let Some(package) = self.lacking.iter().find(|package| package.name == name) else {
             progress(&format!("{} has it", toolchain.cuda.root.display()));
             return Ok(());

@@ -20,7 +20,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use superstep_toolchain::Toolchain;
+use superstep_toolchain::{Progress, Toolchain};
 
 use super::proprietary::{self, ProprietaryFolder};
 use crate::compile::steps::hash::{self, KeyHasher};
@@ -114,7 +114,7 @@ impl Toolkit {
         toolchain: &Toolchain,
         cache: &Path,
         names: &[&str],
-        progress: &mut dyn FnMut(&str),
+        progress: Progress,
     ) -> Result<()> {
         let proprietary = ProprietaryFolder::of(toolchain, cache);
         proprietary.prepare()?;

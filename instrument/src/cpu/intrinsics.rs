@@ -19,7 +19,7 @@ pub fn lower(module: &Module) -> Result<()> {
         for call in function.calls() {
             if let Some((template, constraints)) = call.callee().inline_assembly() {
                 ptx::lower(module, call, &template, &constraints)?;
-            } else if let Some(callee) = call.function() {
+            } else if let Some(callee) = call.get_called_fn_value() {
                 let name = callee.name();
                 if let Some(register) = Register::of(call) {
                     let load = || register.load(module, function);

@@ -55,7 +55,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
     let reached = reach([kernel], |function| {
         let mut callees = Vec::new();
         for call in function.calls() {
-            match call.function() {
+            match call.get_called_fn_value() {
                 Some(callee) if callee.is_declaration() => {
                     let name = callee.name();
                     let waits = waits(&name);

@@ -267,7 +267,10 @@ pub fn value_bits(value: Value) -> u32 {
 
 /// LLVM's word for an instruction: `icmp`, `fmul`; of a call what it calls.
 fn operation_name(instruction: Instruction) -> String {
-    if let Some(callee) = instruction.as_call().and_then(|call| call.function()) {
+    if let Some(callee) = instruction
+        .as_call()
+        .and_then(|call| call.get_called_fn_value())
+    {
         return callee.name();
     }
     let code: LLVMOpcode = instruction.get_opcode().into();

@@ -220,7 +220,7 @@ impl<'m> FunctionExt<'m> for Function<'m> {
         let users = self.using_instructions().into_iter();
         users
             .filter_map(|i| Call::try_from(i).ok())
-            .filter(move |call| call.function() == Some(self))
+            .filter(move |call| call.get_called_fn_value() == Some(self))
     }
 
     fn is_address_taken(self) -> bool {
@@ -298,8 +298,6 @@ impl<'m> FunctionExt<'m> for Function<'m> {
 pub trait CallExt<'m>: Copy {
     fn called_type(self) -> Signature;
     fn callee(self) -> Value<'m>;
-    /// The function that is called; `None` for inline assembly, computed pointers, and a function called as another type.
-    fn function(self) -> Option<Function<'m>>;
     /// The name of the function that is called; empty for inline assembly and computed pointers.
     fn function_name(self) -> String;
     fn defined_function(self) -> Option<Function<'m>>;
@@ -328,20 +326,19 @@ impl<'m> CallExt<'m> for Call<'m> {
         self.operand(callee_index(self))
     }
 
-    fn function(self) -> Option<Function<'m>> {
-        self.get_called_fn_value()
-    }
-
     fn function_name(self) -> String {
-        self.function().map(|f| f.name()).unwrap_or_default()
+        self.get_called_fn_value()
+            .map(|f| f.name())
+            .unwrap_or_default()
     }
 
     fn defined_function(self) -> Option<Function<'m>> {
-        self.function().filter(|f| !f.is_declaration())
+        self.get_called_fn_value().filter(|f| !f.is_declaration())
     }
 
     fn is_indirect(self) -> bool {
-        self.function().is_none() && self.callee().kind() != ValueKind::LLVMInlineAsmValueKind
+        self.get_called_fn_value().is_none()
+            && self.callee().kind() != ValueKind::LLVMInlineAsmValueKind
     }
 
     fn keep_assembly(self) {

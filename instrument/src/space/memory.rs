@@ -85,7 +85,7 @@ fn only_read(pointer: Value) -> bool {
 }
 
 fn call_only_reads(call: Call, pointer: Value) -> bool {
-    let Some(callee) = call.function() else {
+    let Some(callee) = call.get_called_fn_value() else {
         return false;
     };
     let name = callee.name();

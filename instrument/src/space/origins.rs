@@ -134,7 +134,7 @@ impl<'m> Analysis<'m> {
                     Fact::Is(Space::Constant) => "a pointer in constant memory",
                     _ => "a pointer read from memory",
                 },
-                Opcode::Call => match value.as_call().and_then(|call| call.function()) {
+                Opcode::Call => match value.as_call().and_then(|call| call.get_called_fn_value()) {
                     Some(callee) => {
                         return format!("the result of {}", display_name(&callee.name()));
                     }

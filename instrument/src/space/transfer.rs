@@ -72,7 +72,7 @@ pub(super) trait Facts<'m> {
     }
 
     fn called(&self, call: Call<'m>, part: u32) -> Fact {
-        let Some(callee) = call.function() else {
+        let Some(callee) = call.get_called_fn_value() else {
             return Fact::Mixed;
         };
         let name = callee.name();

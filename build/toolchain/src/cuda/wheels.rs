@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 
 use thiserror::Error;
 
+use crate::Progress;
 use crate::cache::{CacheLock, OpenCache, check_private};
 use crate::cuda::merge;
 use crate::cuda::toolkit::{self, ToolkitError};
@@ -160,10 +161,7 @@ fn stamp() -> String {
     text
 }
 
-pub(crate) fn install(
-    search: &Search,
-    progress: &mut dyn FnMut(&str),
-) -> Result<PathBuf, WheelError> {
+pub(crate) fn install(search: &Search, progress: Progress) -> Result<PathBuf, WheelError> {
     let root = folder(search).ok_or(WheelError::NoCacheFolder)?;
     let cache = root.parent().ok_or(WheelError::NoCacheFolder)?;
     check_private(cache)?;

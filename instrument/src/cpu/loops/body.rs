@@ -143,7 +143,7 @@ fn is_plain_ptx(call: Call) -> bool {
 
 /// Device functions, other special registers and most inline PTX read the thread block.
 fn needs_thread_block(call: Call) -> bool {
-    let Some(callee) = call.function() else {
+    let Some(callee) = call.get_called_fn_value() else {
         return !is_plain_ptx(call);
     };
     let name = callee.name();
