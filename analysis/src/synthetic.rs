@@ -41,7 +41,6 @@ pub fn launch(number: u32, words: u64) -> Launch {
     }
 }
 
-/// Fills `group` for the warp that begins with `thread`.
 fn fill(group: &mut AccessGroup, site: u32, thread: u64, address: impl Fn(u64) -> u64) {
     group.site = SiteId(site);
     group.cta = (thread / THREADS) as u32;

@@ -1,4 +1,4 @@
-//! Access group: what one warp does at one site at one time.
+//! The accesses of one warp at one site at one time.
 
 use crate::SiteId;
 
@@ -19,7 +19,6 @@ pub struct AccessGroup {
     pub sm: u32,
     /// Active lanes, bit *l* for lane *l*.
     pub mask: u32,
-    /// Bytes that each lane accesses.
     pub width_bytes: u32,
     pub addresses: [u64; WARP_LANES],
 }
@@ -41,7 +40,6 @@ impl AccessGroup {
         self.mask.count_ones() as usize
     }
 
-    /// Addresses of the active lanes, in lane order.
     pub fn active_addresses(&self) -> &[u64] {
         &self.addresses[..self.lanes()]
     }
@@ -59,7 +57,7 @@ impl AccessGroup {
 }
 
 impl PartialEq for AccessGroup {
-    /// Compares what the group means: unused entries of `addresses` are left out.
+    /// Unused entries of `addresses` do not count.
     fn eq(&self, other: &Self) -> bool {
         (
             self.site,

@@ -2,8 +2,8 @@
 
 use crate::{AllocationId, AllocationKind, SourcePlace};
 
-/// Symbol under which the heap of device-side `malloc` is recorded. Where a block lies in it is the device's affair, and another place in
-/// another run: digests leave offsets in it out.
+/// Symbol under which the heap of device-side `malloc` is recorded. Offsets in it differ from run to run, so digests
+/// leave them out.
 pub const DEVICE_HEAP: &str = "device malloc heap";
 
 /// A GPU maps device memory in pages of this size: behind an allocation there is memory up to the end of its last page.
@@ -41,12 +41,10 @@ pub struct Allocation {
     pub device: u32,
     /// When it came to life, as position among the host's numbered events.
     pub sequence: u64,
-    /// When it was given back.
     pub freed: Option<u64>,
 }
 
 impl Allocation {
-    /// Offset of `address` in the allocation, when it lies inside.
     #[inline]
     pub fn offset_of(&self, address: u64) -> Option<u64> {
         let offset = address.wrapping_sub(self.address);
@@ -57,7 +55,7 @@ impl Allocation {
         self.address.saturating_add(self.bytes)
     }
 
-    /// Whether `address` lies behind the allocation, where a GPU has memory all the same.
+    /// Whether `address` is behind the allocation, in memory that a GPU maps nevertheless.
     fn has_behind(&self, address: u64) -> bool {
         let pages = self.bytes.checked_next_multiple_of(DEVICE_PAGE_BYTES);
         self.kind == AllocationKind::Device
@@ -75,25 +73,22 @@ pub struct AllocationMap<'a> {
 }
 
 impl<'a> AllocationMap<'a> {
-    /// The live allocations, by ascending address.
     pub fn iter(&self) -> impl Iterator<Item = &'a Allocation> {
         self.live.iter().copied()
     }
 
-    /// The allocation that holds `address`.
     pub fn find(&self, address: u64) -> Option<&'a Allocation> {
         let after = (self.live).partition_point(|allocation| allocation.address <= address);
         let last = self.live[..after].last()?;
         last.offset_of(address).map(|_| *last)
     }
 
-    /// Whether `address` lies in the last page of a device allocation, behind its end. A GPU lets such an access pass.
+    /// Whether `address` is in the last page of a device allocation, behind its end, where a GPU allows an access.
     pub fn is_behind(&self, address: u64) -> bool {
         let after = (self.live).partition_point(|allocation| allocation.address <= address);
         (self.live[..after].last()).is_some_and(|last| last.has_behind(address))
     }
 
-    /// Allocation and offset of `address`; `None` when it belongs to none.
     pub fn resolve(&self, address: u64) -> Option<(&'a AllocationKey, u64)> {
         let allocation = self.find(address)?;
         Some((&allocation.key, address - allocation.address))
@@ -107,7 +102,7 @@ impl<'a> AllocationMap<'a> {
         }
     }
 
-    /// Adds an allocation. What it overlaps was free: that free was not seen.
+    /// Adds an allocation. Allocations that it overlaps were freed unseen.
     pub(crate) fn insert(&mut self, new: &'a Allocation) {
         if new.bytes > 0 {
             let from = self.live.partition_point(|old| old.end() <= new.address);
@@ -133,7 +128,6 @@ pub struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// The allocation that holds `address`.
     #[inline]
     pub fn find(&mut self, address: u64) -> Option<&'a Allocation> {
         match self.last {

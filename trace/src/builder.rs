@@ -4,21 +4,18 @@ use crate::codec::{Encoder, Offsets};
 use crate::container::{Kind, SealedChunk};
 use crate::{AccessGroup, LaunchId, WARP_LANES};
 
-/// A chunk should be sealed once its encoded groups take this much: large enough to compress well, small enough to
-/// lose little when the program is killed and to be analysed in parallel.
+/// Encoded bytes at which a chunk should be sealed: large enough to compress well, small enough to lose little when the
+/// program is killed.
 pub const TARGET_CHUNK_BYTES: usize = 256 << 10;
 
 /// Limit of its groups, which may take next to nothing.
 const TARGET_CHUNK_GROUPS: usize = 128 << 10;
 
-/// Access groups of one launch on their way into the capture.
-///
-/// Each producer thread has its own builder, so that several encode in parallel. The groups of one thread of the
-/// traced program must pass through builders in program order.
+/// Access groups of one launch on their way into the capture. Each producer thread has its own builder; the groups of
+/// one traced thread must arrive in program order.
 pub struct ChunkBuilder {
     launch: LaunchId,
     encoder: Encoder,
-    /// Memory for [`seal`](Self::seal).
     head: Vec<u8>,
     tail: Vec<u8>,
     thread_accesses: u64,
@@ -54,7 +51,7 @@ impl ChunkBuilder {
         self.encoder.encode_run(group, base, stride);
     }
 
-    /// Adds `group`, whatever its addresses are: the active lanes are so far from `base`. A group without active lanes is left out.
+    /// Adds `group` with the active lanes at `base` plus their offsets, whatever its addresses are.
     #[inline]
     pub fn push_near<const N: usize>(
         &mut self,
@@ -68,7 +65,7 @@ impl ChunkBuilder {
         }
     }
 
-    /// The encoded groups, before compression: the part that is worth compressing, and the one that mostly is not.
+    /// The encoded groups before compression: the part that is worth compressing, and the part that rarely is.
     pub fn encoded(&mut self) -> (&[u8], &[u8]) {
         self.head.clear();
         self.tail.clear();
@@ -77,7 +74,6 @@ impl ChunkBuilder {
         (&self.head, &self.tail)
     }
 
-    /// Accesses in the chunk, each lane counted.
     pub fn thread_accesses(&self) -> u64 {
         self.thread_accesses
     }
@@ -86,7 +82,7 @@ impl ChunkBuilder {
         self.encoder.groups() == 0
     }
 
-    /// Whether the chunk has reached [`TARGET_CHUNK_BYTES`], or has as many groups as that is to hold, and should be sealed.
+    /// Whether the chunk should be sealed.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.encoder.groups() >= TARGET_CHUNK_GROUPS || self.encoder.bytes() >= TARGET_CHUNK_BYTES
@@ -101,7 +97,6 @@ impl ChunkBuilder {
         sealed
     }
 
-    /// Drops what was collected and starts a chunk of `launch`.
     pub fn restart(&mut self, launch: LaunchId) {
         self.launch = launch;
         self.encoder.clear();

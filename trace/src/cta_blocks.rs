@@ -21,7 +21,6 @@ impl CtaBlocks {
         self.log2 == 0
     }
 
-    /// CTAs in a block.
     pub fn ctas(self) -> u32 {
         1 << self.log2
     }
@@ -31,7 +30,6 @@ impl CtaBlocks {
         cta >> self.log2 << self.log2
     }
 
-    /// The number of that block.
     pub fn number(self, cta: u32) -> u32 {
         cta >> self.log2
     }
@@ -62,7 +60,6 @@ impl CtaBlocks {
     }
 }
 
-/// Granularity of transfer endpoints: CTAs or blocks of CTAs.
 impl Display for CtaBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.are_ctas() {
@@ -81,8 +78,6 @@ impl From<CtaBlocks> for u32 {
 impl TryFrom<u32> for CtaBlocks {
     type Error = SelectionError;
 
-    /// # Errors
-    /// The number is not a power of two from 2 to 2^26.
     fn try_from(ctas: u32) -> Result<Self, SelectionError> {
         let log2 = ctas.trailing_zeros();
         let fits = ctas.is_power_of_two() && (1..=MOST_LOG2).contains(&log2);

@@ -53,7 +53,6 @@ pub struct Hasher<'a> {
 }
 
 impl<'a> Hasher<'a> {
-    /// A hasher without accesses for a launch.
     pub fn new(record: &'a LaunchRecord<'a>, sites: &'a SiteTable) -> Self {
         let Launch { stream, launch, .. } = record.launch;
         let launch_seed = mix(mix(PHI ^ u64::from(stream.0)).wrapping_add(u64::from(launch.0)));
@@ -129,9 +128,6 @@ impl<'a> Hasher<'a> {
 }
 
 /// Digests of all launches of a capture, in the order of the host's calls.
-///
-/// # Errors
-/// A chunk is damaged.
 pub fn launches(capture: &Capture) -> Result<Vec<(&Launch, LaunchDigest)>> {
     (capture.launches())
         .map(|record| Ok((record.launch, of_launch(capture, &record)?)))

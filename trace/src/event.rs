@@ -10,7 +10,6 @@ pub struct Launch {
     pub stream: StreamId,
     /// Superstep: number within the stream, from 0.
     pub launch: LaunchId,
-    /// Mangled name of the kernel.
     pub kernel: String,
     /// CTAs in x, y and z.
     pub grid: [u32; 3],
@@ -57,13 +56,11 @@ pub enum LaunchOutcome {
     Failed(String),
 }
 
-/// Kind of memory of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AllocationKind {
     /// `cudaMalloc` and its relatives.
     Device,
-    /// `cudaMallocManaged`.
     Managed,
     /// Page-locked host memory that the device can reach.
     Pinned,
@@ -89,7 +86,6 @@ pub struct SourcePlace {
 }
 
 impl std::fmt::Display for SourcePlace {
-    /// The file's name without its folder, and the line.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let name = self.file.rsplit('/').next().unwrap_or(&self.file);
         write!(f, "{name}:{}", self.line)
@@ -116,14 +112,12 @@ pub struct LaunchEnd {
     pub outcome: LaunchOutcome,
 }
 
-/// A copy made by the host. Addresses are the program's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCopy {
     pub sequence: u64,
     pub direction: CopyDirection,
     /// First byte written.
     pub destination: u64,
-    /// First byte read.
     pub source: u64,
     pub bytes: u64,
     pub stream: StreamId,
@@ -211,7 +205,6 @@ pub struct OpaqueGeometry {
     pub block: [u32; 3],
 }
 
-/// How long an opaque launch ran; noted when it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpaqueEnd {
     /// Sequence number of its [`OpaqueLaunch`].
@@ -260,7 +253,6 @@ impl std::fmt::Display for Gap {
     }
 }
 
-/// Amount of data from the device to the host by the protocol `stream`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transport {
     pub bytes: u64,

@@ -1,8 +1,7 @@
-//! Failures of one program, sorted by the person that has to act: the kind decides the exit code and is stored in `run.json`.
+//! Failures of one program by kind, which decides the exit code and is stored in `run.json`.
 
 use serde::{Deserialize, Serialize};
 
-/// The kind of a failure. Its serialised names are part of `run.json` (`failure.kind`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
@@ -34,7 +33,6 @@ pub enum FailureKind {
     Internal,
 }
 
-/// One word for tables and messages, the same as the serialised name.
 impl std::fmt::Display for FailureKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.serialize(f)

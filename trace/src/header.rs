@@ -9,7 +9,6 @@ pub struct DeviceInfo {
     pub name: String,
     /// Compute capability as `[major, minor]`; on the CPU the one that is reported to programs.
     pub compute_capability: [u32; 2],
-    /// Version of the CUDA driver, when there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
 }
@@ -18,7 +17,6 @@ pub struct DeviceInfo {
 pub struct Header {
     /// Version of Superstep that wrote the capture.
     pub tool_version: String,
-    /// Path of the traced program.
     pub program: String,
     /// Its arguments, without the program's own name.
     pub arguments: Vec<String>,
@@ -40,7 +38,6 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header for `backend` with this library's version and nothing else known.
     pub fn new(backend: Backend) -> Self {
         Header {
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -58,12 +58,12 @@ pub struct LoadedBytes {
     pub uninitialised: u64,
     pub unknown: u64,
     pub local: u64,
-    /// Of those above but `local`, how many the reading thread may itself have written in the launch: then they are local.
+    /// Bytes above, other than `local`, that the reading thread may have written itself in the launch: then they are
+    /// local.
     pub perhaps_local: u64,
 }
 
 impl LoadedBytes {
-    /// Of all classes.
     pub const fn all(&self) -> u64 {
         self.communicated + self.own + self.input + self.uninitialised + self.unknown + self.local
     }
@@ -81,7 +81,6 @@ impl std::ops::AddAssign for LoadedBytes {
     }
 }
 
-/// Sums of a launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchSums {
     pub stream: StreamId,
@@ -94,8 +93,7 @@ pub struct LaunchSums {
     pub several_writers_bytes: u64,
     /// Of those, bytes to which one of the writes was a plain store.
     pub racing_bytes: u64,
-    /// Bytes loaded where there was no shadow memory, or perhaps where it came later than the memory: they count as unknown and may be of any
-    /// class.
+    /// Bytes loaded where there was no shadow memory: they count as unknown and may be of any class.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unshadowed_loaded_bytes: u64,
     /// Bytes stored where there was none: their other writers and readers are not known.

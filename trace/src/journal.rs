@@ -52,17 +52,16 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The journal beside the summary in the file `summary`.
+    /// Path of the journal that belongs to the summary `summary`.
     pub fn beside(summary: &Path) -> PathBuf {
         let mut path = summary.as_os_str().to_owned();
         path.push(".journal");
         path.into()
     }
 
-    /// Begins the journal of a process whose summary will be in the file `summary`, and says `begin` now.
-    ///
+    /// Begins the journal of a process whose summary will be in the file `summary`.
     /// # Errors
-    /// The file cannot be written; so it is with all other methods.
+    /// The file cannot be written, as for all other methods.
     pub fn create(summary: &Path, begin: Summary) -> Result<Self> {
         let path = Self::beside(summary);
         let mut journal = Journal {
@@ -78,18 +77,15 @@ impl Journal {
         self.add(&Note::Device(device.clone()))
     }
 
-    /// A thread of the host launches a kernel for the first time.
     pub fn host_thread(&mut self) -> Result<()> {
         self.add(&Note::HostThread)
     }
 
-    /// A launch has ended.
     pub fn launch(&mut self, kernel: &str, ns: u64) -> Result<()> {
         let kernel = self.kernel(kernel)?;
         self.add(&Note::Launch { kernel, ns })
     }
 
-    /// An opaque launch has begun.
     pub fn opaque_launch(&mut self, kernel: &str) -> Result<()> {
         let kernel = self.kernel(kernel)?;
         self.add(&Note::OpaqueLaunch(kernel))
@@ -155,9 +151,6 @@ impl Journal {
 
 impl Summary {
     /// The summary of a process that left only the journal in the file `path`.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is no journal.
     pub fn from_journal(path: &Path) -> std::result::Result<Self, TraceError> {
         let failed = |reason| TraceError::Journal {
             path: path.to_owned(),

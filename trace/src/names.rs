@@ -1,4 +1,4 @@
-//! Names of functions and variables for people.
+//! Readable names of functions and variables.
 
 /// A function's or variable's name as its author wrote it, without parameters.
 pub fn display_name(mangled: &str) -> String {
@@ -18,8 +18,8 @@ pub fn display_name(mangled: &str) -> String {
     written + copy
 }
 
-/// A name without what compiler and linker hang on to tell equal static names of several units apart, and the suffix of
-/// a copy (`.copy_1`).
+/// Removes suffixes by which compiler and linker distinguish static names of several units; splits off the suffix of a
+/// copy (`.copy_1`).
 fn without_suffixes(mangled: &str) -> (&str, &str) {
     let (name, copy) = match mangled.rfind(".copy_") {
         Some(at) => mangled.split_at(at),

@@ -26,12 +26,10 @@ named! {
 }
 
 impl Op {
-    /// The operation's number, 1–14.
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// The operation with the number `code`, if there is one.
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code).checked_sub(1)?).copied()
     }

@@ -10,7 +10,6 @@ use crate::{FirstRead, Parts, Received};
 pub struct SealedParts(pub(crate) SealedChunk);
 
 impl Parts {
-    /// Sorts, encodes and compresses them.
     pub fn seal(mut self) -> SealedParts {
         let payload = encode(&mut self);
         SealedParts(SealedChunk::new(Kind::PARTS, 0, 0, &payload))

@@ -18,9 +18,6 @@ pub struct Pattern {
 
 impl Pattern {
     /// The patterns of a comma-separated list; one that begins with `regex:` goes on to the end.
-    ///
-    /// # Errors
-    /// One of them is malformed.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, SelectionError> {
         let mut patterns = Vec::new();
         let mut rest = text.trim();
@@ -37,7 +34,7 @@ impl Pattern {
         Ok(patterns)
     }
 
-    /// Whether names of groups are meant, which begin with `@`.
+    /// Whether it matches names of groups, which begin with `@`.
     pub fn is_of_groups(&self) -> bool {
         self.text.starts_with('@')
     }
@@ -46,8 +43,7 @@ impl Pattern {
         self.regex.is_match(name)
     }
 
-    /// Whether the kernel or device function with this mangled name is meant; `readable` is its demangled name without
-    /// parameters. Either may match.
+    /// Whether it matches the function by its mangled name or by `readable`, its demangled name without parameters.
     pub fn matches_function(&self, mangled: &str, readable: &str) -> bool {
         self.matches(readable) || self.matches(mangled)
     }

@@ -41,9 +41,6 @@ impl std::fmt::Display for Process {
 }
 
 /// The captures in `path`: itself, or those of several processes, one folder each, in the order of ranks.
-///
-/// # Errors
-/// The folder cannot be read.
 pub fn captures_in(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() || path.join(EVENTS_FILE).is_file() {
         return Ok(vec![path.to_owned()]);

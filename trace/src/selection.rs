@@ -61,7 +61,6 @@ pub struct Selection {
     pub sample: Option<Sample>,
 }
 
-/// How much of a launch is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recorded {
@@ -76,7 +75,6 @@ pub enum Recorded {
 }
 
 impl Recorded {
-    /// Whether nothing of the launch is recorded.
     pub fn is_nothing(self) -> bool {
         matches!(self, Recorded::OutOfScope | Recorded::NotSampled)
     }
@@ -98,9 +96,6 @@ fn error(value: &str, expected: impl Into<String>) -> SelectionError {
 
 impl Sample {
     /// A sample of `unit` with a rate in 0 to 1, as text.
-    ///
-    /// # Errors
-    /// The rate is not a number above 0 and up to 1.
     pub fn parse(unit: SampleUnit, rate: &str, seed: u64) -> Result<Self, SelectionError> {
         let millionths = rate
             .trim()
@@ -119,7 +114,6 @@ impl Sample {
         }
     }
 
-    /// The share that is taken on average.
     pub fn rate(&self) -> f64 {
         f64::from(self.rate_per_million) / f64::from(MILLION)
     }
@@ -129,7 +123,7 @@ impl Sample {
         (u64::from(self.rate_per_million) << 32) / u64::from(MILLION)
     }
 
-    /// Whether CTA `cta` of a grid of `ctas` CTAs is taken. `selection.cuh` of the CUDA runtime says the same.
+    /// Whether CTA `cta` of a grid of `ctas` CTAs is taken; `selection.cuh` of the CUDA runtime decides alike.
     pub fn takes_cta(&self, ctas: u64, cta: u64) -> bool {
         let least = ((SAMPLE_AT_LEAST << 32) / ctas.max(1)).max(self.threshold());
         ctas <= SAMPLE_AT_LEAST || mix(mix(self.seed ^ ctas).wrapping_add(cta)) >> 32 < least
@@ -145,9 +139,6 @@ impl Sample {
 
 impl CtaRange {
     /// Reads a list of linear CTA numbers and ranges, as in `0-15,40`.
-    ///
-    /// # Errors
-    /// A part is neither a number nor a range.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, SelectionError> {
         let expected = "comma-separated linear CTA numbers and ranges, as in 0-15,40";
         let number = |text: &str| {
@@ -242,7 +233,7 @@ impl Chooser {
         }
     }
 
-    /// Decides on the next launch: of the kernel with the mangled name `kernel`, whose readable name `display_name` gives.
+    /// Decides on the next launch, by the kernel's mangled name `kernel` and its readable name `display_name`.
     pub fn next(
         &mut self,
         kernel: &str,

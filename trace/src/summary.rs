@@ -30,10 +30,8 @@ impl KernelResources {
     }
 }
 
-/// Time and number of a kernel's launches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelTotals {
-    /// Mangled name.
     pub name: String,
     pub launches: u64,
     pub ns: u64,
@@ -47,7 +45,6 @@ pub struct KernelTotals {
 pub struct LaunchCounts {
     pub stream: u32,
     pub launch: u32,
-    /// Mangled name of the kernel.
     pub kernel: String,
     /// Site number and thread accesses at it; sites that were not reached are left out.
     pub sites: Vec<(u32, u64)>,
@@ -58,7 +55,6 @@ pub struct Summary {
     pub schema_version: u32,
     pub backend: Backend,
     pub device: DeviceInfo,
-    /// Which process it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
     pub launches: u64,
@@ -83,7 +79,6 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of a run in which nothing has happened.
     pub fn new(backend: Backend) -> Self {
         Summary {
             schema_version: SUMMARY_SCHEMA_VERSION,
@@ -104,9 +99,6 @@ impl Summary {
     }
 
     /// Writes the summary, at once: a reader sees the old file or the new one.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
         let mut json = serde_json::to_vec(self).map_err(std::io::Error::from)?;
         json.push(b'\n');

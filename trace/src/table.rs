@@ -71,7 +71,6 @@ impl Site {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelInfo {
-    /// Mangled name, as launches give it.
     pub name: String,
     /// Demangled name without parameters.
     pub display_name: String,
@@ -143,7 +142,6 @@ pub struct SiteTable {
 }
 
 impl SiteTable {
-    /// Collects the sites and kernels of `modules`.
     pub fn new<'a>(modules: impl IntoIterator<Item = &'a ModuleTable>) -> Self {
         let mut table = SiteTable::default();
         for module in modules {
@@ -177,7 +175,6 @@ impl SiteTable {
         self.modules.iter().flatten().flatten()
     }
 
-    /// The kernel with the mangled name `name`.
     pub fn kernel(&self, name: &str) -> Option<&KernelInfo> {
         self.kernels.get(name)
     }

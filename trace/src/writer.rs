@@ -17,10 +17,8 @@ use std::time::{Duration, Instant};
 /// How long [`CaptureWriter::finish`] waits for a file; a fault handler may run while its own thread holds the lock.
 const FINISH_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Name of the file with header, tables and events.
 pub const EVENTS_FILE: &str = "events.sst";
 
-/// Name of the file with the accesses of a stream.
 pub fn stream_file_name(stream: StreamId) -> String {
     format!("stream-{stream}.sst")
 }
@@ -73,18 +71,12 @@ impl CaptureWriter {
     }
 
     /// Adds the static tables of a module.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn module(&self, module: &ModuleTable) -> Result<()> {
         let chunk = json_chunk(Kind::MODULE, module)?;
         self.events.lock().write(chunk)
     }
 
     /// Adds an event.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn event(&self, event: &Event) -> Result<()> {
         let mut events = self.events.lock();
         let since_start = self.start.map(|start| start.elapsed().as_nanos());
@@ -93,17 +85,11 @@ impl CaptureWriter {
     }
 
     /// Adds parts of tables, as a chunk of their own.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn parts(&self, parts: SealedParts) -> Result<()> {
         self.events.lock().write(parts.0)
     }
 
     /// The writer of a stream's accesses; its file is created the first time.
-    ///
-    /// # Errors
-    /// The file cannot be created.
     pub fn stream(&self, stream: StreamId) -> Result<StreamWriter> {
         let mut streams = self.streams.lock();
         if let Some(writer) = streams.get(&stream) {
@@ -119,7 +105,6 @@ impl CaptureWriter {
         Ok(writer)
     }
 
-    /// Bytes of all files written so far.
     pub fn written_bytes(&self) -> u64 {
         let streams = self.streams.lock();
         let lengths = streams.values().map(|stream| stream.file.lock().length());
@@ -127,9 +112,6 @@ impl CaptureWriter {
     }
 
     /// Ends every file. A capture without this is incomplete, also when something was written afterwards: it is to be ended again then.
-    ///
-    /// # Errors
-    /// The first of the files that could not be written; the others are ended nevertheless.
     pub fn finish(&self, outcome: &Outcome) -> Result<()> {
         let mut result = Ok(());
         let streams = self.streams.try_lock_for(FINISH_PATIENCE);
@@ -150,13 +132,10 @@ fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
 }
 
 /// Ends the files of the capture in `folder` in place of its program, which ended without doing so. A file that has its end is left alone.
-///
-/// # Errors
-/// [`TraceError::InUse`]: the program still runs. A file is damaged or cannot be written.
 pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
     let lock = std::fs::File::open(folder).map_err(TraceError::io("open", folder))?;
     let begun = Instant::now();
-    // A process that was killed holds the lock until the system has taken it apart.
+    // A killed process holds the lock until the system has cleaned it up.
     while let Err(TryLockError::WouldBlock) = lock.try_lock() {
         if begun.elapsed() > FINISH_PATIENCE {
             let path = folder.to_owned();
@@ -185,17 +164,11 @@ impl StreamWriter {
     }
 
     /// Seals a chunk and writes it; an empty one is left out.
-    ///
-    /// # Errors
-    /// The file cannot be written; [`TraceError::DiskFull`] when that is the reason.
     pub fn write(&self, mut chunk: ChunkBuilder) -> Result<()> {
         self.flush(&mut chunk)
     }
 
     /// Like [`write`](Self::write), and leaves the builder empty for more of the same launch.
-    ///
-    /// # Errors
-    /// The file cannot be written; [`TraceError::DiskFull`] when that is the reason.
     pub fn flush(&self, chunk: &mut ChunkBuilder) -> Result<()> {
         if chunk.is_empty() {
             return Ok(());

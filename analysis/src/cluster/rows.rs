@@ -21,11 +21,8 @@ pub struct Row {
 pub enum Kind {
     /// Numbers that are added up.
     Sums,
-    /// Accesses of one bucket of pages.
     Accesses,
-    /// Communicating loads.
     Loads,
-    /// Communicating stores.
     Stores,
     Transfers,
     /// Accesses across page borders.
@@ -55,7 +52,6 @@ impl Kind {
 /// Rows as they become ready.
 pub type Rows = Box<dyn Iterator<Item = Result<Row>> + Send>;
 
-/// Hands out the rows of one bucket, one by one.
 pub type NextRow<'a> = &'a mut dyn FnMut() -> Result<Option<Row>>;
 
 pub(super) fn unexpected(what: &'static str) -> AnalysisError {

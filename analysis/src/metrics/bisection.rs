@@ -24,7 +24,7 @@ table! {
 /// Distinct coordinates.
 struct Coordinates {
     all: BTreeSet<u32>,
-    /// By the lower bits of a coordinate: the latest one. Nearly all are known, and are found here.
+    /// The latest coordinate by its lower bits: finds nearly all of them.
     latest: Vec<u32>,
 }
 
@@ -34,7 +34,7 @@ impl Default for Coordinates {
     fn default() -> Self {
         Self {
             all: BTreeSet::new(),
-            // Each is one whose place is another one.
+            // Empty entries: coordinates with another index.
             latest: (1..=LATEST).collect(),
         }
     }
@@ -74,7 +74,7 @@ pub(super) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
     let cuts = used
         .each_ref()
         .map(|used| used.iter().nth(used.len() / 2).copied().unwrap_or(0));
-    // The published numbers have the middle of an odd number on the low side, and so a single coordinate.
+    // The published numbers put the middle of an odd number, and so a single coordinate, on the low side.
     let published_cuts = used.each_ref().map(|used| {
         let first_high = used.iter().nth(used.len().div_ceil(2));
         first_high.copied().unwrap_or(u32::MAX)

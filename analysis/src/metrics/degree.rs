@@ -23,9 +23,7 @@ table! {
 pub struct OutDegree {
     /// Position of the source launch.
     pub source_launch: u32,
-    /// Linear CTA number of the source.
     pub source_cta: u32,
-    /// Number of the receiving kernel.
     pub receiver_kernel: u32,
     /// Distinct CTA numbers that received, over all of that kernel's launches.
     pub degree: u64,

@@ -1,4 +1,4 @@
-//! Figure 6.6: who talks to whom how often, over all kernels and supersteps.
+//! Figure 6.6: communication between CTAs, over all kernels and supersteps.
 
 use super::settings::CtaWindow;
 use super::{Source, ctas_of};
@@ -53,7 +53,6 @@ impl Axis {
 }
 
 impl DensityRow {
-    /// Labels of the map's columns and rows.
     pub fn axes(&self) -> [Axis; 2] {
         let all = if self.map == "first" {
             self.side
@@ -94,7 +93,7 @@ impl Map {
     fn into_rows(self) -> impl Iterator<Item = DensityRow> {
         let Self { name, axes, counts } = self;
         let [sources, receivers] = axes;
-        // That a part was asked for is to be seen also where it is empty.
+        // An empty window is shown as well.
         let is_shown = name == "part" && counts.iter().all(|&count| count == 0);
         let shown = move |&(cell, count): &(u64, u64)| count > 0 || is_shown && cell == 0;
         (0..)

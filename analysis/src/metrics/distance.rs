@@ -15,7 +15,6 @@ table! {
     }
 }
 
-/// By distance, ascending.
 pub(super) fn rows(source: &Source<'_>) -> Vec<DistanceRow> {
     let mut distances: BTreeMap<u32, u64> = BTreeMap::new();
     for flow in &source.communication.flows {

@@ -1,4 +1,4 @@
-//! Figure 6.2: how large transfers are, as a distribution function.
+//! Figure 6.2: distribution of transfer sizes.
 
 use super::{Source, share};
 use crate::error::Result;

@@ -13,7 +13,6 @@ use crate::{
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Error in the content of a chunk.
 #[derive(Debug, thiserror::Error)]
 enum ChunkError {
     #[error(transparent)]
@@ -65,7 +64,6 @@ impl Capture {
         self.problems.push(problem);
     }
 
-    /// Notes what stopped a file's scan.
     fn note_problem(&mut self, file: &ChunkReader) {
         let path = file.path();
         match &file.problem {
