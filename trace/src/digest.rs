@@ -176,7 +176,7 @@ fn sum(offsets: &[u64], threads: &[u64], seeds: [u64; 2]) -> [u64; 2] {
 
 /// The finaliser of SplitMix64 (Steele, Lea and Flood 2014, variant 13 of Stafford): a bijection that changes half of the bits.
 #[inline(always)]
-pub(crate) const fn mix(mut x: u64) -> u64 {
+pub const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)

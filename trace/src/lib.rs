@@ -69,9 +69,7 @@ mod reproducibility;
 mod selection;
 mod summary;
 mod table;
-pub mod testing;
 mod varint;
-
 mod writer;
 
 pub use access::{AccessGroup, WARP_LANES};

@@ -1,9 +1,24 @@
 //! Tests of `writer`.
 
 use super::*;
-use crate::{Backend, Capture, LaunchEnd, LaunchId, LaunchOutcome, testing};
+use crate::{AccessGroup, Backend, Capture, Launch, LaunchEnd, LaunchId, LaunchOutcome};
 
 /// Somebody who looks all the time sees every state that a killed program can leave.
+fn launch(ctas: u32, threads: u32) -> Launch {
+    Launch {
+        sequence: 0,
+        stream: StreamId(0),
+        launch: LaunchId(0),
+        kernel: "_Zk".into(),
+        grid: [ctas, 1, 1],
+        block: [threads, 1, 1],
+        dynamic_shared_bytes: 0,
+        static_shared_bytes: 0,
+        parent: None,
+        device: 0,
+    }
+}
+
 #[test]
 fn a_capture_that_just_begins_is_none_or_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -39,11 +54,15 @@ fn what_is_written_after_the_end_is_there_when_it_is_ended_again() {
     let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
     let stream = capture.stream(StreamId(0)).unwrap();
     let write = |number: u32| {
-        let mut launch = testing::launch("_Zk", 8, 32);
+        let mut launch = launch(8, 32);
         (launch.sequence, launch.launch.0) = (number.into(), number);
         capture.event(&Event::Launch(launch)).unwrap();
         let mut chunk = ChunkBuilder::new(LaunchId(number));
-        chunk.push(&testing::group(0, 0, [0x1000]));
+        chunk.push(&AccessGroup {
+            mask: 1,
+            width_bytes: 4,
+            ..AccessGroup::EMPTY
+        });
         stream.write(chunk).unwrap();
         let end = LaunchEnd {
             stream: StreamId(0),
@@ -92,12 +111,12 @@ fn a_capture_is_ended_for_a_program_that_did_not() {
     let folder = tempfile::tempdir().unwrap();
     let (events, stream) = (EVENTS_FILE.to_owned(), stream_file_name(StreamId(0)));
     let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
-    let launch = testing::launch("_Zk", 1, 32);
+    let launch = launch(1, 32);
     capture.event(&Event::Launch(launch.clone())).unwrap();
     let mut chunk = ChunkBuilder::new(launch.launch);
-    chunk.push(&crate::AccessGroup {
+    chunk.push(&AccessGroup {
         mask: 3,
-        ..crate::AccessGroup::EMPTY
+        ..AccessGroup::EMPTY
     });
     capture.stream(StreamId(0)).unwrap().write(chunk).unwrap();
     let end = || end_capture(folder.path(), &Outcome::Finished);

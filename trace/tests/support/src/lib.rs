@@ -1,14 +1,16 @@
-//! Captures made up for tests, in every crate that reads captures. What cannot be written panics.
+//! Captures made up for tests and benchmarks. An error while writing one panics.
 
-use crate::{
+pub mod synthetic;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Instant;
+use superstep_trace::{
     AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder,
     CopyDirection, Event, Header, HostCopy, HostMemset, KernelInfo, KnownCall, Launch, LaunchEnd,
     LaunchId, LaunchOutcome, ModuleTable, Op, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Outcome,
     Parts, Probe, Proof, Site, SiteId, SourcePlace, StreamId, TABLE_SCHEMA_VERSION, TraceError,
 };
-use std::collections::HashMap;
-use std::path::Path;
-use std::time::Instant;
 
 /// Site `local` of module 0, 4 bytes wide, at line 10 + `local` of `test.cu`.
 pub fn site(local: u16, op: Op) -> Site {

@@ -1,13 +1,14 @@
 //! Synthetic programs, and the straightforward analysis that the engine is compared with: for benchmarks.
 
-use crate::communication::{Engine, Options};
-use crate::sites::SiteOps;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use superstep_analysis::SiteOps;
+use superstep_analysis::communication::{Engine, Options};
+use superstep_trace::digest::mix;
 use superstep_trace::{
     AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, Launch, LaunchId, Op,
-    Outcome, SiteId, StreamId, TraceError, testing,
+    Outcome, SiteId, StreamId, TraceError,
 };
 
 /// Site 0 loads, site 1 stores; `ARRAY` are the two arrays' addresses.
@@ -37,7 +38,7 @@ pub fn launch(number: u32, words: u64) -> Launch {
     Launch {
         sequence: u64::from(number) + 1,
         launch: LaunchId(number),
-        ..testing::launch("step", (words / THREADS) as u32, THREADS as u32)
+        ..crate::launch("step", (words / THREADS) as u32, THREADS as u32)
     }
 }
 
@@ -123,8 +124,8 @@ pub fn write(
     pattern: impl Fn(u32) -> Pattern + Sync,
 ) -> std::result::Result<(), TraceError> {
     let writer = CaptureWriter::create(folder, &Header::new(Backend::Cpu))?;
-    let sites = vec![testing::site(0, Op::Load), testing::site(1, Op::Store)];
-    writer.module(&testing::module("synthetic.cu", sites, &[]))?;
+    let sites = vec![crate::site(0, Op::Load), crate::site(1, Op::Store)];
+    writer.module(&crate::module("synthetic.cu", sites, &[]))?;
     let stream = writer.stream(StreamId(0))?;
     for number in 0..launches {
         writer.event(&Event::Launch(launch(number, words)))?;
@@ -148,19 +149,15 @@ pub fn write(
     writer.finish(&Outcome::Finished)
 }
 
-/// The finaliser of SplitMix64.
-pub(crate) fn mixed(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+fn mixed(value: u64) -> u64 {
+    mix(value.wrapping_add(0x9e37_79b9_7f4a_7c15))
 }
 
 /// Quantities by which both analyses are compared: communicated bytes loaded, bytes received, communicated bytes stored.
 pub type Sums = (u64, u64, u64);
 
 /// The engine on a program in memory.
-pub fn engine(program: &Program, options: Options) -> crate::Result<Sums> {
+pub fn engine(program: &Program, options: Options) -> superstep_analysis::Result<Sums> {
     let (mut engine, ops) = (Engine::new(options), ops());
     for (launch, chunks) in program {
         engine.launch(launch, &ops, chunks)?;
