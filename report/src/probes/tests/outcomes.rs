@@ -1,8 +1,8 @@
 //! Tests of `outcomes`.
 
-use super::super::testing::rows;
-use super::*;
+use super::rows;
 use crate::figures::multiples::Mark;
+use crate::probes::outcomes::{COLOURS, OutcomeShare, outcomes};
 use serde_json::json;
 
 #[test]

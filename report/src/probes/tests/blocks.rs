@@ -1,7 +1,9 @@
 //! Tests of `blocks`.
 
-use super::super::testing::{Toy, rows, site};
-use super::*;
+use super::{Toy, rows, site};
+use crate::figures::multiples::Mark;
+use crate::figures::palette;
+use crate::probes::blocks::study;
 use serde_json::json;
 
 /// A kernel of three blocks, the second a loop, and a block that nothing reaches, over two launches:

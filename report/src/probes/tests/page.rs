@@ -1,6 +1,9 @@
 //! Tests of `page`.
 
-use super::*;
+use crate::probes::Study;
+use crate::probes::page::{FOLDER, MOST_ROWS, SECTION, heading, section, sections};
+use std::fs;
+use superstep_table::Table;
 
 superstep_table::table! {
     /// A program.

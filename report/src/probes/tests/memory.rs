@@ -1,7 +1,7 @@
 //! Tests of `memory`.
 
-use super::super::testing::{Toy, rows, site};
-use super::*;
+use super::{Toy, rows, site};
+use crate::probes::memory::{LANES, study};
 use serde_json::json;
 
 #[test]

@@ -1,9 +1,10 @@
 //! Tests of `clocks`.
 
-use super::super::testing::{Toy, rows, site};
-use super::*;
+use super::{Toy, rows, site};
 use crate::error::ReportError;
+use crate::probes::clocks::{MOST_SMS, study};
 use serde_json::json;
+use superstep_analysis::AnalysisError;
 
 const FIELDS: [(&str, &str); 3] = [("start", "min"), ("end", "max"), ("sm", "max")];
 

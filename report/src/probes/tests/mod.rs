@@ -1,6 +1,16 @@
-//! Hand-made results of a probe, for the tests of the studies.
+//! Tests of the studies, from hand-made results of a probe.
 
-use super::Program;
+mod blocks;
+mod branches;
+mod clocks;
+mod memory;
+mod outcomes;
+mod overheads;
+mod page;
+mod published;
+mod values;
+
+use crate::probes::Program;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use superstep_table::{Format, Table};
@@ -8,7 +18,7 @@ use superstep_trace::probe::{LaunchResult, ProbeWriter};
 use superstep_trace::{ModuleTable, ProbeResults};
 
 /// A program `toy` of one module, whose probe has `fields` (name and how they combine) at `sites`.
-pub(super) struct Toy {
+struct Toy {
     folder: tempfile::TempDir,
     writer: ProbeWriter,
     /// Its table, which is written with the first launch: that knows how long the probe's own table is.
@@ -21,7 +31,7 @@ pub(super) struct Toy {
 }
 
 /// A place in the kernel `first`, at `toy.cu`; `more` are its fields beside those that every place has.
-pub(super) fn site(at: &str, block: u32, width: u32, more: Value) -> Value {
+fn site(at: &str, block: u32, width: u32, more: Value) -> Value {
     let mut site = json!({
         "point": 0, "at": at, "function": "_Z5firstPf", "file": "toy.cu", "line": 10 + block, "column": 1,
         "what": "", "block": block, "operation": 0, "width": width, "successors": [], "lines": null,
@@ -33,7 +43,7 @@ pub(super) fn site(at: &str, block: u32, width: u32, more: Value) -> Value {
 }
 
 impl Toy {
-    pub(super) fn new(per: &'static str, fields: &[(&str, &str)], sites: &[Value]) -> Self {
+    fn new(per: &'static str, fields: &[(&str, &str)], sites: &[Value]) -> Self {
         let fields: Vec<Value> = (fields.iter())
             .map(|(name, combine)| json!({"name": name, "word": "u64", "combine": combine}))
             .collect();
@@ -62,11 +72,11 @@ impl Toy {
     }
 
     /// A launch with the fields by unit, slot and field; of `per: thread` over all threads, by slot and field.
-    pub(super) fn launch(self, fields: &[u64]) -> Self {
+    fn launch(self, fields: &[u64]) -> Self {
         self.launch_with_tables(fields, &[])
     }
 
-    pub(super) fn launch_with_tables(mut self, fields: &[u64], tables: &[u64]) -> Self {
+    fn launch_with_tables(mut self, fields: &[u64], tables: &[u64]) -> Self {
         if self.launches == 0 {
             let table = json!([{"name": "t", "words": tables.len()}]);
             self.module["defined"]["spec"]["tables"] = table;
@@ -105,17 +115,22 @@ impl Toy {
         self
     }
 
-    pub(super) fn study<T>(&self, study: impl Fn(&[Program<'_>]) -> T) -> T {
+    fn study<T>(&self, study: impl Fn(&[Program<'_>]) -> T) -> T {
+        self.study_as("toy", study)
+    }
+
+    /// The study of the program under another name.
+    fn study_as<T>(&self, name: &str, study: impl Fn(&[Program<'_>]) -> T) -> T {
         let results = ProbeResults::open(self.folder.path()).unwrap();
         study(&[Program {
-            name: "toy",
+            name,
             results: &results,
         }])
     }
 }
 
 /// A table's rows as one JSON value, in the order of its columns.
-pub(super) fn rows(table: &Table) -> Value {
+fn rows(table: &Table) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("table.json");
     table.write(Format::Json, &path).unwrap();

@@ -1,6 +1,6 @@
 //! Tests of `overheads`.
 
-use super::*;
+use crate::probes::overheads::{Cost, overheads};
 
 #[test]
 fn ratios_stand_beside_the_published_ones() {

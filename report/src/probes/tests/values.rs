@@ -1,7 +1,7 @@
 //! Tests of `values`.
 
-use super::super::testing::{Toy, rows, site};
-use super::*;
+use super::{Toy, rows, site};
+use crate::probes::values::study;
 use serde_json::json;
 
 const FIELDS: [(&str, &str); 4] = [
