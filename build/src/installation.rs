@@ -7,7 +7,7 @@ use crate::compile::BuildError;
 /// Environment variable that names the repository root (the folder with `runtime/` and `suites/`).
 pub const ROOT_VARIABLE: &str = "SUPERSTEP_ROOT";
 
-/// Superstep's own pieces. Each is checked when it is first used, so that commands that only read captures work anywhere.
+/// Superstep's own pieces, each checked when it is first used, so that commands that only read captures work anywhere.
 #[derive(Debug, Clone)]
 pub struct Installation {
     /// Folder of the running executable; the built binaries and libraries are next to it.
@@ -42,7 +42,6 @@ impl Installation {
         self.binary("libsuperstep_cuda.so")
     }
 
-    /// A folder inside the repository, `runtime/cpu/device` for instance.
     pub fn folder(&self, relative: &str) -> Result<PathBuf, BuildError> {
         let why = match self.root.as_ref().map(|root| root.join(relative)) {
             Some(folder) if folder.is_dir() => return Ok(folder),

@@ -8,16 +8,15 @@ use superstep_trace::Op;
 use superstep_trace::matrix::{MatrixOperation, Tile};
 use thiserror::Error;
 
-/// How many bytes an operation touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width<'m> {
     Fixed(u32),
-    /// As many as the value says when the program runs.
+    /// Known at run time only.
     Varies(Value<'m>),
 }
 
 impl Width<'_> {
-    /// The bytes; 0 when only the running program knows them.
+    /// The bytes; 0 when known at run time only.
     pub fn known_bytes(self) -> u32 {
         match self {
             Width::Fixed(bytes) => bytes,
@@ -32,7 +31,6 @@ pub struct MemoryOperation<'m> {
     pub pointer: Value<'m>,
     pub op: Op,
     pub width: Width<'m>,
-    /// How far behind `pointer`, in bytes.
     pub offset_bytes: i64,
     /// Whether it happens at all; always without.
     pub guard: Option<Guard<'m>>,
@@ -42,7 +40,6 @@ pub struct MemoryOperation<'m> {
     pub lines: Option<Lines<'m>>,
 }
 
-/// The lines of a matrix in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines<'m> {
     pub tile: Tile,
@@ -58,7 +55,6 @@ pub struct Guard<'m> {
 }
 
 impl<'m> MemoryOperation<'m> {
-    /// An access that always happens, right at `pointer`.
     pub fn new(pointer: Value<'m>, op: Op, width: Width<'m>) -> Self {
         MemoryOperation {
             pointer,
@@ -71,7 +67,6 @@ impl<'m> MemoryOperation<'m> {
         }
     }
 
-    /// A lane's piece of the matrix that its warp loads or stores.
     fn piece(pointer: Value<'m>, op: Op, tile: Tile, stride: Option<Value<'m>>) -> Self {
         MemoryOperation {
             lines: Some(Lines { tile, stride }),
@@ -79,7 +74,6 @@ impl<'m> MemoryOperation<'m> {
         }
     }
 
-    /// Into which memory the access goes, with what `analysis` knows.
     pub fn fact(&self, analysis: &Analysis<'m>) -> Fact {
         if self.says_global {
             Fact::Is(Space::Global)
@@ -89,7 +83,6 @@ impl<'m> MemoryOperation<'m> {
     }
 }
 
-/// An instruction that touches memory in a way that cannot be traced.
 #[derive(Debug, Error)]
 #[error(
     "{location}: `{what}` in {function} touches memory in a way that Superstep cannot trace yet; {hint}"
@@ -152,7 +145,6 @@ pub fn memory_operations<'m>(
     allow_opaque_assembly: bool,
 ) -> Result<Vec<MemoryOperation<'m>>, Unsupported> {
     let bytes_of = |value: Value| Width::Fixed(module.store_size_bytes(value.ty()) as u32);
-    // An access through one operand, as wide as another.
     let one = |pointer: u32, op, value: Value| {
         let pointer = instruction.operand(pointer);
         Ok(vec![MemoryOperation::new(pointer, op, bytes_of(value))])
@@ -205,7 +197,6 @@ pub fn is_opaque(instruction: Instruction) -> bool {
     })
 }
 
-/// How many pieces of inline PTX a module has that touch memory in a way that their text does not show.
 pub fn count_opaque(module: &Module) -> u32 {
     let functions = module.defined_functions().into_iter();
     let instructions = functions.flat_map(|f| f.instructions());
@@ -348,7 +339,6 @@ fn atomic_op(operation: Option<Rmw>) -> Op {
     }
 }
 
-/// The atomic operation that PTX calls by this name.
 pub fn named_atomic_op(name: &str) -> Option<Op> {
     let all = Op::ALL.into_iter();
     all.filter(|op| *op != Op::AtomicOther)

@@ -47,7 +47,6 @@ fn name_clusters(module: &ir::Module) {
     }
 }
 
-/// Functions of the device's heap, and the operators of C++ that call them.
 const HEAP: [&str; 10] = [
     "malloc",
     "free",
@@ -81,7 +80,6 @@ impl Prepare {
         name_clusters(&module);
         keep_heap(&module);
         constants::place(&mut module);
-        // They mean nothing to what follows.
         module.delete_annotations();
         let machine = ir::Machine::nvptx(&self.target_cpu)?;
         module.run_passes("reading the input", &self.passes, &machine)?;

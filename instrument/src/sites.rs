@@ -12,7 +12,6 @@ use superstep_trace::{KernelInfo, Proof, Site, SiteId, display_name};
 /// Sites of one module at most: the lower half of a site's number.
 const MAXIMUM_SITES: usize = 1 << 16;
 
-/// A memory operation that gets a probe.
 #[derive(Clone, Copy, Debug)]
 pub struct TracedOperation<'m> {
     pub id: SiteId,
@@ -30,12 +29,11 @@ pub struct SiteOptions {
     pub module_index: u32,
     /// Refuse what the analysis cannot decide, as Rieber 2017 does.
     pub strict: bool,
-    /// Let inline assembly pass that cannot be understood.
     pub allow_opaque_assembly: bool,
 }
 
-/// Every operation that touches global memory or may do so, but for the barrier of a cooperative kernel's grid, in block layout order (the order that the CPU backend's
-/// reconvergence model relies on).
+/// Every operation that touches global memory or may do so, but for the barrier of a cooperative kernel's grid, in block layout order (the
+/// order that the CPU backend's reconvergence model relies on).
 pub fn find<'m>(
     module: &'m Module,
     analysis: &Analysis<'m>,

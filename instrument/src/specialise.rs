@@ -16,7 +16,6 @@ pub struct Copies {
     pub ways: HashMap<String, String>,
 }
 
-/// Clones what needs cloning and redirects the calls.
 pub fn specialise<'m>(module: &'m Module, contexts: &Contexts<'m>) -> Copies {
     let mut copies: HashMap<Context, (Function, HashMap<Value, Value>)> = HashMap::new();
     let mut used = HashMap::<Function, usize>::new();

@@ -19,7 +19,6 @@ use crate::space::{Analysis, Fact, Space};
 use std::collections::HashSet;
 use superstep_trace::Op;
 
-/// Facts about the functions of a module.
 struct Waits<'m, 'a> {
     module: &'m Module,
     analysis: &'a Analysis<'m>,
@@ -30,7 +29,6 @@ struct Waits<'m, 'a> {
     found: HashSet<Instruction<'m>>,
 }
 
-/// The instructions of a module whose accesses to memory count as waiting.
 pub fn find<'m>(module: &'m Module, analysis: &Analysis<'m>) -> HashSet<Instruction<'m>> {
     let mut all = Waits {
         module,

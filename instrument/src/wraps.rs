@@ -29,7 +29,6 @@ pub fn allow(module: &Module, cpu: bool) {
     }
 }
 
-/// Does so with the indices of one address of such memory.
 pub fn allow_in(address: Instruction) {
     let mut changed = false;
     for index in 1..address.operand_count() {

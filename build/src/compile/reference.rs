@@ -19,7 +19,6 @@ use crate::run::die_with_this_process;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Reference {
-    /// Not requested.
     #[default]
     NotBuilt,
     /// There is none, and why.
@@ -33,7 +32,6 @@ pub enum Reference {
     },
 }
 
-/// How nvcc builds a program.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Recipe {
     /// Where nvcc runs, relative to the folder in which the files are put.
@@ -68,7 +66,6 @@ impl Builder {
     }
 }
 
-/// Why nvcc did not build a program.
 #[derive(Debug, thiserror::Error)]
 pub enum RecipeError {
     #[error("cannot {action} {}: {source}", path.display())]
@@ -206,7 +203,7 @@ fn commands(program: &Program, arch: u32) -> Vec<Vec<String>> {
     all
 }
 
-/// Clang's flags as nvcc takes them, those of the host's compiler behind `-Xcompiler`.
+/// Clang's flags in nvcc's form: those of the host compiler are behind `-Xcompiler`.
 fn of_compiler<'a>(flags: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut result = Vec::new();
     let mut takes_value = false;

@@ -9,7 +9,6 @@ use super::model::{
 };
 use super::position::Step;
 
-/// A rule that a value breaks.
 #[derive(Debug)]
 pub(super) struct Broken {
     /// The keys that lead to the value, the innermost first.
@@ -32,7 +31,6 @@ fn require(holds: bool, problem: impl Into<String>, hint: impl Into<String>) -> 
     if holds { Ok(()) } else { broken(problem, hint) }
 }
 
-/// Adds the key under which a value is.
 trait At {
     fn at(self, step: impl Into<Step>) -> Self;
 }
@@ -257,8 +255,7 @@ impl Benchmark {
         .at(UNITS)
     }
 
-    /// Completes `files` by the translation units. A git source must list them all, since nothing else is fetched;
-    /// forgetting one there would be a slip.
+    /// Completes `files` by the translation units. A git source must list them all, since nothing else is fetched.
     fn validate_files(&mut self, source: &Source) -> Valid {
         for index in 0..self.files.len() {
             let (before, rest) = self.files.split_at_mut(index);
@@ -392,7 +389,6 @@ fn identifier(name: &str, what: &str) -> Valid {
     )
 }
 
-/// A folder inside `root`; empty for the root itself.
 fn folder(path: &mut PathBuf, root: &str) -> Valid {
     if !path.as_os_str().is_empty() {
         *path = inside(path, Path::new(""), root)?;
@@ -400,7 +396,6 @@ fn folder(path: &mut PathBuf, root: &str) -> Valid {
     Ok(())
 }
 
-/// Checks that a path relative to `directory` stays inside the source, and removes its `.` components.
 fn below(directory: &Path, path: &mut PathBuf) -> Valid {
     inside(path, directory, "the source")?;
     let parts = path.components().filter(|part| *part != Component::CurDir);

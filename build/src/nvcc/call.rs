@@ -1,5 +1,3 @@
-//! One call of `nvcc`: sources become objects and what is made of them.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +9,6 @@ use crate::compile::source::macros::of_nvcc;
 use crate::compile::{Builder, HostObject, Program};
 use crate::manifest::{Flags, Language, TranslationUnit};
 
-/// An input and what is made of it.
 enum Source {
     Cuda,
     C,
@@ -20,13 +17,11 @@ enum Source {
     Linked,
 }
 
-/// One call of `nvcc`.
 pub(super) struct Call<'a> {
     pub(super) nvcc: &'a Nvcc,
     pub(super) builder: Builder,
     pub(super) args: NvccInvocation,
     pub(super) folder: PathBuf,
-    /// Objects that only this call needs.
     pub(super) scratch: tempfile::TempDir,
 }
 
@@ -96,7 +91,6 @@ impl Call<'_> {
         })
     }
 
-    /// Compiles one file, without a link.
     fn translate(&self, file: &Path) -> Done {
         let extension = match self.args.mode {
             Mode::Ptx => "ptx",
@@ -157,7 +151,6 @@ impl Call<'_> {
         }
     }
 
-    /// Compiles a source to the object `output`.
     fn object(&self, file: &Path, source: &Source, output: &Path) -> Done {
         if let Source::Cuda = source {
             let made = self.cuda_object(file)?;
@@ -192,7 +185,6 @@ impl Call<'_> {
             .object_with_device_code(&self.program(file), self.args.relocatable)?)
     }
 
-    /// A program of one CUDA file with the flags of the command line.
     fn program(&self, file: &Path) -> Program {
         let args = &self.args;
         // A macro of nvcc's own can be undefined.
@@ -238,17 +230,14 @@ impl Call<'_> {
         }
     }
 
-    /// Folder of the headers of proprietary libraries; unlike the toolkit folder, it is never made anew.
     fn proprietary_headers(&self) -> Option<PathBuf> {
         fs::read_link(self.nvcc.toolkit.join("proprietary")).ok()
     }
 
-    /// Macros that nvcc defines for each file, whatever its language.
     fn macros(&self) -> Vec<String> {
         of_nvcc(&self.nvcc.version, &self.args.architectures)
     }
 
-    /// The compiler of files that are not CUDA, with the flags of the command line.
     fn host_compiler(&self, source: &Source) -> Command {
         let mut command = Command::new(match (&self.args.host_compiler, source) {
             (Some(folder), _) if folder.is_dir() => folder.join("g++"),
@@ -325,7 +314,6 @@ impl Call<'_> {
         fs::write(&to, text).map_err(|error| failed(format_args!("write {}", to.display()), error))
     }
 
-    /// Whether a header is one of the system's or of the compilers'.
     fn is_systems(&self, file: &Path) -> bool {
         let proprietary = self.proprietary_headers();
         let folders = [
@@ -354,7 +342,6 @@ impl Call<'_> {
         self.args.words.iter().enumerate().map(made).collect()
     }
 
-    /// The object that registers the device code of all relocatable objects and archives on the command line.
     fn device_link(&self) -> Result<PathBuf, Failure> {
         self.device_link_of(&self.objects()?)
             .and_then(|object| object.map_or_else(|| Ok(self.builder.empty_object()?), Ok))
@@ -417,7 +404,6 @@ impl Call<'_> {
         execute(command.args(runtime_libraries(&self.args)))
     }
 
-    /// Copies a file of the cache to its destination.
     fn put(&self, made: &Path, to: &Path) -> Done {
         let to = self.folder.join(to);
         // Removed first: a file that is overwritten in place would change under its readers.

@@ -1,6 +1,5 @@
 //! nvcc's flags, as a table: those of CUDA 12.9 and 13, and some that no manual lists.
 
-/// Value of a flag: in the next word, after `=`, or directly after flags of one letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     Nothing,
@@ -12,27 +11,20 @@ use Takes::{List, Nothing, Value};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// Nothing has to be done for it.
     Met,
-    /// It is not obeyed, and why.
     Ignored(&'static str),
-    /// It cannot be ignored, and what to do instead.
     Refused(&'static str),
     Makes(Mode),
-    /// For every compilation, in front of its value.
     All(&'static str),
     /// For both halves of CUDA files.
     Cuda(&'static str),
     /// For host code, in front of its value.
     Host(&'static str),
-    /// For the host compiler.
     Compiler,
     Linker,
     Archiver,
     ArchiverOptions,
-    /// For NVIDIA's C++ frontend.
     Frontend,
-    /// For the link, in front of its value.
     Link(&'static str),
     Include,
     Output,
@@ -40,7 +32,6 @@ pub(super) enum Meaning {
     Language,
     HostCompiler,
     Machine,
-    /// `sm_90`, `compute_90`, or a list of `arch=…,code=…`.
     Architecture,
     Relocatable,
     NoDeviceLink,
@@ -54,7 +45,6 @@ pub(super) enum Meaning {
     },
     Options,
     ForwardUnknown,
-    /// Which stream is the default one.
     DefaultStream,
     DeviceDebug,
     DeviceOptimization,
@@ -66,12 +56,9 @@ pub(super) enum Meaning {
 }
 use Meaning::*;
 
-/// Choices about arithmetic on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Arithmetic {
-    /// Multiplications and additions become one operation.
     Fused,
-    /// Denormals in single precision count as zeros.
     Flushed,
     ExactDivision,
     ExactRoot,
@@ -79,22 +66,16 @@ pub(super) enum Arithmetic {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Mode {
-    /// An executable, or a shared library.
     #[default]
     Link,
     SharedLibrary,
     Objects,
-    /// Objects whose device code is linked later.
     DeviceObjects,
-    /// Objects whose device code is not.
     WholeObjects,
-    /// The object that registers the linked device code of others.
     DeviceLink,
     Archive,
     Preprocessed,
-    /// The list of files read.
     Dependencies,
-    /// `Dependencies` without those in folders of the system.
     OwnDependencies,
     Ptx,
     Cubin,
@@ -103,7 +84,6 @@ pub(super) enum Mode {
     Help,
     RealArchitectures,
     VirtualArchitectures,
-    /// Both, as values of `--generate-code`.
     Architectures,
 }
 
@@ -357,7 +337,6 @@ const FLAGS: &[(Meaning, Takes, &str)] = &[
     (Ignored("q++ is not called"), Value, "qpp-config"),
 ];
 
-/// The flags of the table with their names.
 fn flags() -> impl Iterator<Item = (&'static str, Takes, Meaning)> {
     (FLAGS.iter()).flat_map(|&(meaning, takes, flags)| {
         flags
@@ -366,7 +345,6 @@ fn flags() -> impl Iterator<Item = (&'static str, Takes, Meaning)> {
     })
 }
 
-/// The meaning of a flag without its hyphens, and the value in its word.
 pub(super) fn look_up(flag: &str) -> Option<(Meaning, Takes, Option<String>)> {
     let find = |name: &str| flags().find(|(names, ..)| names.split('/').any(|one| one == name));
     let (name, value) = match flag.split_once('=') {
@@ -390,7 +368,6 @@ pub(super) fn look_up(flag: &str) -> Option<(Meaning, Takes, Option<String>)> {
     follows.then(|| (meaning, takes, Some(rest.to_owned())))
 }
 
-/// Text of `--help`.
 pub(super) fn help() -> String {
     let mut text = String::from(
         "Usage  : nvcc [options] <inputfile>\n\nSuperstep stands in for nvcc, with Clang. Options:\n",

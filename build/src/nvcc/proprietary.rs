@@ -19,7 +19,6 @@ use crate::compile::BuildError;
 use crate::compile::steps::hash::KeyHasher;
 use crate::run::proprietary::functions;
 
-/// The libraries that the CUDA pieces lack, and the folder of those that were added.
 pub(super) struct ProprietaryFolder {
     pub(super) root: PathBuf,
     lacking: Vec<&'static ProprietaryPackage>,
@@ -58,7 +57,6 @@ impl ProprietaryFolder {
             .copied()
     }
 
-    /// Writes what leads to the libraries that have been added or will be.
     pub(super) fn prepare(&self) -> Result<(), BuildError> {
         for name in ["include", "lib64"] {
             let folder = self.root.join(name);
@@ -80,7 +78,6 @@ impl ProprietaryFolder {
         Ok(())
     }
 
-    /// Adds the library called `name`, and those that it needs, from this machine or from the index that pip is configured for.
     pub(super) fn add(
         &self,
         toolchain: &Toolchain,
@@ -162,7 +159,6 @@ fn leads_to(package: &ProprietaryPackage, header: &str, place: &Path) -> String 
     format!("#if __has_include(\"{place}\")\n#include \"{place}\"\n{otherwise}#endif\n")
 }
 
-/// Writes a file that others may be reading.
 fn put(place: &Path, text: &str) -> Result<(), BuildError> {
     if fs::read_to_string(place).is_ok_and(|before| before == text) {
         return Ok(());
@@ -184,7 +180,6 @@ fn copy_headers(from: &Path, to: &Path) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// The library called `stem` in `folder`, and the name that programs load it by.
 fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String), BuildError> {
     let start = format!("lib{stem}.so.");
     let entries = fs::read_dir(folder).map_err(BuildError::io("read", folder))?;
@@ -208,13 +203,12 @@ fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String), BuildE
     }
 }
 
-/// A linker script, found by `-l`, that names the library.
 pub(super) fn linker_script(library: &Path) -> String {
     format!("INPUT(AS_NEEDED(\"{}\"))\n", library.display())
 }
 
-/// Makes the shared library `name` in `folder`, to link with: `functions` without code. Names have no versions, so that programs start
-/// with the library of another CUDA, too. The loader reports functions that are missing when a program starts.
+/// Makes the shared library `name` in `folder` to link with: `functions` without code or versions, so that programs start with the library
+/// of another CUDA too. The loader reports missing functions when a program starts.
 pub(super) fn make_stub<'a>(
     toolchain: &Toolchain,
     folder: &Path,

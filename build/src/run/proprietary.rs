@@ -14,9 +14,8 @@ use crate::compile::{BuildError, Library, Supplier, libraries};
 
 const PATH: &str = "LD_LIBRARY_PATH";
 
-/// The value of `LD_LIBRARY_PATH` with which `program` starts. A library of a newer CUDA replaces
-/// a missing one, if it has all functions that the program calls; `cache` then gets a link to it, and `say` a line. `blas` replaces
-/// cuBLAS, and nothing else is then replaced.
+/// The value of `LD_LIBRARY_PATH` for `program`. A library of a newer CUDA replaces a missing one, if it has all functions that the program
+/// calls; `cache` then gets a link to it, and `say` a line. `blas` replaces cuBLAS, and nothing else is then replaced.
 pub fn library_path(
     program: &Path,
     cache: &Path,
@@ -90,13 +89,11 @@ fn link(cache: &Path, name: &str, target: &Path) -> Result<PathBuf, BuildError> 
     }
 }
 
-/// `cublas` of `libcublas.so.12`.
 fn stem(name: &str) -> &str {
     let name = name.strip_prefix("lib").unwrap_or(name);
     name.split('.').next().unwrap_or(name)
 }
 
-/// Folders in which such libraries are found.
 fn places(given: &OsString) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = std::env::split_paths(given).collect();
     let roots = ["CUDA_PATH", "CUDA_HOME"]
@@ -119,7 +116,6 @@ fn places(given: &OsString) -> Vec<PathBuf> {
     places
 }
 
-/// In `place`, the library that is like `name` but for the least newer version.
 fn newer(place: &Path, name: &str) -> Option<PathBuf> {
     let (start, version) = name.rsplit_once('.')?;
     let version: u32 = version.parse().ok()?;
@@ -133,7 +129,6 @@ fn newer(place: &Path, name: &str) -> Option<PathBuf> {
     Some(found.min()?.1)
 }
 
-/// An error where `program` calls a function of `stand_ins` that none of them has.
 fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<(), BuildError> {
     if stand_ins.is_empty() {
         return Ok(());

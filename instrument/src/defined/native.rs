@@ -6,8 +6,8 @@ use crate::ir::{Function, Linkage, Module, traits::*};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use superstep_trace::probe::{KernelSlots, NATIVE_SUFFIX};
 
-/// Copies each kernel that reaches a place of the probe, with the device functions between it and the places, and says so in
-/// `kernels`. A kernel that calls through pointers stays alone: what they lead to has the probe.
+/// Copies each kernel that reaches a place of the probe, with the device functions between it and the places, and notes that in `kernels`.
+/// A kernel that calls through pointers gets no copy: the functions behind them have the probe.
 pub fn keep<'m>(
     module: &'m Module,
     kernels: &mut BTreeMap<String, KernelSlots>,

@@ -5,7 +5,6 @@ use super::{Block, Builder, Function, Instruction, Module, Opcode, Value, ext};
 use inkwell::values::PhiValue;
 use std::collections::HashMap;
 
-/// Makes copies of a function or its blocks.
 pub trait Duplicate<'m> {
     /// A copy of the function under another name, internal to the module, and the copies of its values. The copy has the original's
     /// attributes, but no debug description of its own: its instructions keep their source positions.
@@ -21,7 +20,6 @@ pub trait Duplicate<'m> {
     ) -> HashMap<Block<'m>, Block<'m>>;
 }
 
-/// Values and their copies.
 pub type Copies<'m> = HashMap<Value<'m>, Value<'m>>;
 
 impl<'m> Duplicate<'m> for Function<'m> {
@@ -69,7 +67,6 @@ impl<'m> Duplicate<'m> for Function<'m> {
     }
 }
 
-/// Makes the copy refer to copies.
 fn connect<'m>(
     original: Instruction<'m>,
     copy: Instruction<'m>,

@@ -76,7 +76,6 @@ pub fn operand_count<'m>(value: &impl AnyValue<'m>) -> u32 {
     }
 }
 
-/// Operation of a constant expression.
 pub fn constant_opcode<'m>(value: &impl AnyValue<'m>) -> Option<Opcode> {
     (kind(value) == ValueKind::LLVMConstantExprValueKind)
         // SAFETY: the kind was just checked.
@@ -106,7 +105,6 @@ pub fn alignment_bytes<'m>(value: &impl AnyValue<'m>) -> u32 {
     unsafe { LLVMGetAlignment(value.as_value_ref()) }
 }
 
-/// The variable whose address the value is.
 pub fn as_variable<'m>(value: &impl AnyValue<'m>) -> Option<Variable<'m>> {
     (kind(value) == ValueKind::LLVMGlobalVariableValueKind)
         // SAFETY: the kind was just checked.
@@ -138,7 +136,6 @@ pub fn replace_uses<'m>(old: &impl AnyValue<'m>, new: &impl AnyValue<'m>) {
     unsafe { LLVMReplaceAllUsesWith(old.as_value_ref(), new.as_value_ref()) }
 }
 
-/// Template and constraints, when the value is inline assembly.
 pub fn inline_assembly<'m>(value: &impl AnyValue<'m>) -> Option<(String, String)> {
     if kind(value) != ValueKind::LLVMInlineAsmValueKind {
         return None;
@@ -217,14 +214,13 @@ pub fn poison(ty: BasicTypeEnum) -> Value<'static> {
     unsafe { AnyValueEnum::new(LLVMGetPoison(ty.as_type_ref())) }
 }
 
-/// The type that an attribute such as `byval` holds.
 pub fn attribute_type(attribute: Attribute) -> Type {
     assert!(attribute.is_type());
     // SAFETY: an attribute that holds a type (asserted), which lives in the thread's context.
     unsafe { AnyTypeEnum::new(LLVMGetTypeAttributeValue(attribute.as_mut_ptr())) }
 }
 
-/// The address `bytes` bytes behind `pointer`, which is in the same object.
+/// The address `bytes` bytes after `pointer`, in the same object.
 pub fn offset<'m>(
     builder: &Builder<'m>,
     pointer: PointerValue<'m>,
@@ -267,7 +263,7 @@ pub fn clear_comdat(global: Variable) {
     unsafe { LLVMSetComdat(global.as_value_ref(), std::ptr::null_mut()) }
 }
 
-/// The files, lines and columns where an instruction is, and where that is inlined, the innermost first.
+/// The files, lines and columns of an instruction and of the calls that it is inlined into, the innermost first.
 pub fn source_places(location: DILocation) -> Vec<(String, u32, u32)> {
     let mut place = location.as_mut_ptr();
     let mut found = Vec::new();
@@ -295,8 +291,7 @@ pub fn discard_names() {
     unsafe { LLVMContextSetDiscardValueNames(super::context().raw(), 1) }
 }
 
-/// Says for all modules of this process whether square roots in single precision are rounded correctly: the value that libdevice asks for
-/// by the name `__CUDA_PREC_SQRT`.
+/// Chooses for all modules of this process whether libdevice rounds square roots in single precision correctly (`__CUDA_PREC_SQRT`).
 pub fn round_roots(exactly: bool) {
     let value = if exactly {
         c"-nvvm-reflect-add=__CUDA_PREC_SQRT=1"

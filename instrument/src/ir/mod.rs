@@ -44,12 +44,9 @@ pub use inkwell::values::{
 };
 pub use inkwell::{AtomicRMWBinOp, FloatPredicate, IntPredicate};
 
-/// Types live in the context, which is never freed.
 pub type Type = inkwell::types::AnyTypeEnum<'static>;
-/// The type of a function.
 pub type Signature = inkwell::types::FunctionType<'static>;
 
-/// The methods that this folder adds to inkwell's types.
 pub mod traits {
     pub use super::duplicate::Duplicate;
     pub use super::functions::{Attributed, BlockExt, CallExt, FunctionExt};
@@ -57,7 +54,6 @@ pub mod traits {
     pub use super::values::{InstructionExt, ValueExt, VariableExt};
 }
 
-/// The thread's context.
 fn context() -> &'static Context {
     thread_local! {
         static CONTEXT: &'static Context = {

@@ -2,7 +2,7 @@
 
 use super::{Instruction, Template, is_strong};
 
-/// Ordered by how much of it a compiler has to leave as it is.
+/// Ordered by how much a compiler must preserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// Computes its results from its operands.
@@ -14,7 +14,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// That of a template. One that cannot be read may do anything.
+    /// The effect of a template. One that cannot be parsed may do anything.
     pub fn of(template: &str) -> Self {
         let parsed = Template::parse(template);
         parsed.map_or(Effect::Acts, |template| {
@@ -24,8 +24,8 @@ impl Effect {
     }
 }
 
-/// Instructions that only compute. Votes and the like are among them, as for nvcc, and so are reads of textures, which a kernel may not
-/// change while it reads them.
+/// Instructions that only compute. As for nvcc, votes are among them, and reads of textures, which a kernel may not change while it reads
+/// them.
 const COMPUTING: &[&str] = &[
     "abs",
     "activemask",

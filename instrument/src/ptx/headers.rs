@@ -16,7 +16,6 @@ const HEADERS: &str = "cooperative_groups.h cooperative_groups/memcpy_async.h co
 const ACTING: &str = "applypriority atom bar barrier cp discard fence griddepcontrol mbarrier membar multimem nanosleep prefetch \
     prefetchu red setmaxnreg st stmatrix sured sust tcgen05 tensormap wgmma";
 
-/// A statement of inline assembly.
 struct Statement {
     template: String,
     /// Whether it says `volatile`, or that memory changes.
@@ -45,7 +44,6 @@ fn preprocessed(tools: &Toolchain, arch: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The statements in a source, with its string literals joined as the compiler does.
 fn statements(text: &str) -> Vec<Statement> {
     let mut found = Vec::new();
     let mut rest = text;

@@ -17,7 +17,6 @@ use crate::compile::steps::stage::{Args, BITCODE, Subject};
 pub(crate) const DEVICE_PASSES: &str = "thinlto-pre-link<O2>";
 
 impl Builder {
-    /// The handler of `probe`, `None` for a build without probes.
     pub(crate) fn handler(&self, probe: Probe) -> Result<Option<PathBuf>, BuildError> {
         let name = match probe {
             // The handler of a defined probe is its user's: see `probed.rs`.
@@ -46,7 +45,6 @@ impl Builder {
         self.bitcode(&folder, &file).map(Some)
     }
 
-    /// The backend's support, linked into one file.
     pub(crate) fn support(&self) -> Result<PathBuf, BuildError> {
         let folder = self.device_folder()?;
         let entries = fs::read_dir(&folder).map_err(BuildError::io("read the folder", &folder))?;
@@ -79,7 +77,7 @@ impl Builder {
         let mut args = if file.ends_with(".cu") {
             self.device_flags()
         } else if file.ends_with(".c") {
-            // Loops over threads shall be vectorised, for which what is inlined into them needs to be scalar and free of calls.
+            // Loops over threads are to be vectorised: inlined code must be scalar and free of calls.
             Args::of(["-x", "c", "-std=c17", "-O2", "-Wall", "-fPIC"])
                 .texts([
                     "-fno-slp-vectorize",
@@ -99,8 +97,8 @@ impl Builder {
         (self.runner).file("device support", tool, subject, args, BITCODE)
     }
 
-    /// Flags for device code that is optimised further elsewhere: `__builtin_constant_p` is not answered here, where no site is a
-    /// constant yet, but by the instrumenter, once the handler is inlined.
+    /// Flags for device code that is optimised further elsewhere: the instrumenter answers `__builtin_constant_p`, once the handler is
+    /// inlined and sites are constants.
     pub(crate) fn device_flags(&self) -> Args {
         Args::of(["-x", "cuda", "--cuda-device-only"])
             .text(self.gpu_arch_flag())

@@ -19,7 +19,6 @@ pub struct Library {
     pub path: Option<PathBuf>,
 }
 
-/// How a library gets to a machine that runs the executable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Supplier {
     /// The machine itself: what every distribution has, and the driver.
@@ -95,7 +94,6 @@ impl Library {
     }
 }
 
-/// Fails if one of `libraries` has precompiled GPU code, which the CPU backend cannot run.
 pub(crate) fn refuse_proprietary_libraries(
     program: &str,
     libraries: &[Library],
@@ -118,8 +116,8 @@ pub(crate) fn refuse_proprietary_libraries(
 }
 
 impl Builder {
-    /// First lines of a start script whose program needs NVIDIA's libraries: finds them, or replacements,
-    /// with the command, executable and runtime in `words`, quoted for the shell.
+    /// First lines of a start script whose program needs NVIDIA's libraries: finds them, or replacements. The words are the command,
+    /// executable and runtime, quoted for the shell.
     pub(crate) fn find_proprietary(
         &self,
         executable: &Path,
@@ -164,7 +162,6 @@ impl Builder {
     }
 }
 
-/// Whether a program asks CUDA how many CTAs of a kernel are resident at a time: it, or one of its shared libraries.
 pub(crate) fn asks_for_residency(executable: &Path) -> Result<bool, BuildError> {
     let own = libraries(executable)?.into_iter();
     let own = own.filter(|library| library.supplier() == Supplier::Program);
@@ -174,8 +171,8 @@ pub(crate) fn asks_for_residency(executable: &Path) -> Result<bool, BuildError> 
     })
 }
 
-/// Whether the code of a file calls a function of the stub whose name begins with `start`. The stub has all functions, and the
-/// linker has resolved the calls: what is left of them are distances from the next instruction. Without symbols, it may.
+/// Whether the code of a file calls a function of the stub whose name begins with `start`. The linker has resolved the calls to distances
+/// from the next instruction. A file without symbols may.
 fn calls(file: &Path, start: &str) -> Result<bool, BuildError> {
     let bytes = std::fs::read(file).map_err(BuildError::io("read", file))?;
     let Ok(parsed) = object::File::parse(bytes.as_slice()) else {
@@ -200,7 +197,6 @@ fn calls(file: &Path, start: &str) -> Result<bool, BuildError> {
     Ok((text.address()..).zip(code.windows(4)).any(is_distance))
 }
 
-/// The libraries that a linker's flags name.
 pub(crate) fn libraries_of_flags(flags: &[String]) -> Vec<Library> {
     let names = flags.iter().filter_map(|flag| flag.strip_prefix("-l"));
     let library = |name| Library {
@@ -210,7 +206,6 @@ pub(crate) fn libraries_of_flags(flags: &[String]) -> Vec<Library> {
     names.map(library).collect()
 }
 
-/// The shared libraries that `file` needs, an executable or a shared library itself; none when it is linked statically.
 pub fn libraries(file: &Path) -> Result<Vec<Library>, BuildError> {
     if !has_section(file, ".dynamic")? {
         return Ok(Vec::new());
@@ -236,7 +231,6 @@ pub fn libraries(file: &Path) -> Result<Vec<Library>, BuildError> {
     Ok(text.lines().filter_map(library).collect())
 }
 
-/// Whether a file is an executable that the loader starts, and not a library.
 pub(crate) fn is_started(file: &Path) -> Result<bool, BuildError> {
     has_section(file, ".interp")
 }

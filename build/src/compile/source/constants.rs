@@ -11,7 +11,6 @@ use crate::compile::Program;
 use crate::compile::error::BuildError;
 use crate::manifest::Constant;
 
-/// The files with constants of `program` as the compiler is to read them, by their path relative to the program's folder.
 pub(crate) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>, BuildError> {
     let mut texts = BTreeMap::new();
     for constant in &program.constants {
@@ -36,7 +35,6 @@ pub(crate) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>, BuildE
     Ok(texts)
 }
 
-/// `text` with another value in every definition of the constant; `None` when there is none.
 fn replace(text: &str, constant: &Constant) -> Option<String> {
     let name = regex::escape(&constant.name);
     // A macro's value ends at a comment; a variable's at a comma or semicolon.

@@ -10,10 +10,11 @@ use zip::result::ZipError;
 
 use crate::cuda::wheels::WheelError;
 
-/// Goes up with every change of [`RULES`] or [`finish`], so that folders merged by older rules are not used.
+/// Goes up with every change of [`RULES`] or [`finish`], which invalidates folders merged before.
 pub(crate) const RULES_VERSION: u32 = 1;
 
-/// Rules for the wheels that are always fetched. Nothing here uses the rest: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the device runtime.
+/// Rules for the wheels that are always fetched. Nothing here uses the rest: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the
+/// device runtime.
 const RULES: [Rule; 6] = [
     Rule {
         package: "nvidia-cuda-nvcc-cu12",
@@ -47,16 +48,13 @@ const RULES: [Rule; 6] = [
     },
 ];
 
-/// The files of a wheel that are merged.
 pub(crate) struct Rule {
     pub(crate) package: &'static str,
-    /// Folder in the wheel.
     pub(crate) folder: &'static str,
     /// Files in it, and folders with everything in them.
     pub(crate) taken: &'static [&'static str],
 }
 
-/// That of a package that is always fetched.
 pub(crate) fn rule_of(package: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.package == package)
 }
@@ -84,7 +82,6 @@ fn destination(rule: &Rule, member: &str) -> Option<PathBuf> {
     })
 }
 
-/// Extracts what the rule takes from one wheel.
 pub(crate) fn wheel(rule: &Rule, file: &Path, root: &Path) -> Result<(), WheelError> {
     let damaged = |error: ZipError| match error {
         ZipError::Io(source) => WheelError::io(file)(source),

@@ -8,14 +8,11 @@ use std::process::Command;
 use crate::cuda::merge;
 use crate::cuda::wheels::{self, Wheel, WheelError};
 
-/// A wheel of proprietary libraries.
 #[derive(Debug)]
 pub struct ProprietaryPackage {
-    /// As users name it.
     pub name: &'static str,
     pub title: &'static str,
     pub wheel: Wheel,
-    /// Its folder in the wheel.
     pub folder: &'static str,
     pub headers: &'static [&'static str],
     /// Names to link with. One that ends with `_static` leads to the shared library.
@@ -235,7 +232,6 @@ impl ProprietaryPackage {
         folder.join("include").is_dir().then_some(folder)
     }
 
-    /// Fetches it, into `include` and `lib64` in `folder`.
     pub fn fetch(&self, folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), WheelError> {
         let megabytes = self.wheel.bytes / 1_000_000;
         progress(&format!(

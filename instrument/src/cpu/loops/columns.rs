@@ -8,19 +8,16 @@ use super::body::Ids;
 use super::regions::Region;
 use crate::ir::{Function, Instruction, IntPredicate::*, Module, Opcode, Type, Value, traits::*};
 
-/// Most columns of a region that run by themselves.
 const MOST_COLUMNS: usize = 3;
-/// Largest region that is made twice.
 const MOST_INSTRUCTIONS: usize = 400;
 
-/// A region for the threads of a row in two versions.
 pub struct Columns<'m> {
-    /// Those that run the region as it is.
+    /// Columns that run the region as it is.
     pub special: Vec<u32>,
     pub others: Function<'m>,
 }
 
-/// Makes the version of a region for threads that it does not single out; `None` when it singles out none.
+/// Makes the version of a region for threads that it does not single out; `None` without such columns.
 pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>> {
     let function = region.function;
     let instructions = function.instructions();
@@ -65,7 +62,7 @@ impl Test {
         let compared = instruction.operand(0);
         let mut number = instruction.operand(1).constant_integer()? as u32;
         if compared != column {
-            // With or without overflow: a sum equals a number for one column alone.
+            // With or without overflow, a sum equals a number in one column alone.
             if compared.opcode() != Some(Opcode::Add) || compared.operand(0) != column {
                 return None;
             }
