@@ -1,12 +1,16 @@
 //! Reads a capture folder.
 
+pub(crate) mod builder;
+pub mod digest;
+pub(crate) mod header;
 mod open;
 mod replay;
+pub(crate) mod writer;
 
+use crate::capture::writer::EVENTS_FILE;
 use crate::codec::Decoder;
 use crate::container::{ChunkReader, Role};
 use crate::error::{Result, TraceError};
-use crate::writer::EVENTS_FILE;
 use crate::{
     AccessGroup, Cancellation, Header, LaunchId, ModuleTable, Outcome, Progress, SiteTable,
     StreamId,

@@ -1,8 +1,8 @@
 //! A capture in host order: every event once, and with each launch all that the capture holds of it.
 
 use super::{Capture, ChunkRef};
-use crate::allocations::{Allocation, AllocationKey, AllocationMap};
-use crate::event::TimedEvent;
+use crate::program::allocations::{Allocation, AllocationKey, AllocationMap};
+use crate::program::event::TimedEvent;
 use crate::{
     AllocationId, AllocationKind, Event, FirstRead, Gap, HostCopy, HostMemset, Launch, LaunchEnd,
     LaunchId, LaunchSums, OpaqueEnd, OpaqueLaunch, Parts, Received, Recorded, StreamId, Transport,

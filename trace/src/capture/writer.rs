@@ -1,11 +1,11 @@
 //! Writes a capture folder, from several threads at once.
 
-use crate::builder::ChunkBuilder;
+use crate::capture::builder::ChunkBuilder;
 use crate::capture::stream_files;
 use crate::container::{ChunkFile, Kind, Role, SealedChunk};
 use crate::error::{Result, TraceError};
-use crate::event::TimedEvent;
-use crate::parts::SealedParts;
+use crate::in_situ::parts::SealedParts;
+use crate::program::event::TimedEvent;
 use crate::{Event, Header, ModuleTable, Outcome, StreamId};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;

@@ -1,5 +1,8 @@
 //! Sums of the accesses of a launch that were aggregated while it ran, without a trace.
 
+pub(crate) mod cta_blocks;
+pub(crate) mod parts;
+
 use crate::{LaunchId, StreamId};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! One of the processes of a program, and the folder of all their captures.
 
+use crate::capture::writer::EVENTS_FILE;
 use crate::error::{Result, TraceError};
-use crate::writer::EVENTS_FILE;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Matrix operations of a warp (tensor cores): read from the program by the instrumenter, done by the CPU runtime.
 
-use crate::access::WARP_LANES;
 use crate::named::named;
+use crate::program::access::WARP_LANES;
 
 named! {
     /// Type of a matrix's numbers.

@@ -6,8 +6,8 @@
 //! are left out ([`Site::is_steady`](crate::Site::is_steady)).
 //! `docs/trace-format.md` gives the formula.
 
-use crate::allocations::DEVICE_HEAP;
 use crate::error::Result;
+use crate::program::allocations::DEVICE_HEAP;
 use crate::{
     AccessGroup, AllocationKey, Capture, Launch, LaunchRecord, Resolver, SiteTable, WARP_LANES,
 };

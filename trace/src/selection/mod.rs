@@ -5,8 +5,10 @@
 //! error. Chance here is a hash of a seed, the same on host and device: a run can be repeated, and a reader of the
 //! capture can tell which CTAs were taken.
 
+pub(crate) mod pattern;
+
 use crate::Pattern;
-use crate::digest::mix;
+use crate::capture::digest::mix;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -271,5 +273,4 @@ impl Chooser {
 }
 
 #[cfg(test)]
-#[path = "selection_tests.rs"]
 mod tests;
