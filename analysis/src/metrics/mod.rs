@@ -1,29 +1,25 @@
-//! Metrics of figures 6.2 to 6.9: pure functions of the engine's results, one file each, with rows that CSV files hold.
+//! Metrics: pure functions of the engine's results, one file each, with rows that CSV files hold.
 
 pub mod arrays;
-pub mod bisection;
 pub mod bounds;
-pub mod connectivity;
-pub mod degree;
-pub mod density;
-pub mod distance;
 pub mod footprint;
 pub mod lines;
 pub mod opaque;
 pub mod pattern;
 pub mod scaling;
 mod settings;
-pub mod stride;
-pub mod superstep;
 #[cfg(test)]
 mod tests;
+mod thesis;
 pub mod timeline;
-pub mod transfer_size;
 pub mod uninitialised;
 #[cfg(test)]
 mod window_tests;
 
 pub use settings::{CtaWindow, Settings, WindowError};
+pub use thesis::{
+    bisection, connectivity, degree, density, distance, stride, superstep, transfer_size,
+};
 
 use crate::analyse::Analysis;
 use crate::communication::{Communication, Transfers};

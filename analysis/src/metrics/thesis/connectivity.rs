@@ -1,7 +1,7 @@
 //! Figure 6.9: how the out-degree of CTAs develops over the supersteps.
 
-use super::Source;
 use super::degree::OutDegree;
+use crate::metrics::Source;
 use serde::Deserialize;
 use superstep_table::table;
 
@@ -18,7 +18,7 @@ table! {
 }
 
 /// Every source launch that something was received from, in the order of the host's calls; `out` sorted.
-pub(super) fn rows(source: &Source<'_>, out: &[OutDegree]) -> Vec<ConnectivityRow> {
+pub(in crate::metrics) fn rows(source: &Source<'_>, out: &[OutDegree]) -> Vec<ConnectivityRow> {
     out.chunk_by(|a, b| a.source_launch == b.source_launch)
         .filter_map(|entries| {
             let launch = (source.communication.launches).get(entries[0].source_launch as usize)?;

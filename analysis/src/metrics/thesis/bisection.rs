@@ -1,8 +1,8 @@
 //! Figure 6.4: bytes that cross a cut through the middle of the grid.
 
-use super::{Source, share};
 use crate::columns;
 use crate::error::Result;
+use crate::metrics::{Source, share};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use superstep_table::table;
@@ -51,7 +51,7 @@ impl Coordinates {
 }
 
 /// For x, y and z.
-pub(super) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
+pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
     let mut used: [Coordinates; 3] = Default::default();
     // Most CTAs take part in many transfers, one after the other.
     let mut last = [None; 2];

@@ -1,8 +1,8 @@
 //! Figure 6.3: how many CTAs a CTA writes for and reads from.
 
-use super::{Source, share};
 use crate::bins::{DEGREE_BINS, bin};
 use crate::error::Result;
+use crate::metrics::{Source, share};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use superstep_table::table;
@@ -30,7 +30,7 @@ pub struct OutDegree {
 }
 
 /// For each (source launch, CTA, receiving kernel), sorted.
-pub(super) fn out_degrees(source: &Source<'_>) -> Result<Vec<OutDegree>> {
+pub(in crate::metrics) fn out_degrees(source: &Source<'_>) -> Result<Vec<OutDegree>> {
     let kernels = source.kernels();
     let kernel = |launch: u32| kernels.get(launch as usize).copied().unwrap_or_default();
     let mut entries = Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn out_degrees(source: &Source<'_>) -> Result<Vec<OutDegree>> {
 
 /// For each (receiving CTA number, source launch) the number of distinct source CTAs; kernels of the receivers are not
 /// told apart.
-pub(super) fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
+pub(in crate::metrics) fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
     let mut entries = Vec::new();
     // By receiving CTA: its sources in the current source launch.
     let mut sources: FxHashMap<u32, u64> = FxHashMap::default();
@@ -76,7 +76,7 @@ pub(super) fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
 }
 
 /// Both directions, every bin; `out` from [`out_degrees`].
-pub(super) fn rows(source: &Source<'_>, out: &[OutDegree]) -> Result<Vec<DegreeRow>> {
+pub(in crate::metrics) fn rows(source: &Source<'_>, out: &[OutDegree]) -> Result<Vec<DegreeRow>> {
     let mut rows = binned("out", out.iter().map(|entry| entry.degree));
     rows.extend(binned("in", in_degrees(source)?.into_iter()));
     Ok(rows)

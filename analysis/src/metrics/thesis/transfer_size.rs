@@ -1,7 +1,7 @@
 //! Figure 6.2: distribution of transfer sizes.
 
-use super::{Source, share};
 use crate::error::Result;
+use crate::metrics::{Source, share};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use superstep_table::table;
@@ -19,7 +19,7 @@ table! {
 const SMALL: usize = 4096;
 
 /// By size, ascending.
-pub(super) fn rows(source: &Source<'_>) -> Result<Vec<TransferSizeRow>> {
+pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<TransferSizeRow>> {
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     let mut small = [0; SMALL];
     (source.transfers()).each(|transfer| match small.get_mut(transfer.bytes as usize) {

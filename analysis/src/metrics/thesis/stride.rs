@@ -1,8 +1,8 @@
 //! Figure 6.5: distances between the addresses of a CTA's communicating loads and stores.
 
-use super::{Source, share};
 use crate::bins::STRIDE_BINS;
 use crate::communication::{LaunchStrides, StrideCounts};
+use crate::metrics::{Source, share};
 use serde::Deserialize;
 use superstep_table::table;
 
@@ -18,7 +18,7 @@ table! {
 }
 
 /// Loads, then stores, every bin; none where the analysis has no strides.
-pub(super) fn rows(source: &Source<'_>) -> Vec<StrideRow> {
+pub(in crate::metrics) fn rows(source: &Source<'_>) -> Vec<StrideRow> {
     let strides = &source.communication.strides;
     if strides.is_empty() {
         return Vec::new();

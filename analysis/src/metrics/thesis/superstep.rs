@@ -1,7 +1,7 @@
 //! Figure 6.7: communicating bytes of each superstep.
 
-use super::Source;
 use crate::columns;
+use crate::metrics::Source;
 use serde::Deserialize;
 use superstep_table::table;
 
@@ -19,7 +19,7 @@ table! {
 }
 
 /// In the order of the host's calls.
-pub(super) fn rows(source: &Source<'_>) -> Vec<SuperstepRow> {
+pub(in crate::metrics) fn rows(source: &Source<'_>) -> Vec<SuperstepRow> {
     (source.communication.launches.iter())
         .map(|launch| SuperstepRow {
             stream: launch.stream.0,

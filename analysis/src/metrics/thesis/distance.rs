@@ -1,7 +1,7 @@
 //! Figure 6.8: how many launches lie between writing and reading.
 
-use super::{Source, share};
 use crate::columns;
+use crate::metrics::{Source, share};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use superstep_table::table;
@@ -15,7 +15,7 @@ table! {
     }
 }
 
-pub(super) fn rows(source: &Source<'_>) -> Vec<DistanceRow> {
+pub(in crate::metrics) fn rows(source: &Source<'_>) -> Vec<DistanceRow> {
     let mut distances: BTreeMap<u32, u64> = BTreeMap::new();
     for flow in &source.communication.flows {
         let distance = flow.receiver_launch - flow.source_launch - 1;

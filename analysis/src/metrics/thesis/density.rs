@@ -1,8 +1,8 @@
 //! Figure 6.6: communication between CTAs, over all kernels and supersteps.
 
-use super::settings::CtaWindow;
-use super::{Source, ctas_of};
 use crate::error::Result;
+use crate::metrics::CtaWindow;
+use crate::metrics::{Source, ctas_of};
 use serde::Deserialize;
 use std::ops::RangeInclusive;
 use superstep_table::table;
@@ -116,7 +116,10 @@ impl Map {
 
 /// The maps of the first CTAs, of the whole grid and of `window`, cells in order; empty cells are left out, but for the first
 /// one of an empty window. A window that reaches beyond the largest grid ends there.
-pub(super) fn rows(source: &Source<'_>, window: Option<&CtaWindow>) -> Result<Vec<DensityRow>> {
+pub(in crate::metrics) fn rows(
+    source: &Source<'_>,
+    window: Option<&CtaWindow>,
+) -> Result<Vec<DensityRow>> {
     let numbers = source.grids.iter().map(ctas_of);
     let ctas: u64 = numbers.max().unwrap_or(0).max(1);
     let upto = |ctas| [Axis { first: 0, ctas }; 2];
