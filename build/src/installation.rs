@@ -48,10 +48,10 @@ impl Installation {
             Some(folder) => format!("{} is not a folder", folder.display()),
             None => "no repository above the executable or the working folder".to_owned(),
         };
-        Err(BuildError::Installation {
-            what: format!("the folder {relative}"),
-            reason: format!("{why}; set {ROOT_VARIABLE} to the repository's root"),
-        })
+        Err(BuildError::installation(
+            format!("the folder {relative}"),
+            format!("{why}; set {ROOT_VARIABLE} to the repository's root"),
+        ))
     }
 
     /// The folder of a suite: `suites/<name>`, or `name` itself when it is a folder with a `suite.yaml`.
@@ -69,13 +69,13 @@ impl Installation {
         if path.is_file() {
             return Ok(path);
         }
-        Err(BuildError::Installation {
-            what: name.to_owned(),
-            reason: format!(
+        Err(BuildError::installation(
+            name,
+            format!(
                 "it is not next to the executable in {}; unpack the archive anew (in the repository, run `cargo xtask build`)",
                 self.binaries.display()
             ),
-        })
+        ))
     }
 }
 

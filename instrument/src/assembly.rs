@@ -13,7 +13,7 @@ const DROPPABLE: &str = "superstep-droppable";
 pub fn declare(module: &Module) {
     for (call, template) in pieces(module) {
         // Without the attribute, it may do anything.
-        if call.assembly_has_effects() || !call.has_attribute("memory") {
+        if call.callee().has_side_effects() || !call.has_attribute("memory") {
             continue;
         }
         let effect = Effect::of(&template);

@@ -107,36 +107,11 @@ impl Unsupported {
 
 /// Intrinsics that take pointers and neither read nor write what they point to (or touch shared memory only, as the matrix
 /// loads of `ldmatrix` do).
-const HARMLESS: &[&str] = &[
-    "llvm.assume",
-    "llvm.dbg.",
-    "llvm.experimental.noalias",
-    "llvm.fake.use",
-    "llvm.invariant.",
-    "llvm.is.constant",
-    "llvm.launder.",
-    "llvm.lifetime.",
-    "llvm.nvvm.cp.async.bulk.prefetch.L2",
-    "llvm.nvvm.getctarank",
-    "llvm.nvvm.isspacep.",
-    "llvm.nvvm.ldmatrix.",
-    "llvm.nvvm.mapa",
-    "llvm.nvvm.mbarrier",
-    "llvm.nvvm.prefetch",
-    "llvm.nvvm.stmatrix.",
-    "llvm.objectsize",
-    "llvm.prefetch",
-    "llvm.ptr.annotation",
-    "llvm.ptrmask",
-    "llvm.stackrestore",
-    "llvm.strip.",
-    "llvm.threadlocal.address",
-    "llvm.var.annotation",
-    "llvm.va_",
-    "llvm.nvvm.applypriority",
-    "llvm.nvvm.discard",
-    "llvm.nvvm.ptr.",
-];
+const HARMLESS: &str = "assume dbg. experimental.noalias fake.use invariant. is.constant launder. lifetime. \
+    nvvm.cp.async.bulk.prefetch.L2 nvvm.getctarank nvvm.isspacep. nvvm.ldmatrix. nvvm.mapa \
+    nvvm.mbarrier nvvm.prefetch nvvm.stmatrix. objectsize prefetch ptr.annotation ptrmask \
+    stackrestore strip. threadlocal.address var.annotation va_ nvvm.applypriority nvvm.discard \
+    nvvm.ptr.";
 
 /// The accesses to memory that an instruction makes, in the order in which it makes them.
 pub fn memory_operations<'m>(
@@ -198,9 +173,7 @@ pub fn is_opaque(instruction: Instruction) -> bool {
 }
 
 pub fn count_opaque(module: &Module) -> u32 {
-    let functions = module.defined_functions().into_iter();
-    let instructions = functions.flat_map(|f| f.instructions());
-    instructions.filter(|i| is_opaque(*i)).count() as u32
+    module.instructions().filter(|i| is_opaque(*i)).count() as u32
 }
 
 /// What a call reads to pass it by value: Clang hands on the address of the original where it can, and code generation
@@ -233,6 +206,8 @@ fn intrinsic<'m>(
     };
     let result_bytes = || Width::Fixed(module.store_size_bytes(call.ty()) as u32);
     let is = |prefix: &str| name.starts_with(prefix);
+    let plain = name.strip_prefix("llvm.").unwrap_or(name);
+    let is_harmless = HARMLESS.split(' ').any(|prefix| plain.starts_with(prefix));
     let found = if is("llvm.memcpy.") || is("llvm.memmove.") {
         let width = length(arguments[2]);
         vec![
@@ -291,7 +266,7 @@ fn intrinsic<'m>(
             (Some(pointer), Some(bytes)) => vec![access(*pointer, op, length(*bytes))],
             _ => Vec::new(),
         }
-    } else if HARMLESS.iter().any(|prefix| is(prefix)) || !arguments.iter().any(may_be_global) {
+    } else if is_harmless || !arguments.iter().any(may_be_global) {
         Vec::new()
     } else {
         let hint = if is("llvm.nvvm.cp.async.bulk.") {

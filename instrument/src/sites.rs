@@ -94,7 +94,7 @@ pub fn find<'m>(
 
 /// The sites whose access the code has, marked by [`InstructionExt::add_sites`].
 pub fn marked(module: &Module) -> HashSet<SiteId> {
-    let instructions = instructions(module);
+    let instructions = module.instructions();
     instructions.flat_map(|access| access.sites()).collect()
 }
 
@@ -105,12 +105,12 @@ pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Resul
     let is_kept = |access: &Instruction| {
         access.as_call().is_none_or(|call| {
             call.callee().inline_assembly().is_none()
-                || call.assembly_has_effects()
+                || call.callee().has_side_effects()
                 || !call.users().is_empty()
         })
     };
     let mut lost = before.clone();
-    for access in instructions(module) {
+    for access in module.instructions() {
         if is_kept(&access) {
             for site in access.sites() {
                 lost.remove(&site);
@@ -128,11 +128,6 @@ pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Resul
         );
     }
     Ok(())
-}
-
-fn instructions(module: &Module) -> impl Iterator<Item = Instruction<'_>> {
-    let functions = module.defined_functions().into_iter();
-    functions.flat_map(|function| function.instructions())
 }
 
 /// Whether an address is made from nothing but the registers that say where the driver keeps the grid's barrier

@@ -114,10 +114,7 @@ impl<'m> Waits<'m, '_> {
         let calls = instructions
             .iter()
             .filter_map(|it| it.as_call()?.defined_function());
-        let called = reach(calls, |function| {
-            let calls = function.calls().filter_map(Call::defined_function);
-            calls.collect::<Vec<_>>()
-        });
+        let called = reach(calls, Function::callees);
         let theirs = called
             .into_iter()
             .flat_map(|function| function.instructions());
@@ -196,10 +193,7 @@ impl<'m> Waits<'m, '_> {
             Some(function) if function.is_intrinsic() => true,
             Some(function) if function.is_declaration() => false,
             Some(function) => {
-                let functions = reach([function], |function| {
-                    let calls = function.calls().filter_map(Call::defined_function);
-                    calls.collect::<Vec<_>>()
-                });
+                let functions = reach([function], Function::callees);
                 let mut instructions = functions.into_iter().flat_map(|it| it.instructions());
                 instructions.all(|it| {
                     // Their own calls are among the functions.

@@ -17,8 +17,7 @@ pub fn allow(module: &Module, cpu: bool) {
             Fact::Is(Space::Shared | Space::Local)
         )
     };
-    let functions = module.defined_functions().into_iter();
-    for instruction in functions.flat_map(|f| f.instructions()) {
+    for instruction in module.instructions() {
         if instruction.get_opcode() == GetElementPtr
             && instruction.ty().is_pointer_type()
             && (cpu || instruction.ty().address_space() == 0)

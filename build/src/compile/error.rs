@@ -55,6 +55,22 @@ pub enum BuildError {
 }
 
 impl BuildError {
+    /// `reason` has a hint.
+    pub(crate) fn unsupported(subject: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Unsupported {
+            subject: subject.into(),
+            reason: reason.into(),
+        }
+    }
+
+    /// `reason` has a hint.
+    pub(crate) fn installation(what: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Installation {
+            what: what.into(),
+            reason: reason.into(),
+        }
+    }
+
     pub(crate) fn source(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Source { path, source }

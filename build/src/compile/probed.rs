@@ -115,8 +115,5 @@ impl Builder {
 /// `file` of a probe, which is compiled in its folder.
 fn subject<'a>(probe: &'a Definition, file: &'a Path) -> Subject<'a> {
     let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
-    Subject {
-        name: &probe.spec.name,
-        folder: folder.unwrap_or(Path::new(".")),
-    }
+    Subject::of(&probe.spec.name, folder.unwrap_or(Path::new(".")))
 }

@@ -57,9 +57,11 @@ impl Builder {
         let parts = self.parts(&unfused)?;
         let native = self.variant(&unfused, &parts, &self.nothing()?, None)?;
         let recipe = Recipe::of(program, self.options.lowest_arch())?;
-        let text = serde_json::to_vec(&recipe).map_err(|error| BuildError::Unsupported {
-            subject: program.name.clone(),
-            reason: format!("its commands for nvcc cannot be written: {error}"),
+        let text = serde_json::to_vec(&recipe).map_err(|error| {
+            BuildError::unsupported(
+                &program.name,
+                format!("its commands for nvcc cannot be written: {error}"),
+            )
         })?;
         let recipe = self.runner.text_file("nvcc.json", &text)?;
         Ok(Reference::Recipe { recipe, native })

@@ -75,10 +75,7 @@ impl Module {
     }
 
     pub(crate) fn subject(&self) -> Subject<'_> {
-        Subject {
-            name: &self.name,
-            folder: &self.folder,
-        }
+        Subject::of(&self.name, &self.folder)
     }
 }
 
@@ -112,10 +109,7 @@ impl Builder {
             .texts(["-Xclang", "-no-enable-noundef-analysis"])
             .and(own_flags(unit.program, &unit.program.flags.device));
         let front_end = self.compile(DEVICE_IR, unit, args, BITCODE)?;
-        let subject = Subject {
-            name: &unit.name,
-            folder: &unit.program.folder,
-        };
+        let subject = Subject::of(&unit.name, &unit.program.folder);
         let flags = &unit.program.flags;
         let passes = format!("default<O{}>", optimisation(flags));
         let inexact = arithmetic::has_inexact_roots(flags).then_some("--inexact-roots");
@@ -326,10 +320,7 @@ impl Builder {
             .text("-fdebug-compilation-dir=.")
             .reading_headers()
             .text(unit.unit.file.to_string_lossy());
-        let subject = Subject {
-            name: &unit.name,
-            folder: &unit.program.folder,
-        };
+        let subject = Subject::of(&unit.name, &unit.program.folder);
         let tool = &self.tools.clangxx;
         self.runner.file(name, tool, subject, args, output)
     }
@@ -350,11 +341,10 @@ pub(crate) fn units(program: &Program) -> Result<Vec<Unit<'_>>, BuildError> {
         })
         .collect();
     if units.is_empty() {
-        return Err(BuildError::Unsupported {
-            subject: program.name.clone(),
-            reason: "it has no CUDA translation unit; list at least one with `language: cuda`"
-                .into(),
-        });
+        return Err(BuildError::unsupported(
+            &program.name,
+            "it has no CUDA translation unit; list at least one with `language: cuda`",
+        ));
     }
     Ok(units)
 }

@@ -1,5 +1,5 @@
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::flags::{Arithmetic, Meaning, Mode, Takes, look_up};
 use super::words::{architectures, list, macros, parts, preprocessing, words};
@@ -30,6 +30,15 @@ pub(super) enum UsageError {
 pub(super) enum Word {
     File(PathBuf),
     Flag(String),
+}
+
+impl Word {
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Word::File(file) => Some(file),
+            Word::Flag(_) => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

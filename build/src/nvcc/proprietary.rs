@@ -28,9 +28,9 @@ impl ProprietaryFolder {
     pub(super) fn of(toolchain: &Toolchain, cache: &Path) -> Self {
         let include = &toolchain.cuda.include;
         let has_none = |package: &&ProprietaryPackage| {
-            let mut headers = package.headers.iter();
+            let mut headers = package.headers();
             // Of this one there is an empty one for Clang.
-            !headers.any(|name| *name != CLANGS && include.join(name).is_file())
+            !headers.any(|name| name != CLANGS && include.join(name).is_file())
         };
         let lacking: Vec<_> = PROPRIETARY_PACKAGES.iter().filter(has_none).collect();
         let mut key = KeyHasher::new("proprietary");
@@ -44,17 +44,13 @@ impl ProprietaryFolder {
     }
 
     pub(super) fn headers(&self) -> impl Iterator<Item = &'static str> {
-        self.lacking
-            .iter()
-            .flat_map(|package| package.headers)
-            .copied()
+        let lacking = self.lacking.iter();
+        lacking.flat_map(|package| package.headers())
     }
 
     pub(super) fn libraries(&self) -> impl Iterator<Item = &'static str> {
-        self.lacking
-            .iter()
-            .flat_map(|package| package.libraries)
-            .copied()
+        let lacking = self.lacking.iter();
+        lacking.flat_map(|package| package.libraries())
     }
 
     pub(super) fn prepare(&self) -> Result<(), BuildError> {
@@ -63,12 +59,12 @@ impl ProprietaryFolder {
             fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
         }
         for package in &self.lacking {
-            for header in package.headers {
+            for header in package.headers() {
                 let place = self.root.join(package.name).join("include").join(header);
                 let text = leads_to(package, header, &place);
                 put(&self.root.join("include").join(header), &text)?;
             }
-            for library in package.libraries {
+            for library in package.libraries() {
                 let script = self.root.join("lib64").join(format!("lib{library}.so"));
                 if !script.is_file() {
                     put(&script, "/* added by: superstep toolkit add */\n")?;
@@ -101,12 +97,9 @@ impl ProprietaryFolder {
         let from = match package.installed() {
             Some(folder) => folder,
             None => {
-                package.fetch(staging.path(), progress).map_err(|error| {
-                    BuildError::Installation {
-                        what: package.title.into(),
-                        reason: error.to_string(),
-                    }
-                })?;
+                package
+                    .fetch(staging.path(), progress)
+                    .map_err(|error| BuildError::installation(package.title, error.to_string()))?;
                 staging.path().to_owned()
             }
         };
@@ -120,7 +113,7 @@ impl ProprietaryFolder {
         if !libraries.is_dir() {
             libraries = from.join("lib64");
         }
-        for library in package.libraries {
+        for library in package.libraries() {
             let shared = library.trim_end_matches("_static");
             let (file, name) = shared_library(&libraries, shared)?;
             let functions = functions(&file, true)?;
@@ -196,10 +189,10 @@ fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String), BuildE
     let plain = folder.join(&plain).is_file().then_some(plain);
     match names.pop().or(plain) {
         Some(name) => Ok((folder.join(&name), name)),
-        None => Err(BuildError::Installation {
-            what: format!("lib{stem}.so"),
-            reason: format!("{} has none", folder.display()),
-        }),
+        None => Err(BuildError::installation(
+            format!("lib{stem}.so"),
+            format!("{} has none", folder.display()),
+        )),
     }
 }
 

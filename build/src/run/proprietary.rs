@@ -51,13 +51,13 @@ pub fn library_path(
             continue;
         }
         let Some(newer) = places.iter().find_map(|place| newer(place, name)) else {
-            return Err(BuildError::Installation {
-                what: name.clone(),
-                reason: format!(
+            return Err(BuildError::installation(
+                name.clone(),
+                format!(
                     "{} needs it, and it is neither in {PATH} nor in a CUDA toolkit nor among python3's packages; install it, or name its folder in {PATH}",
                     program.display()
                 ),
-            });
+            ));
         };
         say(&format!("{} stands in for {name}", newer.display()));
         folders.push(link(cache, name, &newer)?);
@@ -69,10 +69,7 @@ pub fn library_path(
     folders.extend(std::env::split_paths(&given));
     let mut seen = BTreeSet::new();
     folders.retain(|folder| folder.is_absolute() && seen.insert(folder.clone()));
-    std::env::join_paths(folders).map_err(|error| BuildError::Installation {
-        what: PATH.into(),
-        reason: error.to_string(),
-    })
+    std::env::join_paths(folders).map_err(|error| BuildError::installation(PATH, error.to_string()))
 }
 
 /// The folder in `cache` in which `target` has the name `name`.
@@ -144,14 +141,14 @@ fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<(), BuildErr
     });
     match lacking {
         None => Ok(()),
-        Some(function) => Err(BuildError::Installation {
-            what: function.clone(),
-            reason: format!(
+        Some(function) => Err(BuildError::installation(
+            function.clone(),
+            format!(
                 "{} calls it, and {} lacks it; install the CUDA libraries that the program was built for, and name their folder in {PATH}",
                 program.display(),
                 stand_ins[0].1.display()
             ),
-        }),
+        )),
     }
 }
 
@@ -159,9 +156,11 @@ fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<(), BuildErr
 pub(crate) fn functions(file: &Path, are_its_own: bool) -> Result<BTreeSet<String>, BuildError> {
     let content = fs::File::open(file).map_err(BuildError::io("read", file))?;
     let content = object::ReadCache::new(content);
-    let parsed = object::File::parse(&content).map_err(|error| BuildError::Installation {
-        what: format!("the functions of {}", file.display()),
-        reason: error.to_string(),
+    let parsed = object::File::parse(&content).map_err(|error| {
+        BuildError::installation(
+            format!("the functions of {}", file.display()),
+            error.to_string(),
+        )
     })?;
     let symbols = parsed.dynamic_symbols();
     Ok(symbols

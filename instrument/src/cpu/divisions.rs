@@ -5,10 +5,7 @@ use crate::ir::{Builder, Instruction, IntPredicate::*, Module, Opcode::*, traits
 /// Gives division by zero all bits set, and division of the least number by -1 the least number and remainder 0, as on NVIDIA GPUs.
 /// Constant divisors other than 0 and -1 stay as they are.
 pub fn bound(module: &Module) {
-    let functions = module.defined_functions().into_iter();
-    functions
-        .flat_map(|f| f.instructions())
-        .for_each(bound_division);
+    module.instructions().for_each(bound_division);
 }
 
 fn bound_division(division: Instruction) {

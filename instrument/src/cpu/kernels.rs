@@ -36,25 +36,19 @@ impl CpuKernel {
     }
 }
 
-/// Functions in which a thread waits for others or asks about them.
-const WAITING: &[&str] = &[
-    YIELD,
-    "llvm.nvvm.bar",
-    "llvm.nvvm.shfl.",
-    "llvm.nvvm.vote.",
-    "llvm.nvvm.match.",
-    "llvm.nvvm.redux.",
-    "llvm.nvvm.activemask",
-    "llvm.nvvm.nanosleep",
-    "llvm.nvvm.mbarrier",
-    "llvm.nvvm.cp.async.mbarrier",
-    "llvm.nvvm.elect",
-    "llvm.nvvm.wmma.",
-];
+/// Intrinsics in which a thread waits for others or asks about them: prefixes behind `llvm.nvvm.`.
+const WAITING: &str =
+    "bar shfl. vote. match. redux. activemask nanosleep mbarrier cp.async.mbarrier elect wmma.";
 
 pub fn describe(module: &Module) -> Vec<CpuKernel> {
     let kernels = module.kernels().into_iter();
     kernels.map(|f| describe_kernel(module, f)).collect()
+}
+
+fn waits(name: &str) -> bool {
+    let intrinsic = name.strip_prefix("llvm.nvvm.");
+    name.starts_with(YIELD)
+        || intrinsic.is_some_and(|name| WAITING.split(' ').any(|start| name.starts_with(start)))
 }
 
 fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
@@ -65,7 +59,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
             match call.function() {
                 Some(callee) if callee.is_declaration() => {
                     let name = callee.name();
-                    let waits = WAITING.iter().any(|prefix| name.starts_with(prefix));
+                    let waits = waits(&name);
                     waits_for_grid |= name.contains("envreg");
                     needs_fibers |= waits;
                     can_loop &= !waits || function == kernel && super::loops::is_barrier(call);

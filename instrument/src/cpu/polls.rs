@@ -16,8 +16,7 @@ const GLOBAL: u32 = 1;
 /// Lets the other threads of the CTA run before each volatile load in a loop, and before inline PTX of which a load decides how a loop goes
 /// on: such a load may wait for one of them. Shared memory is left out: there `volatile` mostly keeps a sum among lanes in memory.
 pub fn allow(module: &Module) {
-    let functions = module.defined_functions().into_iter();
-    for instruction in functions.flat_map(|f| f.instructions()) {
+    for instruction in module.instructions() {
         let polls = match instruction.as_call() {
             None => {
                 let block = instruction.parent_block();

@@ -5,10 +5,7 @@ use crate::ir::{Builder, Instruction, IntPredicate::*, Module, Opcode::*, Value,
 /// Gives every shift PTX's meaning: beyond the width, `shl` and `shr` of an unsigned value give 0, `shr` of a signed one its sign. Amounts
 /// that are plainly smaller stay as they are.
 pub fn bound(module: &Module) {
-    let functions = module.defined_functions().into_iter();
-    functions
-        .flat_map(|f| f.instructions())
-        .for_each(bound_shift);
+    module.instructions().for_each(bound_shift);
 }
 
 fn bound_shift(shift: Instruction) {

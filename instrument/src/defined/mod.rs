@@ -108,7 +108,6 @@ fn reached_from<'m>(module: &'m Module, kernel: Function<'m>) -> HashSet<Functio
             callees.retain(|f| !f.is_kernel());
             return callees;
         }
-        let calls = function.calls();
-        calls.filter_map(|call| call.defined_function()).collect()
+        function.callees()
     })
 }

@@ -2,7 +2,7 @@
 
 use super::reached_from;
 use crate::context::leading_to;
-use crate::ir::{Function, Linkage, Module, traits::*};
+use crate::ir::{Function, Linkage, Module, duplicate, traits::*};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use superstep_trace::probe::{KernelSlots, NATIVE_SUFFIX};
 
@@ -30,7 +30,7 @@ pub fn keep<'m>(
     for function in module.defined_functions() {
         if wanted.contains(&function) {
             let name = format!("{}{NATIVE_SUFFIX}", function.name());
-            let (copy, _) = function.duplicate(module, &name);
+            let (copy, _) = duplicate(function, module, &name);
             if function.is_kernel() {
                 copy.set_linkage(Linkage::External);
             }

@@ -159,6 +159,8 @@ pub trait FunctionExt<'m>: Copy {
     /// Its instructions, in layout order.
     fn instructions(self) -> Vec<Instruction<'m>>;
     fn calls(self) -> impl Iterator<Item = Call<'m>>;
+    /// The functions with a body that it calls, once for each call.
+    fn callees(self) -> Vec<Function<'m>>;
     /// The calls that call it, not those that only pass its address on.
     fn callers(self) -> impl Iterator<Item = Call<'m>>;
     /// Whether it is used in another way than by calling it.
@@ -211,6 +213,10 @@ impl<'m> FunctionExt<'m> for Function<'m> {
     fn calls(self) -> impl Iterator<Item = Call<'m>> {
         let instructions = self.instructions().into_iter();
         instructions.filter_map(|i| Call::try_from(i).ok())
+    }
+
+    fn callees(self) -> Vec<Function<'m>> {
+        self.calls().filter_map(Call::defined_function).collect()
     }
 
     fn callers(self) -> impl Iterator<Item = Call<'m>> {
@@ -301,8 +307,6 @@ pub trait CallExt<'m>: Copy {
     fn function_name(self) -> String;
     fn defined_function(self) -> Option<Function<'m>>;
     fn is_indirect(self) -> bool;
-    /// Whether a piece of inline assembly does more than its results tell.
-    fn assembly_has_effects(self) -> bool;
     /// Makes a call of inline assembly one that LLVM keeps and leaves where it is among accesses to memory.
     fn keep_assembly(self);
     fn arguments(self) -> Vec<Value<'m>>;
@@ -342,10 +346,6 @@ impl<'m> CallExt<'m> for Call<'m> {
 
     fn is_indirect(self) -> bool {
         self.function().is_none() && self.callee().kind() != ValueKind::LLVMInlineAsmValueKind
-    }
-
-    fn assembly_has_effects(self) -> bool {
-        ext::has_side_effects(&self.callee())
     }
 
     fn keep_assembly(self) {

@@ -31,6 +31,7 @@ mod values;
 mod variables;
 
 pub use builder::Builder;
+pub use duplicate::{append_copies, duplicate};
 pub use ext::{LLVMOpcode, ValueKind, discard_names, drop_address_promises, round_roots};
 pub use location::Location;
 pub use module::{Machine, Module, ModuleError};
@@ -48,7 +49,7 @@ pub type Type = inkwell::types::AnyTypeEnum<'static>;
 pub type Signature = inkwell::types::FunctionType<'static>;
 
 pub mod traits {
-    pub use super::duplicate::Duplicate;
+    pub use super::ext::RawExt;
     pub use super::functions::{Attributed, BlockExt, CallExt, FunctionExt};
     pub use super::types::{SignatureExt, TypeExt};
     pub use super::values::{InstructionExt, ValueExt, VariableExt};

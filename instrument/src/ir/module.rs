@@ -1,7 +1,7 @@
 //! The module that is transformed: reading, linking, checking, passes, writing.
 
 use super::traits::*;
-use super::{Function, Linkage, Signature, Type, Value, Variable, context, ext};
+use super::{Function, Instruction, Linkage, Signature, Type, Value, Variable, context, ext};
 use inkwell::intrinsics::Intrinsic;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::passes::PassBuilderOptions;
@@ -199,6 +199,12 @@ impl Module {
     pub fn defined_functions(&self) -> Vec<Function<'_>> {
         let functions = self.functions().into_iter();
         functions.filter(|f| !f.is_declaration()).collect()
+    }
+
+    /// The instructions of each function, as they are when it is reached.
+    pub fn instructions(&self) -> impl Iterator<Item = Instruction<'_>> {
+        let functions = self.defined_functions().into_iter();
+        functions.flat_map(|function| function.instructions())
     }
 
     pub fn kernels(&self) -> Vec<Function<'_>> {

@@ -35,18 +35,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    fn kind(&self) -> ValueKind {
-        ext::kind(self)
-    }
-
-    fn ty(&self) -> Type {
-        ext::type_of(self)
-    }
-
-    fn as_instruction(&self) -> Option<Instruction<'m>> {
-        ext::as_instruction(self)
-    }
-
     fn as_call(&self) -> Option<Call<'m>> {
         self.as_instruction()?.try_into().ok()
     }
@@ -56,10 +44,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
             Value::FunctionValue(function) => Some(function),
             _ => None,
         }
-    }
-
-    fn as_variable(&self) -> Option<Variable<'m>> {
-        ext::as_variable(self)
     }
 
     /// The function of which this is a parameter, and which one it is.
@@ -94,10 +78,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
 
     fn print(&self) -> String {
         self.print_to_string().to_string_lossy().into_owned()
-    }
-
-    fn operand_count(&self) -> u32 {
-        ext::operand_count(self)
     }
 
     /// Operand `index`, which is a value of the program.
@@ -187,14 +167,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    fn inline_assembly(&self) -> Option<(String, String)> {
-        ext::inline_assembly(self)
-    }
-
-    fn alignment_bytes(&self) -> u32 {
-        ext::alignment_bytes(self)
-    }
-
     /// Sets the alignment of a variable, of what an alloca makes room for, or of a load or store.
     fn set_alignment_bytes(&self, bytes: u32) {
         match (self.as_variable(), self.as_instruction()) {
@@ -202,10 +174,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
             (_, Some(access)) if access.set_alignment(bytes).is_ok() => {}
             _ => panic!("{} has no alignment {bytes}", self.print()),
         }
-    }
-
-    fn gep_type(&self) -> Type {
-        ext::gep_type(self)
     }
 
     fn location(&self) -> Location {

@@ -24,93 +24,6 @@ impl Effect {
     }
 }
 
-/// Instructions that only compute. As for nvcc, votes are among them, and reads of textures, which a kernel may not change while it reads
-/// them.
-const COMPUTING: &[&str] = &[
-    "abs",
-    "activemask",
-    "add",
-    "addc",
-    "and",
-    "bfe",
-    "bfi",
-    "bfind",
-    "bmsk",
-    "bra",
-    "brev",
-    "clz",
-    "cnot",
-    "copysign",
-    "cos",
-    "createpolicy",
-    "cvt",
-    "cvta",
-    "div",
-    "dp2a",
-    "dp4a",
-    "elect",
-    "ex2",
-    "fma",
-    "fns",
-    "getctarank",
-    "isspacep",
-    "istypep",
-    "lg2",
-    "lop3",
-    "mad",
-    "mad24",
-    "madc",
-    "mapa",
-    "match",
-    "max",
-    "min",
-    "mma",
-    "mov",
-    "mul",
-    "mul24",
-    "neg",
-    "not",
-    "or",
-    "popc",
-    "prmt",
-    "rcp",
-    "redux",
-    "rem",
-    "rsqrt",
-    "sad",
-    "selp",
-    "set",
-    "setp",
-    "shf",
-    "shfl",
-    "shl",
-    "shr",
-    "sin",
-    "slct",
-    "sqrt",
-    "sub",
-    "subc",
-    "suq",
-    "szext",
-    "tanh",
-    "testp",
-    "tex",
-    "tld4",
-    "txq",
-    "vabsdiff",
-    "vadd",
-    "vavrg",
-    "vmad",
-    "vmax",
-    "vmin",
-    "vote",
-    "vset",
-    "vshl",
-    "vshr",
-    "vsub",
-    "xor",
-];
-
 fn effect(instruction: &Instruction) -> Effect {
     let first = instruction.modifiers.first().map(String::as_str);
     let opcode = instruction.opcode.as_str();
@@ -132,7 +45,19 @@ fn effect(instruction: &Instruction) -> Effect {
         ("wmma", Some("mma"))
         | ("mbarrier", Some("pending_count"))
         | ("clusterlaunchcontrol", Some("query_cancel")) => Effect::None,
-        _ if COMPUTING.contains(&base) => Effect::None,
+        // As for nvcc, votes only compute, and so do reads of textures, which a kernel may not change while it reads them.
+        (
+            "abs" | "activemask" | "add" | "addc" | "and" | "bfe" | "bfi" | "bfind" | "bmsk"
+            | "bra" | "brev" | "clz" | "cnot" | "copysign" | "cos" | "createpolicy" | "cvt"
+            | "cvta" | "div" | "dp2a" | "dp4a" | "elect" | "ex2" | "fma" | "fns" | "getctarank"
+            | "isspacep" | "istypep" | "lg2" | "lop3" | "mad" | "mad24" | "madc" | "mapa" | "match"
+            | "max" | "min" | "mma" | "mov" | "mul" | "mul24" | "neg" | "not" | "or" | "popc"
+            | "prmt" | "rcp" | "redux" | "rem" | "rsqrt" | "sad" | "selp" | "set" | "setp" | "shf"
+            | "shfl" | "shl" | "shr" | "sin" | "slct" | "sqrt" | "sub" | "subc" | "suq" | "szext"
+            | "tanh" | "testp" | "tex" | "tld4" | "txq" | "vabsdiff" | "vadd" | "vavrg" | "vmad"
+            | "vmax" | "vmin" | "vote" | "vset" | "vshl" | "vshr" | "vsub" | "xor",
+            _,
+        ) => Effect::None,
         _ => Effect::Acts,
     }
 }

@@ -1,12 +1,12 @@
 //! Inline PTX: parsed once, used for the accesses to trace on both backends and for lowering to the CPU.
 
 mod effects;
-#[cfg(test)]
-mod headers;
 mod lexer;
 pub mod memory;
 mod parser;
 mod scopes;
+#[cfg(test)]
+mod tests;
 mod types;
 
 pub use effects::Effect;

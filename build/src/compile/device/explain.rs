@@ -286,12 +286,12 @@ fn kernels(table: &PathBuf) -> Result<Vec<superstep_trace::KernelInfo>, BuildErr
 }
 
 fn not_ours(path: &Path, why: &str) -> BuildError {
-    BuildError::Installation {
-        what: format!("an answer of superstep-instrument in {}", path.display()),
-        reason: format!(
+    BuildError::installation(
+        format!("an answer of superstep-instrument in {}", path.display()),
+        format!(
             "{why}; the harness and the instrumenter have different versions; unpack the archive anew (in the repository, run `cargo xtask build`)"
         ),
-    }
+    )
 }
 
 fn size_bytes(path: &Path) -> Result<u64, BuildError> {

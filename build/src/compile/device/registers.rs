@@ -126,9 +126,11 @@ pub(crate) fn of_each(binaries: &[PathBuf]) -> Result<Vec<Registers>, BuildError
 
 pub(crate) fn of(binary: &Path) -> Result<Registers, BuildError> {
     let bytes = std::fs::read(binary).map_err(BuildError::io("read", binary))?;
-    read(&bytes).map_err(|reason| BuildError::Installation {
-        what: format!("the registers of the kernels in {}", binary.display()),
-        reason: format!("{reason}; run `superstep doctor` to see which ptxas wrote it"),
+    read(&bytes).map_err(|reason| {
+        BuildError::installation(
+            format!("the registers of the kernels in {}", binary.display()),
+            format!("{reason}; run `superstep doctor` to see which ptxas wrote it"),
+        )
     })
 }
 

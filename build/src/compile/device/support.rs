@@ -34,13 +34,13 @@ impl Builder {
         let mut files = [with_protocol, plain].into_iter();
         let Some(file) = files.find(|file| folder.join(file).is_file()) else {
             let protocol = self.options.protocol;
-            return Err(BuildError::Installation {
-                what: format!("the {name} handler for protocol `{protocol}`"),
-                reason: format!(
+            return Err(BuildError::installation(
+                format!("the {name} handler for protocol `{protocol}`"),
+                format!(
                     "{} has no file probe_{name}[_<protocol>].{extension} for it",
                     folder.display()
                 ),
-            });
+            ));
         };
         self.bitcode(&folder, &file).map(Some)
     }
@@ -57,10 +57,7 @@ impl Builder {
             .par_iter()
             .map(|file| self.bitcode(&folder, file))
             .collect::<Result<_, _>>()?;
-        let subject = Subject {
-            name: "support",
-            folder: &folder,
-        };
+        let subject = Subject::of("support", &folder);
         let (tool, args) = (&self.tools.llvm_link, parts.into_iter());
         let args = args.fold(Args::default(), Args::input);
         (self.runner).file("link support", tool, subject, args, BITCODE)

@@ -71,10 +71,7 @@ impl Builder {
             .texts(["-x", "none"])
             .input(self.cudart_stub()?)
             .text("-ldl");
-        let subject = Subject {
-            name: driver.file,
-            folder: Path::new("."),
-        };
+        let subject = Subject::of(driver.file, Path::new("."));
         let tool = &self.tools.clangxx;
         (self.runner.file("driver", tool, subject, args, driver.file)).map(Some)
     }

@@ -41,10 +41,7 @@ impl Builder {
             // Paths in the flags also hold for indirect dependencies, with the old tags.
             .texts(["-Wl,--disable-new-dtags", "-lm", "-lpthread", "-ldl"])
             .and(self.with_drivers(&program.flags.link)?);
-        let subject = Subject {
-            name: &program.name,
-            folder: &program.folder,
-        };
+        let subject = Subject::of(&program.name, &program.folder);
         let tool = &self.tools.clangxx;
         self.runner.file("link", tool, subject, args, "program")
     }
@@ -63,10 +60,7 @@ impl Builder {
             .input_in("-DSUPERSTEP_NAMES=\"", names, "\"")
             .text(format!("-DSUPERSTEP_RUNTIME=\"{}\"", runtime.display()))
             .input(source);
-        let subject = Subject {
-            name: "libcudart",
-            folder: Path::new("."),
-        };
+        let subject = Subject::of("libcudart", Path::new("."));
         let tool = &self.tools.clangxx;
         self.runner.file("cudart stub", tool, subject, args, OBJECT)
     }
@@ -82,11 +76,13 @@ impl Builder {
 
 fn functions_of(library: &Path) -> Result<BTreeSet<String>, BuildError> {
     let bytes = fs::read(library).map_err(BuildError::io("read", library))?;
-    let file = object::File::parse(bytes.as_slice()).map_err(|error| BuildError::Installation {
-        what: format!("the functions of {}", library.display()),
-        reason: format!(
-            "{error}; unpack the archive anew (in the repository, run `cargo xtask build`)"
-        ),
+    let file = object::File::parse(bytes.as_slice()).map_err(|error| {
+        BuildError::installation(
+            format!("the functions of {}", library.display()),
+            format!(
+                "{error}; unpack the archive anew (in the repository, run `cargo xtask build`)"
+            ),
+        )
     })?;
     let symbols = file.dynamic_symbols().filter(ObjectSymbol::is_definition);
     let names = symbols.filter_map(|symbol| symbol.name().ok().map(str::to_owned));

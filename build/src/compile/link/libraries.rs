@@ -29,47 +29,13 @@ pub enum Supplier {
     Program,
 }
 
-const OF_THE_MACHINE: [&str; 17] = [
-    "ld-linux",
-    "libanl.so",
-    "libc.so",
-    "libcuda.so",
-    "libdl.so",
-    "libgcc_s.so",
-    "libm.so",
-    "libmvec.so",
-    "libnsl.so",
-    "libnvidia-",
-    "libpthread.so",
-    "libresolv.so",
-    "librt.so",
-    "libstdc++.so",
-    "libutil.so",
-    "linux-gate.so",
-    "linux-vdso.so",
-];
+const OF_THE_MACHINE: &str = "ld-linux libanl.so libc.so libcuda.so libdl.so libgcc_s.so libm.so libmvec.so libnsl.so \
+    libnvidia- libpthread.so libresolv.so librt.so libstdc++.so libutil.so linux-gate.so \
+    linux-vdso.so";
 
-const OF_NVIDIA: [&str; 19] = [
-    "libcublas",
-    "libcudart.so",
-    "libcudnn",
-    "libcufft",
-    "libcufile",
-    "libcupti",
-    "libcurand",
-    "libcusolver",
-    "libcusparse",
-    "libnccl",
-    "libnpp",
-    "libnvJitLink",
-    "libnvToolsExt",
-    "libnvblas",
-    "libnvjpeg",
-    "libnvperf",
-    "libnvptxcompiler",
-    "libnvrtc",
-    "libnvvm",
-];
+const OF_NVIDIA: &str = "libcublas libcudart.so libcudnn libcufft libcufile libcupti libcurand libcusolver \
+    libcusparse libnccl libnpp libnvJitLink libnvToolsExt libnvblas libnvjpeg libnvperf \
+    libnvptxcompiler libnvrtc libnvvm";
 
 impl Library {
     pub fn file_name(&self) -> &str {
@@ -82,14 +48,16 @@ impl Library {
     }
 
     pub fn supplier(&self) -> Supplier {
-        let is_one_of = |starts: &[&str]| {
+        let is_one_of = |starts: &str| {
             let name = self.file_name();
-            starts.iter().any(|start| name.starts_with(start))
+            starts.split(' ').any(|start| name.starts_with(start))
         };
-        match () {
-            () if is_one_of(&OF_THE_MACHINE) => Supplier::Machine,
-            () if is_one_of(&OF_NVIDIA) => Supplier::Nvidia,
-            () => Supplier::Program,
+        if is_one_of(OF_THE_MACHINE) {
+            Supplier::Machine
+        } else if is_one_of(OF_NVIDIA) {
+            Supplier::Nvidia
+        } else {
+            Supplier::Program
         }
     }
 }
@@ -152,12 +120,12 @@ impl Builder {
         let mut called = called.iter().filter(|name| name.starts_with("cublas"));
         match called.find(|name| !has.contains(*name)) {
             None => Ok(()),
-            Some(function) => Err(BuildError::Unsupported {
-                subject: format!("{program} for the CPU backend"),
-                reason: format!(
+            Some(function) => Err(BuildError::unsupported(
+                format!("{program} for the CPU backend"),
+                format!(
                     "it calls {function} of cuBLAS, for which nothing of OpenBLAS stands in; run it with --backend cuda on a machine with a GPU"
                 ),
-            }),
+            )),
         }
     }
 }
@@ -218,14 +186,14 @@ pub fn libraries(file: &Path) -> Result<Vec<Library>, BuildError> {
             source,
         })?;
     if !output.status.success() {
-        return Err(BuildError::Unsupported {
-            subject: file.display().to_string(),
-            reason: format!(
+        return Err(BuildError::unsupported(
+            file.display().to_string(),
+            format!(
                 "the loader cannot start it here: `ldd` ended with {}: {}",
                 output.status,
                 String::from_utf8_lossy(&output.stderr).trim_end()
             ),
-        });
+        ));
     }
     let text = String::from_utf8_lossy(&output.stdout);
     Ok(text.lines().filter_map(library).collect())

@@ -67,10 +67,10 @@ impl Builder {
         let mut records: Vec<DeviceCodeRecord> = Vec::new();
         for unit in &program.units {
             if unit.language != Language::Built {
-                return Err(BuildError::Unsupported {
-                    subject: unit_name(program, unit),
-                    reason: "an executable's sources are compiled by its own build system; name only the executable, and the libraries that it opens while it runs".into(),
-                });
+                return Err(BuildError::unsupported(
+                    unit_name(program, unit),
+                    "an executable's sources are compiled by its own build system; name only the executable, and the libraries that it opens while it runs",
+                ));
             }
             let file = program.folder.join(&unit.file);
             if self.options.backend == Backend::Cpu {
@@ -83,11 +83,10 @@ impl Builder {
             }
         }
         if records.is_empty() {
-            return Err(BuildError::Unsupported {
-                subject: program.name.clone(),
-                reason: "it and its shared libraries carry no device code; build it with `superstep build -- make`, or whatever builds it; name what a script starts with --with"
-                    .into(),
-            });
+            return Err(BuildError::unsupported(
+                &program.name,
+                "it and its shared libraries carry no device code; build it with `superstep build -- make`, or whatever builds it; name what a script starts with --with",
+            ));
         }
         let modules = (self.options.first_module..).zip(&records);
         let modules = modules.map(|(index, record)| {

@@ -235,9 +235,11 @@ impl Builder {
 
 fn text(folder: &Path) -> Result<String, BuildError> {
     let text = folder.to_str().map(str::to_owned);
-    text.ok_or_else(|| BuildError::Unsupported {
-        subject: folder.display().to_string(),
-        reason: "the folder's name is not UTF-8; build in another folder".into(),
+    text.ok_or_else(|| {
+        BuildError::unsupported(
+            folder.display().to_string(),
+            "the folder's name is not UTF-8; build in another folder",
+        )
     })
 }
 

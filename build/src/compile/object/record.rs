@@ -135,9 +135,11 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<DeviceCodeRecord>> {
 /// The records in an object, an archive, a shared library or an executable; none in a file of another kind.
 pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>, BuildError> {
     let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
-    let damaged = || BuildError::Unsupported {
-        subject: path.display().to_string(),
-        reason: format!("its section {SECTION} is damaged; build it again"),
+    let damaged = || {
+        BuildError::unsupported(
+            path.display().to_string(),
+            format!("its section {SECTION} is damaged; build it again"),
+        )
     };
     let of_object = |bytes: &[u8]| -> Option<Vec<DeviceCodeRecord>> {
         let Ok(file) = object::File::parse(bytes) else {
@@ -168,13 +170,13 @@ pub(crate) fn of_program(executable: &Path) -> Result<Vec<DeviceCodeRecord>, Bui
             (Supplier::Program, Some(path)) => files.push(path),
             // A plugin's unresolved libraries are ones that the program has loaded before.
             (Supplier::Program, None) if is_started(executable)? => {
-                return Err(BuildError::Unsupported {
-                    subject: executable.display().to_string(),
-                    reason: format!(
+                return Err(BuildError::unsupported(
+                    executable.display().to_string(),
+                    format!(
                         "the loader does not find its shared library {}; name the library's folder in LD_LIBRARY_PATH",
                         library.name
                     ),
-                });
+                ));
             }
             _ => {}
         }

@@ -22,14 +22,11 @@ pub(crate) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>, BuildE
                 source,
             })?,
         };
-        let changed = replace(&text, constant).ok_or_else(|| BuildError::Unsupported {
-            subject: program.name.clone(),
-            reason: format!(
+        let changed = replace(&text, constant).ok_or_else(|| BuildError::unsupported(&program.name, format!(
                 "{} does not define `{}`, expected `#define NAME VALUE` or `TYPE NAME = VALUE;` on one line; correct the name or the file under `constants` in the manifest",
                 constant.file.display(),
                 constant.name
-            ),
-        })?;
+            )))?;
         texts.insert(constant.file.clone(), changed);
     }
     Ok(texts)

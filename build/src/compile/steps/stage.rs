@@ -113,6 +113,12 @@ pub struct Subject<'a> {
     pub folder: &'a Path,
 }
 
+impl<'a> Subject<'a> {
+    pub fn of(name: &'a str, folder: &'a Path) -> Self {
+        Self { name, folder }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Stage<'a> {
     pub name: &'static str,
@@ -234,9 +240,11 @@ impl Stage<'_> {
         let list = HeaderList {
             files: depfile::parse(&text),
         };
-        let changed = || BuildError::Unsupported {
-            subject: self.subject.name.to_owned(),
-            reason: "a header changed or vanished while it was compiled; build again".into(),
+        let changed = || {
+            BuildError::unsupported(
+                self.subject.name,
+                "a header changed or vanished while it was compiled; build again",
+            )
         };
         let key = self.key_with(command_key, &list).ok_or_else(changed)?;
         runner.cache.keep_headers(command_key, &list)?;

@@ -1,7 +1,9 @@
 use crate::cpu::alignment::ALIGNED;
 use crate::cpu::intrinsics::Register;
 use crate::cpu::kernels::CpuKernel;
-use crate::ir::{Builder, Call, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};
+use crate::ir::{
+    Builder, Call, Function, Instruction, Module, Opcode::*, Type, Value, append_copies, traits::*,
+};
 use crate::{probe, ptx};
 use std::collections::HashMap;
 
@@ -71,7 +73,9 @@ pub fn make<'m>(module: &'m Module, described: &CpuKernel) -> (Body, Function<'m
     function.set_attribute("nounwind");
     let parameters = kernel.parameters().into_iter();
     let mut values: HashMap<Value, Value> = parameters.zip(function.parameters()).collect();
-    function.append_copies(&kernel.get_basic_blocks(), &mut values, &|_| false);
+    append_copies(function, &kernel.get_basic_blocks(), &mut values, &|_| {
+        false
+    });
     copy_written_parameters(module, kernel, function);
     replace_special_registers(function);
     let body = Body {

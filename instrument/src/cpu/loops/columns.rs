@@ -6,7 +6,9 @@
 
 use super::body::Ids;
 use super::regions::Region;
-use crate::ir::{Function, Instruction, IntPredicate::*, Module, Opcode, Type, Value, traits::*};
+use crate::ir::{
+    Function, Instruction, IntPredicate::*, Module, Opcode, Type, Value, duplicate, traits::*,
+};
 
 const MOST_COLUMNS: usize = 3;
 const MOST_INSTRUCTIONS: usize = 400;
@@ -36,7 +38,7 @@ pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>>
         return None;
     }
     let name = format!("{}.others", function.name());
-    let (others, copies) = function.duplicate(module, &name);
+    let (others, copies) = duplicate(function, module, &name);
     for (instruction, test) in tests {
         let outcome = Type::int(1).constant(u64::from(test.holds_elsewhere));
         let copy = copies[&instruction.value()].as_instruction();

@@ -4,7 +4,8 @@ use super::body::{Body, Ids};
 use super::frame::{Frame, Layout, Place};
 use super::{is_barrier, waits};
 use crate::ir::{
-    Block, Builder, Function, Instruction, Machine, Module, Opcode::*, Type, Value, traits::*,
+    Block, Builder, Function, Instruction, Machine, Module, Opcode::*, Type, Value, append_copies,
+    traits::*,
 };
 use crate::reach::reach;
 use anyhow::Result;
@@ -266,7 +267,7 @@ impl<'m> Cutter<'_, 'm> {
         }
         let mut map = values.clone();
         let left_out = |instruction: Instruction<'m>| self.is_left_out(instruction);
-        let copies = function.append_copies(blocks, &mut map, &left_out);
+        let copies = append_copies(function, blocks, &mut map, &left_out);
         builder.branch(copies[&start]);
         let mut exits = Vec::new();
         for block in blocks {
