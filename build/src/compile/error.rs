@@ -43,10 +43,6 @@ pub enum BuildError {
     },
     #[error("failed to build {subject}: {reason}")]
     Unsupported { subject: String, reason: String },
-    #[error(
-        "failed to build {subject} for the CPU backend: it needs {library}, whose code is precompiled and runs on a GPU only; run it with --backend cuda on a machine with a GPU, or build it without {library}"
-    )]
-    ProprietaryLibrary { subject: String, library: String },
     #[error("the build was interrupted")]
     Interrupted,
 }
@@ -65,6 +61,11 @@ impl BuildError {
             what: what.into(),
             reason: reason.into(),
         }
+    }
+
+    pub(crate) fn tool(tool: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let tool = tool.into();
+        move |source| Self::Tool { tool, source }
     }
 
     pub(crate) fn source(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
@@ -90,7 +91,6 @@ impl From<BuildError> for Failure {
         let kind = match &error {
             BuildError::Command { .. }
             | BuildError::Source { .. }
-            | BuildError::ProprietaryLibrary { .. }
             | BuildError::Unsupported { .. } => FailureKind::Build,
             BuildError::Tool { .. } | BuildError::Installation { .. } => FailureKind::Tool,
             BuildError::Io { .. } => FailureKind::Internal,

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use sha2::Digest;
 use superstep_toolchain::CacheLock;
 use tempfile::NamedTempFile;
 
@@ -94,12 +93,12 @@ impl Cache {
     ) -> Result<(Sha256, PathBuf)> {
         let incoming = self.folder("blobs")?;
         let file = NamedTempFile::new_in(&incoming).map_err(io("create a file in", &incoming))?;
-        let mut writer = io::BufWriter::with_capacity(1 << 18, HashingWriter::new(file));
+        let mut writer = io::BufWriter::with_capacity(1 << 18, file);
         write(&mut writer)?;
-        let (file, found) = writer
+        let file = writer
             .into_inner()
-            .map_err(|error| io("write to", &incoming)(error.into_error()))?
-            .finish();
+            .map_err(|error| io("write to", &incoming)(error.into_error()))?;
+        let (found, _) = hash_file(file.path())?;
         check_hash(origin, &found, expected)?;
         let path = self.adopt(file.path(), &found)?;
         // It is gone from its old place, so that nothing is left to remove.
@@ -135,36 +134,5 @@ pub(crate) fn io<'a>(
         action,
         path: path.to_owned(),
         source,
-    }
-}
-
-pub(crate) struct HashingWriter<W> {
-    inner: W,
-    hasher: sha2::Sha256,
-}
-
-impl<W: Write> HashingWriter<W> {
-    pub(crate) fn new(inner: W) -> Self {
-        HashingWriter {
-            inner,
-            hasher: sha2::Sha256::new(),
-        }
-    }
-
-    pub(crate) fn finish(self) -> (W, Sha256) {
-        (self.inner, Sha256(self.hasher.finalize().into()))
-    }
-}
-
-impl<W: Write> Write for HashingWriter<W> {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let written = self.inner.write(buffer)?;
-        self.hasher
-            .update(buffer.get(..written).unwrap_or_default());
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
     }
 }

@@ -233,10 +233,8 @@ fn put_drivers(staging: &Path, root: &Path, builder: &Builder) -> Result<()> {
 }
 
 pub(super) fn run(command: &mut Command) -> Result<()> {
-    let output = command.output().map_err(|source| BuildError::Tool {
-        tool: command.get_program().into(),
-        source,
-    })?;
+    let output = command.output();
+    let output = output.map_err(BuildError::tool(command.get_program()))?;
     if output.status.success() {
         return Ok(());
     }

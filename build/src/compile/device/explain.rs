@@ -230,10 +230,8 @@ impl Builder {
             output_limit_bytes: OUTPUT_LIMIT_BYTES,
             kill: None,
         };
-        let outcome = crate::run::run(&spec).map_err(|error| BuildError::Tool {
-            tool: spec.program.clone(),
-            source: std::io::Error::other(error),
-        })?;
+        let outcome = crate::run::run(&spec).map_err(std::io::Error::other);
+        let outcome = outcome.map_err(BuildError::tool(&spec.program))?;
         match outcome.end {
             End::Exited(0) => registers::of(&binary),
             End::TimedOut => Ok(Registers::new()),

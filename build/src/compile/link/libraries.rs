@@ -70,10 +70,13 @@ pub(crate) fn refuse_proprietary_libraries(program: &str, libraries: &[Library])
         library.supplier() == Supplier::Nvidia && !is_open
     };
     match libraries.iter().find(is_proprietary) {
-        Some(library) => Err(BuildError::ProprietaryLibrary {
-            subject: program.to_owned(),
-            library: library.file_name().to_owned(),
-        }),
+        Some(library) => Err(BuildError::unsupported(
+            format!("{program} for the CPU backend"),
+            format!(
+                "it needs {library}, whose code is precompiled and runs on a GPU only; run it with --backend cuda on a machine with a GPU, or build it without {library}",
+                library = library.file_name()
+            ),
+        )),
         None => Ok(()),
     }
 }
@@ -173,13 +176,8 @@ pub fn libraries(file: &Path) -> Result<Vec<Library>> {
     if !has_section(file, ".dynamic")? {
         return Ok(Vec::new());
     }
-    let output = Command::new("ldd")
-        .arg(file)
-        .output()
-        .map_err(|source| BuildError::Tool {
-            tool: "ldd".into(),
-            source,
-        })?;
+    let output = Command::new("ldd").arg(file).output();
+    let output = output.map_err(BuildError::tool("ldd"))?;
     if !output.status.success() {
         return Err(BuildError::unsupported(
             file.display().to_string(),

@@ -290,10 +290,8 @@ impl Stage<'_> {
             .current_dir(self.subject.folder)
             .stdin(Stdio::null());
         die_with_this_process(&mut command);
-        let output = command.output().map_err(|source| BuildError::Tool {
-            tool: self.tool.path.clone(),
-            source,
-        })?;
+        let output = command.output();
+        let output = output.map_err(BuildError::tool(&self.tool.path))?;
         if output.status.success() && self.outputs.iter().all(|name| outputs.join(name).is_file()) {
             let path = outputs.join(MESSAGES);
             return match self.args.headers {
