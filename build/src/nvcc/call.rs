@@ -1,3 +1,5 @@
+//! One call of `nvcc`: compiles, archives and links.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

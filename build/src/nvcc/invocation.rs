@@ -1,3 +1,5 @@
+//! A command line of nvcc.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

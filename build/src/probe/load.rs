@@ -1,3 +1,5 @@
+//! Reads a probe: by name one of those that come with Superstep, else a YAML file.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

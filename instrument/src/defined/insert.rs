@@ -1,3 +1,5 @@
+//! Inserting a probe's calls, and the fields of its sites.
+
 use super::places::{Place, Subject, value_bits};
 use super::runs::{self, RESERVE};
 use crate::ir::{Builder, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};

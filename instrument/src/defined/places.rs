@@ -1,3 +1,5 @@
+//! Finding the places of a probe.
+
 use super::classes::class_of;
 use crate::context::{Rebuilt, now};
 use crate::ir::{

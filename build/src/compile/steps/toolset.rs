@@ -1,3 +1,5 @@
+//! The programs of the pipeline with what identifies their versions.
+
 use std::path::PathBuf;
 
 use superstep_toolchain::{LLVM_MAJOR, Toolchain};

@@ -1,3 +1,5 @@
+//! A kernel's code as a function of everything that tells one thread from another.
+
 use crate::cpu::alignment::ALIGNED;
 use crate::cpu::intrinsics::Register;
 use crate::cpu::kernels::CpuKernel;
