@@ -11,8 +11,7 @@ use superstep_trace::{ModuleTable, Probe};
 use crate::compile::device::registers::{self, Registers};
 use crate::compile::steps::stage::command_line;
 use crate::compile::unit::{Inserted, Module};
-use crate::compile::{BuildError, Builder, Result};
-use crate::compile::{BuildEvent, Program};
+use crate::compile::{BuildError, BuildEvent, Builder, Program, Result};
 use crate::run::{End, OUTPUT_LIMIT_BYTES, RunSpec};
 
 /// Version of the instrumenter's explanations that is understood here.
