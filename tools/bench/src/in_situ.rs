@@ -146,9 +146,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let analysis = analyse(&capture, Options::everything())
         .map_err(|error| Failure::internal("analyse the capture", error))?;
     let mut problems = capture.problems.clone();
-    let summary = std::fs::read(&summary).map_err(Failure::io("read", &summary))?;
-    let summary: Summary = serde_json::from_slice(&summary)
-        .map_err(|error| Failure::internal("read the summary", error))?;
+    let summary = Summary::read(&summary).map_err(capture_failure)?;
     problems.extend(summary.faults.iter().chain(&summary.warnings).cloned());
     problems.extend(differences(size, &analysis)?);
     let kernels = summary.kernels.iter().map(|kernel| kernel.ns).sum::<u64>();

@@ -194,9 +194,7 @@ impl Links {
         let entries = std::fs::read_dir(&summaries).map_err(Failure::io("read", &summaries))?;
         for entry in entries {
             let path = entry.map_err(Failure::io("read", &summaries))?.path();
-            let json = std::fs::read(&path).map_err(Failure::io("read", &path))?;
-            let summary: Summary = serde_json::from_slice(&json)
-                .map_err(|error| Failure::internal("read a summary", error))?;
+            let summary = Summary::read(&path).map_err(capture_failure)?;
             if self.device.is_null() {
                 self.device = serde_json::to_value(&summary.device).unwrap_or_default();
             }

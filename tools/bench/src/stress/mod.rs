@@ -225,8 +225,7 @@ impl Stress<'_> {
             ..case.config.clone()
         };
         let ran = self.start(case, true, &config)?;
-        let summary = std::fs::read(&summary).ok();
-        let summary = summary.and_then(|json| serde_json::from_slice::<Summary>(&json).ok());
+        let summary = Summary::read(&summary).ok();
         if let Some(summary) = &summary
             && self.device.is_null()
         {
