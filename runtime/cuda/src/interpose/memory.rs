@@ -4,9 +4,8 @@ use super::interposed;
 use crate::cuda::memory::forget_last_error;
 use crate::cuda::{Status, Stream};
 use crate::recorder::runtime::runtime;
-use cudarc::runtime::sys::cudaChannelFormatDesc;
+use cudarc::runtime::sys::{cudaChannelFormatDesc, cudaExtent, cudaPitchedPtr};
 use std::ffi::{c_uint, c_void};
-use superstep_runtime_core::cuda::{Extent, PitchedPointer};
 use superstep_trace::AllocationKind;
 
 /// Notes the memory of a successful call at `pointer`.
@@ -104,13 +103,13 @@ interposed! {
     [cudaMallocPitch](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) |real| {
         pitched(with_room(width * height, real), pointer, pitch, height)
     }
-    [cudaMalloc3D](pitched: *mut PitchedPointer, extent: Extent) |real| {
+    [cudaMalloc3D](pitched: *mut cudaPitchedPtr, extent: cudaExtent) |real| {
         let status = with_room(extent.width * extent.height * extent.depth, real);
         if status.is_success() && !pitched.is_null() {
             // SAFETY: the runtime has just written the structure.
             let memory = unsafe { *pitched };
             let bytes = memory.pitch * extent.height * extent.depth;
-            runtime().allocated(memory.pointer as u64, bytes as u64, AllocationKind::Device);
+            runtime().allocated(memory.ptr as u64, bytes as u64, AllocationKind::Device);
         }
         status
     }
@@ -119,7 +118,7 @@ interposed! {
         let bytes = element_bytes(channels) * width * height.max(1);
         noted(with_room(bytes, real), array, bytes, AllocationKind::Array)
     }
-    [cudaMalloc3DArray](array: *mut *mut c_void, channels: Channels, extent: Extent, flags: c_uint)
+    [cudaMalloc3DArray](array: *mut *mut c_void, channels: Channels, extent: cudaExtent, flags: c_uint)
     |real| {
         let elements = extent.width * extent.height.max(1) * extent.depth.max(1);
         let bytes = element_bytes(channels) * elements;

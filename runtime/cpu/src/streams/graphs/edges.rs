@@ -1,11 +1,11 @@
-//! How the nodes of a graph hang together.
+//! Nodes and edges of a graph.
 
 use super::{Graph, NODES, Work, destroy, graph, node};
 use crate::errors::{CudaError, CudaResult, cuda, put};
 use std::ffi::{c_int, c_uint, c_void};
 use superstep_runtime_core::BadEdge;
 
-/// Writes handles, as many as there is room for, or their number when `places` is null.
+/// Writes handles, as many as there is room for, or their number if `places` is null.
 fn hand_out(handles: &[usize], places: *mut usize, count: *mut usize) -> CudaResult {
     if count.is_null() {
         return Err(CudaError::INVALID_VALUE);

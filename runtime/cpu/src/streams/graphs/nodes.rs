@@ -1,6 +1,6 @@
-//! Functions that add nodes to graphs, and read and change what they do.
+//! Functions that add, read and change the nodes of graphs.
 
-use super::structures::{self, Allocation, HostParameters, KernelParameters, MemsetParameters};
+use super::structures::{self, Allocation};
 use super::{Deferred, KernelWork, Kind, Work, add, clone, graph, node};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::exec::arguments::OwnedArguments;
@@ -9,17 +9,18 @@ use crate::memory::copies::copy;
 use crate::memory::symbols::{copy_from_symbol, copy_to_symbol};
 use crate::registry;
 use crate::runtime::unsupported;
+use cudarc::runtime::sys::{cudaHostNodeParams, cudaKernelNodeParams, cudaMemsetParams};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use superstep_runtime_core::cuda::Copy3d;
 
-/// What a program passes by pointer, which must not be null.
+/// A structure of the program, which must not be null.
 fn given<'a, T>(place: *const T) -> Result<&'a T, CudaError> {
     // SAFETY: the program passes a valid structure or null.
     unsafe { place.as_ref() }.ok_or(CudaError::INVALID_VALUE)
 }
 
-/// Adds a node to `to` behind `count` others.
+/// Adds a node to `to` after `count` others.
 fn put_node(
     place: *mut usize,
     to: usize,
@@ -40,16 +41,16 @@ fn put_node(
     put(place, add(to, behind, work?, 0)?)
 }
 
-pub(super) fn kernel(parameters: *const KernelParameters) -> Result<Work, CudaError> {
+pub(super) fn kernel(parameters: *const cudaKernelNodeParams) -> Result<Work, CudaError> {
     let parameters = given(parameters)?;
-    let kernel = registry::kernel(parameters.function)?;
+    let kernel = registry::kernel(parameters.func)?;
     // Arguments in one block (`extra`) are for the driver's interface.
-    let arguments = Arc::new(OwnedArguments::copy(&kernel, parameters.arguments)?);
+    let arguments = Arc::new(OwnedArguments::copy(&kernel, parameters.kernelParams)?);
     let asked = Asked {
-        function: parameters.function,
-        grid: parameters.grid,
-        block: parameters.block,
-        shared_bytes: parameters.shared_bytes as usize,
+        function: parameters.func,
+        grid: parameters.gridDim,
+        block: parameters.blockDim,
+        shared_bytes: parameters.sharedMemBytes as usize,
         is_cooperative: false,
     };
     Ok(Work::Kernel(KernelWork { asked, arguments }))
@@ -59,17 +60,20 @@ pub(super) fn copy_3d(copy: *const Copy3d) -> Result<Work, CudaError> {
     given(copy).map(|copy| Work::Copy(Box::new(*copy)))
 }
 
-pub(super) fn fill(parameters: *const MemsetParameters) -> Result<Work, CudaError> {
+pub(super) fn fill(parameters: *const cudaMemsetParams) -> Result<Work, CudaError> {
     let parameters = *given(parameters)?;
-    match parameters.element_bytes {
+    match parameters.elementSize {
         1 | 2 | 4 => Ok(Work::Fill(parameters)),
         _ => Err(CudaError::INVALID_VALUE),
     }
 }
 
-pub(super) fn host(parameters: *const HostParameters) -> Result<Work, CudaError> {
+pub(super) fn host(parameters: *const cudaHostNodeParams) -> Result<Work, CudaError> {
     given(parameters).map(|parameters| Work::Host(*parameters))
 }
+
+/// Name of a copy in messages.
+const GRAPH_COPY: &str = "a copy of a graph";
 
 fn call(call: impl Fn(*mut c_void) -> CudaResult + 'static) -> Result<Work, CudaError> {
     Ok(Work::Call(Kind::Copy, Deferred(Arc::new(call))))
@@ -81,7 +85,7 @@ pub(super) fn copy_1d(
     bytes: usize,
     kind: c_int,
 ) -> Result<Work, CudaError> {
-    call(move |stream| copy("a copy of a graph", to, from, bytes, kind, stream))
+    call(move |stream| copy(GRAPH_COPY, to, from, bytes, kind, stream))
 }
 
 pub(super) fn to_symbol(
@@ -91,17 +95,7 @@ pub(super) fn to_symbol(
     offset: usize,
     kind: c_int,
 ) -> Result<Work, CudaError> {
-    call(move |stream| {
-        copy_to_symbol(
-            "a copy of a graph",
-            symbol,
-            from,
-            bytes,
-            offset,
-            kind,
-            stream,
-        )
-    })
+    call(move |stream| copy_to_symbol(GRAPH_COPY, symbol, from, bytes, offset, kind, stream))
 }
 
 pub(super) fn from_symbol(
@@ -111,9 +105,7 @@ pub(super) fn from_symbol(
     offset: usize,
     kind: c_int,
 ) -> Result<Work, CudaError> {
-    call(move |stream| {
-        copy_from_symbol("a copy of a graph", to, symbol, bytes, offset, kind, stream)
-    })
+    call(move |stream| copy_from_symbol(GRAPH_COPY, to, symbol, bytes, offset, kind, stream))
 }
 
 fn event(event: *mut c_void, work: impl FnOnce(usize) -> Work) -> Result<Work, CudaError> {
@@ -128,7 +120,7 @@ fn allocation(parameters: *mut Allocation) -> Result<Work, CudaError> {
     Ok(Work::Allocate(*parameters))
 }
 
-/// Makes a node do something else of the same kind.
+/// Replaces the work of a node by other work of the same kind.
 pub(super) fn set(handle: usize, work: Result<Work, CudaError>) -> CudaResult {
     let (node, work) = (node(handle)?, work?);
     let mut now = node.work.lock();
@@ -149,7 +141,7 @@ macro_rules! read {
 }
 
 cuda! {
-    fn [cudaGraphAddKernelNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const KernelParameters) {
+    fn [cudaGraphAddKernelNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const cudaKernelNodeParams) {
         put_node(place, graph, behind, count, kernel(parameters))
     }
 
@@ -177,11 +169,11 @@ cuda! {
         put_node(place, graph, behind, count, from_symbol(to, symbol, bytes, offset, kind))
     }
 
-    fn [cudaGraphAddMemsetNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const MemsetParameters) {
+    fn [cudaGraphAddMemsetNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const cudaMemsetParams) {
         put_node(place, graph, behind, count, fill(parameters))
     }
 
-    fn [cudaGraphAddHostNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const HostParameters) {
+    fn [cudaGraphAddHostNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const cudaHostNodeParams) {
         put_node(place, graph, behind, count, host(parameters))
     }
 
@@ -209,18 +201,18 @@ cuda! {
         put_node(place, graph, behind, count, Ok(Work::Free(address as u64)))
     }
 
-    fn [cudaGraphKernelNodeGetParams](node: usize, place: *mut KernelParameters) {
-        put(place, read!(node, Work::Kernel(kernel) => KernelParameters {
-            function: kernel.asked.function,
-            grid: kernel.asked.grid,
-            block: kernel.asked.block,
-            shared_bytes: kernel.asked.shared_bytes as u32,
-            arguments: kernel.arguments.pointers(),
+    fn [cudaGraphKernelNodeGetParams](node: usize, place: *mut cudaKernelNodeParams) {
+        put(place, read!(node, Work::Kernel(kernel) => cudaKernelNodeParams {
+            func: kernel.asked.function.cast_mut(),
+            gridDim: kernel.asked.grid,
+            blockDim: kernel.asked.block,
+            sharedMemBytes: kernel.asked.shared_bytes as u32,
+            kernelParams: kernel.arguments.pointers(),
             extra: std::ptr::null_mut(),
         }))
     }
 
-    fn [cudaGraphKernelNodeSetParams](node: usize, parameters: *const KernelParameters) {
+    fn [cudaGraphKernelNodeSetParams](node: usize, parameters: *const cudaKernelNodeParams) {
         set(node, kernel(parameters))
     }
 
@@ -236,19 +228,19 @@ cuda! {
         set(node, copy_1d(to, from, bytes, kind))
     }
 
-    fn [cudaGraphMemsetNodeGetParams](node: usize, place: *mut MemsetParameters) {
+    fn [cudaGraphMemsetNodeGetParams](node: usize, place: *mut cudaMemsetParams) {
         put(place, read!(node, Work::Fill(fill) => *fill))
     }
 
-    fn [cudaGraphMemsetNodeSetParams](node: usize, parameters: *const MemsetParameters) {
+    fn [cudaGraphMemsetNodeSetParams](node: usize, parameters: *const cudaMemsetParams) {
         set(node, fill(parameters))
     }
 
-    fn [cudaGraphHostNodeGetParams](node: usize, place: *mut HostParameters) {
+    fn [cudaGraphHostNodeGetParams](node: usize, place: *mut cudaHostNodeParams) {
         put(place, read!(node, Work::Host(host) => *host))
     }
 
-    fn [cudaGraphHostNodeSetParams](node: usize, parameters: *const HostParameters) {
+    fn [cudaGraphHostNodeSetParams](node: usize, parameters: *const cudaHostNodeParams) {
         set(node, host(parameters))
     }
 
