@@ -11,7 +11,7 @@ use std::path::Path;
 use superstep_table::{FileError, Table};
 
 /// Rows of a table on the page at most; the files have all.
-const MOST_ROWS: usize = 40;
+pub(super) const MOST_ROWS: usize = 40;
 /// Folder of a run with its probes' folders.
 pub const FOLDER: &str = "probes";
 /// The section in a probe's folder.
@@ -106,6 +106,3 @@ pub fn sections(run: &Path) -> Result<Vec<Section>> {
     found.sort_by(|a, b| a.probe.cmp(&b.probe));
     Ok(found)
 }
-
-#[cfg(test)]
-mod tests;
