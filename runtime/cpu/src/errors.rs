@@ -7,7 +7,6 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 use superstep_runtime_core::is_used_fork;
 
-/// An error code of CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CudaError(pub c_int);
 
@@ -104,7 +103,6 @@ fn describe(code: c_int) -> Option<(&'static CStr, &'static CStr)> {
     ERRORS.get(index).map(|&(_, name, text)| (name, text))
 }
 
-/// Writes a result through a pointer of the program.
 pub fn put<T>(place: *mut T, value: T) -> CudaResult {
     if place.is_null() {
         return Err(CudaError::INVALID_VALUE);
@@ -112,6 +110,20 @@ pub fn put<T>(place: *mut T, value: T) -> CudaResult {
     // SAFETY: the CUDA API asks the caller for a valid pointer to `T`; null was ruled out.
     unsafe { place.write(value) };
     Ok(())
+}
+
+/// Stores a result of which the program may not want to know.
+pub fn put_if_wanted<T>(place: *mut T, value: T) -> CudaResult {
+    if place.is_null() {
+        return Ok(());
+    }
+    put(place, value)
+}
+
+/// A structure of the program, which must not be null.
+pub fn given<'a, T>(place: *const T) -> Result<&'a T, CudaError> {
+    // SAFETY: the program passes a valid structure or null.
+    unsafe { place.as_ref() }.ok_or(CudaError::INVALID_VALUE)
 }
 
 /// Defines CUDA functions that return an error code, with bodies that return [`CudaResult`]. All names of a list are exported
@@ -184,7 +196,6 @@ macro_rules! cuda_alias {
     };
 }
 
-/// The argument that an alias passes on.
 macro_rules! as_given_to {
     ($alias:ident $argument:ident stream) => {
         $crate::streams::as_given_to(stringify!($alias), $argument)

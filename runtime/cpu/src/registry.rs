@@ -30,7 +30,6 @@ pub struct Kernel {
     pub display_name: String,
     pub thunk: unsafe extern "C" fn(*mut *mut c_void),
     pub thread_block: unsafe extern "C" fn() -> *mut SuperstepThread,
-    /// Whether its threads wait for each other.
     pub needs_fibers: bool,
     /// Runs it for many threads in a loop; `None` if impossible, or not wanted ([`cpu_fibers`](superstep_abi::Config::cpu_fibers)).
     pub step: Option<Step>,
@@ -52,11 +51,9 @@ pub struct Kernel {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// Device-side name.
     pub name: String,
     pub address: u64,
     pub bytes: u64,
-    /// Whether it is a `__device__` variable.
     pub is_global: bool,
 }
 
@@ -198,7 +195,6 @@ unsafe fn bind_kernel(
 }
 
 impl Kernel {
-    /// How the threads of a CTA run.
     pub fn mode(&self, threads: u32) -> Mode {
         match self.step {
             Some(step) => Mode::Loops(step),
@@ -218,7 +214,6 @@ unsafe fn bind_symbol(global: &CpuGlobal) -> Symbol {
     }
 }
 
-/// The kernel of a host function.
 pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
     let registry = REGISTRY.read();
     let Some(key) = registry.functions.get(&(host_function as usize)) else {
@@ -256,7 +251,6 @@ pub fn device_kernel(function: *const c_void) -> Option<Arc<Kernel>> {
     registry.kernels.get(key).cloned()
 }
 
-/// The device variable of a host variable.
 pub fn symbol(host_variable: *const c_void) -> Result<Symbol, CudaError> {
     let registry = REGISTRY.read();
     let key = registry.variables.get(&(host_variable as usize));
@@ -353,23 +347,16 @@ fn module_of(handle: FatBinary) -> u32 {
     u32::try_from(handle.addr().wrapping_sub(1)).unwrap_or(FOREIGN_MODULE)
 }
 
-/// `__cudaRegisterFunction`: binds a host function to a kernel's name.
+/// `__cudaRegisterFunction`: binds a host function to a kernel's name. Further arguments are ignored.
 ///
 /// # Safety
 /// `handle` comes from [`__cudaRegisterFatBinary`]; `device_name` ends with 0.
 #[unsafe(no_mangle)]
-#[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn __cudaRegisterFunction(
     handle: FatBinary,
     host_function: *const c_void,
     _device_function: *mut c_char,
     device_name: *const c_char,
-    _thread_limit: i32,
-    _tid: *mut c_void,
-    _bid: *mut c_void,
-    _block: *mut c_void,
-    _grid: *mut c_void,
-    _warp_size: *mut i32,
 ) {
     // SAFETY: host code that Clang made passes a constant text.
     let name = unsafe { text(device_name) };
@@ -377,21 +364,16 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
     REGISTRY.write().functions.insert(function, key);
 }
 
-/// `__cudaRegisterVar`: binds a host variable to a device variable's name.
+/// `__cudaRegisterVar`: binds a host variable to a device variable's name. Further arguments are ignored.
 ///
 /// # Safety
 /// `handle` comes from [`__cudaRegisterFatBinary`]; `device_name` ends with 0.
 #[unsafe(no_mangle)]
-#[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn __cudaRegisterVar(
     handle: FatBinary,
     host_variable: *const c_void,
     _device_address: *mut c_char,
     device_name: *const c_char,
-    _external: i32,
-    _bytes: usize,
-    _constant: i32,
-    _global: i32,
 ) {
     // SAFETY: host code that Clang made passes a constant text.
     let name = unsafe { text(device_name) };

@@ -73,7 +73,6 @@ extern "C" fn unload() {
     IS_UNLOADED.store(true, Ordering::Release);
 }
 
-/// Ends the program, which needs `what`.
 pub fn unsupported(what: std::fmt::Arguments<'_>) -> ! {
     session().fault(what);
     // SAFETY: ends the process; `at_exit` still finishes the capture.

@@ -39,11 +39,7 @@ pub(crate) struct Rule {
     pub(crate) taken: &'static [&'static str],
 }
 
-const fn rule(
-    package: &'static str,
-    folder: &'static str,
-    taken: &'static [&'static str],
-) -> Rule {
+const fn rule(package: &'static str, folder: &'static str, taken: &'static [&'static str]) -> Rule {
     Rule {
         package,
         folder,

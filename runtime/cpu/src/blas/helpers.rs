@@ -21,7 +21,6 @@ struct Settings {
 
 static HANDLES: Handles<Mutex<Settings>> = Handles::new();
 
-/// The stream of a handle.
 pub fn stream_of(handle: usize) -> Option<StreamId> {
     let settings = HANDLES.get(handle as *const c_void).ok()?;
     let stream = settings.lock().stream;
@@ -38,7 +37,6 @@ fn with(handle: *mut c_void, change: impl FnOnce(&mut Settings)) -> c_int {
     }
 }
 
-/// Stores a result for the program.
 fn put<T>(place: *mut T, value: T) -> c_int {
     if place.is_null() {
         return INVALID_VALUE;
@@ -132,7 +130,6 @@ cublas! {
     }
 }
 
-/// Copies columns of `rows` elements; pitches are in elements.
 fn copy(
     [rows, columns, element]: [c_int; 3],
     [from, to]: [usize; 2],

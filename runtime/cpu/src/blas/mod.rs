@@ -17,7 +17,6 @@ use superstep_trace::{KnownCall, StreamId};
 /// Most arguments of a function, all integers and pointers. More are passed on than some functions have.
 const ARGUMENTS: usize = 14;
 
-/// Calls a function with all of `$places`.
 macro_rules! fortran {
     ($function:expr, $places:expr, $result:ty) => {
         fortran!(@call $function, $places, $result, a b c d e f g h i j k l m n)

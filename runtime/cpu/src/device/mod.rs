@@ -50,7 +50,6 @@ fn set_limit(limit: c_int, value: usize) -> CudaResult {
     Ok(())
 }
 
-/// The program's limit of a thread's stack.
 pub fn stack_limit_bytes() -> usize {
     limit(LIMIT_STACK).unwrap_or_default()
 }

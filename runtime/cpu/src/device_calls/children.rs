@@ -41,7 +41,6 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(HEAD_BYTES)?, HEAD_BYTES).ok()
 }
 
-/// Allocates a block for the arguments of a launch.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_child_arguments(_alignment: usize, bytes: usize) -> *mut c_void {
     enter(LAUNCH, |_| {

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use superstep_runtime_core::AllocatedBy;
 use superstep_trace::{AllocationKind, DEVICE_HEAP};
 
-/// Default size of the arena.
 pub const DEFAULT_HEAP_BYTES: u64 = 8 << 20;
 /// Header of a block, with its size class.
 const HEADER_BYTES: u64 = 16;

@@ -247,7 +247,6 @@ pub extern "C" fn __superstep_active_mask_at(site: *const c_void) -> u32 {
     })
 }
 
-/// The lanes of the warp that call this function together.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_active_mask() -> u32 {
     __superstep_active_mask_at(std::ptr::null())
@@ -364,7 +363,7 @@ pub extern "C" fn __superstep_grid_workspace() -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_shared_bytes() -> u64 {
     worker::current().and_then(Worker::job).map_or(0, |job| {
-        job.kernel.static_shared_bytes + job.dynamic_shared_bytes
+        job.kernel.static_shared_bytes + job.active.launch.dynamic_shared_bytes
     })
 }
 
@@ -428,7 +427,7 @@ pub unsafe extern "C" fn __superstep_assertfail(
         let thread = worker.job().map_or(([0; 3], [0; 3]), |job| {
             (
                 job.cta_coordinates(worker.cta_number.get()),
-                worker::thread_coordinates(worker.thread(), job.block),
+                worker::thread_coordinates(worker.thread(), job.active.launch.block),
             )
         });
         let ([x, y, z], [tx, ty, tz]) = thread;

@@ -229,7 +229,6 @@ impl Cta {
         }
     }
 
-    /// Passes all values to the lanes that arrived.
     fn hand_out(&mut self, warp: u32, gather: &Gather) {
         let first = warp * WARP_LANES;
         for lane in (0..WARP_LANES).filter(|lane| gather.arrived >> lane & 1 == 1) {

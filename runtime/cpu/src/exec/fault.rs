@@ -59,7 +59,6 @@ pub fn install_handlers() {
     });
 }
 
-/// Gives the calling thread a stack for its signal handlers.
 pub fn give_alternate_stack() -> std::io::Result<()> {
     let mapping = Mapping::new(ALTERNATE_STACK_BYTES)?;
     let stack = libc::stack_t {
@@ -142,7 +141,6 @@ pub fn reset_floating_point() {
     unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &DEFAULT_MXCSR, options(nostack, readonly)) };
 }
 
-/// Describes a signal.
 pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<LogEntry>) -> Failure {
     let SignalRecord {
         signal,

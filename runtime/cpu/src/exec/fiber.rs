@@ -8,10 +8,8 @@ use std::sync::Arc;
 
 /// Forbidden memory below a stack, larger than most functions' frames.
 pub const GUARD_BYTES: usize = 16 * PAGE_BYTES;
-/// Default usable bytes of a stack.
 pub const DEFAULT_STACK_BYTES: usize = 256 << 10;
 
-/// Reason of a switch back to the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
     /// Waits, by its state in the CTA.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use superstep_runtime_core::ActiveLaunch;
 use superstep_runtime_core::in_situ::Running;
-use superstep_trace::{Launch, Probe, Recorded};
+use superstep_trace::{Probe, Recorded};
 
 /// CTAs that a large GPU holds at the same time: 16 on each multiprocessor.
 const RESIDENT_CTAS: u64 = 16 * MULTIPROCESSORS as u64;
@@ -23,7 +23,6 @@ const RESIDENT_CTAS: u64 = 16 * MULTIPROCESSORS as u64;
 pub struct Failure {
     /// Result of later CUDA calls.
     pub error: CudaError,
-    /// Kernel, CTA, thread and cause.
     pub text: String,
 }
 
@@ -38,9 +37,6 @@ unsafe impl Sync for Arguments {}
 
 pub struct Job {
     pub kernel: Arc<Kernel>,
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    pub dynamic_shared_bytes: u64,
     pub arguments: Arguments,
     pub active: ActiveLaunch,
     /// Global memory at the launch's beginning.
@@ -49,11 +45,9 @@ pub struct Job {
     pub grid_id: u64,
     /// Aggregates of its accesses; `None` where they are recorded.
     pub running: Option<Running>,
-    /// State of a user-defined probe.
     pub probed: Option<Box<Probed>>,
     /// Whether the handlers of the module's probe run once for a warp: then all of its kernels log, also those without a place of it.
     pub probe_logs: bool,
-    /// The barrier of a cooperative launch.
     pub grid_barrier: Option<Grid>,
     ctas: u64,
     next_cta: AtomicU64,
@@ -74,13 +68,7 @@ impl Job {
         grid_id: u64,
         workers: usize,
     ) -> Self {
-        let &Launch {
-            grid,
-            block,
-            dynamic_shared_bytes,
-            ..
-        } = &active.launch;
-        let ctas: u64 = grid.iter().map(|&n| u64::from(n)).product();
+        let ctas: u64 = active.launch.grid.iter().map(|&n| u64::from(n)).product();
         // Small enough that all workers end at about the same time, large enough that the counter is no bottleneck. 1
         // where all CTAs might be on a GPU at the same time and wait for each other.
         let batch = if ctas <= RESIDENT_CTAS && !kernel.forgets_threads {
@@ -95,9 +83,6 @@ impl Job {
         };
         Job {
             kernel,
-            grid,
-            block,
-            dynamic_shared_bytes,
             arguments,
             active,
             ranges,
@@ -122,7 +107,7 @@ impl Job {
     }
 
     pub fn threads(&self) -> u32 {
-        self.block.iter().product()
+        self.active.launch.block.iter().product()
     }
 
     /// Whether the kernel logs its accesses, or probe places of a warp.
@@ -139,7 +124,6 @@ impl Job {
         }
     }
 
-    /// Makes the launch cooperative.
     pub fn cooperate(&mut self) {
         let grid = Grid::default();
         self.ranges = Arc::new(self.ranges.with(grid.range()));
@@ -175,7 +159,7 @@ impl Job {
     }
 
     pub fn cta_coordinates(&self, cta: u64) -> [u32; 3] {
-        let (x, y) = (u64::from(self.grid[0]), u64::from(self.grid[1]));
+        let [x, y, _] = self.active.launch.grid.map(u64::from);
         [(cta % x) as u32, (cta / x % y) as u32, (cta / x / y) as u32]
     }
 
@@ -189,7 +173,6 @@ impl Job {
         self.failure.lock().clone()
     }
 
-    /// Adds recorded accesses, by lane.
     pub fn add_accesses(&self, accesses: u64) {
         self.accesses.fetch_add(accesses, Ordering::Relaxed);
     }

@@ -4,7 +4,7 @@ use crate::device::devices;
 use crate::device::functions::occupancy;
 use crate::device::properties::MULTIPROCESSORS;
 use crate::device_calls::children::{Child, Work};
-use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, put, set_sticky};
+use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, given, put, set_sticky};
 use crate::exec::job::{Arguments, Job};
 use crate::exec::pool;
 use crate::memory;
@@ -115,12 +115,10 @@ pub fn check(
 /// A kernel launch by the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// The kernel's host function.
     pub function: *const c_void,
     pub grid: dim3,
     pub block: dim3,
     pub shared_bytes: usize,
-    /// Whether all CTAs must run at the same time.
     pub is_cooperative: bool,
 }
 
@@ -156,7 +154,6 @@ pub extern "C" fn cudaLaunchCooperativeKernelMultiDevice() -> ! {
     ))
 }
 
-/// Stops the program at a launch of CTAs in clusters.
 fn no_clusters(kernel: &Kernel) -> ! {
     unsupported(format_args!(
         "the kernel {} runs in clusters of CTAs, which the CPU backend does not support; run this program with --backend cuda",
@@ -189,7 +186,6 @@ pub fn launch(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) ->
     Ok(())
 }
 
-/// Runs a kernel to its end; returns its requests.
 fn run(
     kernel: &Arc<Kernel>,
     asked: Asked,
@@ -333,8 +329,7 @@ fn launch_configured(
     function: *const c_void,
     arguments: *mut *mut c_void,
 ) -> CudaResult {
-    // SAFETY: the program passes a valid configuration or null.
-    let configuration = unsafe { configuration.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
+    let configuration = given(configuration)?;
     let attributes = configuration.attrs.cast::<LaunchAttribute>();
     if configuration.numAttrs > 0 && attributes.is_null() {
         return Err(CudaError::INVALID_VALUE);

@@ -16,7 +16,6 @@ use std::time::Duration;
 const SPIN_TURNS: u32 = 4000;
 /// Time without a new CTA after which CTAs may be waiting for others that have not begun.
 const STALL: Duration = Duration::from_millis(250);
-/// Most workers of such a launch.
 const MOST_WORKERS: usize = 1024;
 /// Stack of a worker thread, with its thread-local (static shared) variables.
 const WORKER_STACK_BYTES: usize = 16 << 20;
@@ -123,7 +122,6 @@ impl Pool {
         }
     }
 
-    /// Starts workers until there are `wanted`.
     fn start_workers(&'static self, state: &mut State, wanted: usize) -> std::io::Result<()> {
         while state.started < wanted {
             let number = state.started;

@@ -23,7 +23,6 @@ pub enum Place {
     Runtime,
 }
 
-/// How the threads of the current kernel run.
 #[derive(Clone, Copy, Debug)]
 pub enum Mode {
     /// One after the other, each by its own call.
@@ -45,7 +44,6 @@ pub struct Worker {
     pub cta: RefCell<Cta>,
     /// Switches to the scheduler; valid while a fiber runs.
     pub yielder: Cell<*const FiberYielder>,
-    /// Ends the running fiber from a signal handler.
     pub trap: Cell<Option<CoroutineTrapHandler<End>>>,
     /// Lowest address of the running fiber's stack, above the guard.
     pub stack_floor: Cell<u64>,
@@ -77,7 +75,6 @@ thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(null()) };
 }
 
-/// The calling host thread's worker, if it is one.
 pub fn current<'a>() -> Option<&'a Worker> {
     // SAFETY: `become_current` stored a pointer to a worker that lives as long as its thread.
     unsafe { CURRENT.get().as_ref() }
@@ -139,7 +136,6 @@ impl Worker {
         }
     }
 
-    /// Sets the thread state for thread `thread`.
     pub fn enter_thread(&self, thread: u32) {
         let tid = self.tids.borrow().1.get(thread as usize).copied();
         let block = self.block.get();
@@ -221,7 +217,7 @@ impl Worker {
             };
         };
         let [x, y, z] = job.cta_coordinates(self.cta_number.get());
-        let [tx, ty, tz] = thread_coordinates(self.thread(), job.block);
+        let [tx, ty, tz] = thread_coordinates(self.thread(), job.active.launch.block);
         let kernel = &job.kernel.display_name;
         let thread = if self.knows_thread.get() {
             format!("thread ({tx},{ty},{tz})")

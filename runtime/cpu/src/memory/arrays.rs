@@ -1,6 +1,6 @@
 //! CUDA arrays for copies: plain memory with a pitch. Textures are not supported.
 
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given, put, put_if_wanted};
 use crate::handles::Handles;
 use crate::memory;
 use crate::memory::copies::{Rows, copy_rows};
@@ -24,7 +24,6 @@ pub struct ChannelFormat {
 #[derive(Clone, Copy, Debug)]
 pub struct Array {
     pub address: u64,
-    /// Bytes from row to row.
     pub pitch_bytes: u64,
     pub element_bytes: u64,
     /// Elements; 0 for absent dimensions.
@@ -46,8 +45,7 @@ fn allocate(
     flags: c_uint,
 ) -> CudaResult {
     check_sticky()?;
-    // SAFETY: the program passes a valid format or null.
-    let format = *unsafe { format.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
+    let format = *given(format)?;
     let bits =
         [format.x, format.y, format.z, format.w].map(|bits| u64::try_from(bits).unwrap_or(0));
     let bits: u64 = bits.iter().sum();
@@ -121,16 +119,9 @@ cuda! {
 
     fn [cudaArrayGetInfo](format: *mut ChannelFormat, extent: *mut cudaExtent, flags: *mut c_uint, array: *mut c_void) {
         let array = get(array)?;
-        if !format.is_null() {
-            put(format, array.format)?;
-        }
-        if !extent.is_null() {
-            put(extent, array.extent)?;
-        }
-        if !flags.is_null() {
-            put(flags, array.flags)?;
-        }
-        Ok(())
+        put_if_wanted(format, array.format)?;
+        put_if_wanted(extent, array.extent)?;
+        put_if_wanted(flags, array.flags)
     }
 
     fn [cudaGetChannelDesc](format: *mut ChannelFormat, array: *const c_void) {

@@ -67,7 +67,6 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// A copy in one piece.
     pub fn one(to: u64, from: u64, bytes: u64) -> Self {
         Rows {
             to,
@@ -88,7 +87,6 @@ pub fn span(rows: u64, bytes: u64, pitch: u64) -> Result<u64, CudaError> {
         .ok_or(CudaError::INVALID_VALUE)
 }
 
-/// Checks both sides of a copy; returns its direction.
 pub fn check_rows(call: &str, rows: &Rows, kind: c_int) -> Result<CopyDirection, CudaError> {
     let (to_device, from_device) = sides(kind)?;
     if rows.rows > 1 && (rows.to_pitch < rows.bytes || rows.from_pitch < rows.bytes) {
@@ -127,7 +125,6 @@ pub fn copy_rows(call: &str, rows: Rows, kind: c_int, stream: StreamId) -> CudaR
     Ok(())
 }
 
-/// Copies in one piece.
 pub fn copy(
     call: &str,
     to: *mut c_void,

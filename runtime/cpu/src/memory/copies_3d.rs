@@ -1,6 +1,6 @@
 //! `cudaMemcpy3D`: boxes of pitched memory and of arrays.
 
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given};
 use crate::memory::copies::{Rows, check_rows, copy_rows};
 use crate::streams::graphs::{Kind, submit};
 use crate::streams::{default_of, stream_id};
@@ -82,25 +82,17 @@ pub fn copy_3d(call: &str, copy: &Copy3d, stream: *mut c_void) -> CudaResult {
     Ok(())
 }
 
-/// Copies the parameters, which may not outlive the call.
-fn taken(parameters: *const Copy3d) -> Result<Copy3d, CudaError> {
-    // SAFETY: the program passes valid parameters or null.
-    unsafe { parameters.as_ref() }
-        .copied()
-        .ok_or(CudaError::INVALID_VALUE)
-}
-
 cuda! {
     fn [cudaMemcpy3D](parameters: *const Copy3d) {
-        copy_3d("cudaMemcpy3D", &taken(parameters)?, default_of("cudaMemcpy3D"))
+        copy_3d("cudaMemcpy3D", given(parameters)?, default_of("cudaMemcpy3D"))
     }
 
     fn [cudaMemcpy3D_ptds](parameters: *const Copy3d) {
-        copy_3d("cudaMemcpy3D", &taken(parameters)?, default_of("cudaMemcpy3D_ptds"))
+        copy_3d("cudaMemcpy3D", given(parameters)?, default_of("cudaMemcpy3D_ptds"))
     }
 
     fn [cudaMemcpy3DAsync cudaMemcpy3DAsync_ptsz](parameters: *const Copy3d, stream: *mut c_void) {
-        let copy = taken(parameters)?;
+        let copy = *given(parameters)?;
         submit(stream, Kind::Copy, move |stream| copy_3d("cudaMemcpy3DAsync", &copy, stream))
     }
 }

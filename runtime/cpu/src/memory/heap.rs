@@ -13,7 +13,6 @@ const GUARD_BYTES: usize = 16 * PAGE_BYTES;
 const QUARANTINE_COUNT: usize = 2048;
 const QUARANTINE_BYTES: usize = 1 << 38;
 
-/// A live or freed range of memory.
 #[derive(Debug)]
 pub struct Block {
     pub address: u64,
@@ -24,7 +23,6 @@ pub struct Block {
 }
 
 impl Block {
-    /// One past the last byte.
     pub fn end(&self) -> u64 {
         self.address + self.bytes
     }
@@ -47,7 +45,6 @@ impl Block {
     }
 }
 
-/// An address in relation to the nearest live or freed block.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Location {
     /// Address and bytes.
@@ -58,7 +55,6 @@ pub struct Location {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     Inside,
-    /// Inside a freed block.
     Freed,
     /// Bytes after the end of a block (0: the first byte after it).
     Behind(u64),
@@ -149,7 +145,6 @@ impl Heap {
         self.live.get(&address)
     }
 
-    /// The live block that contains `address`.
     pub fn find(&self, address: u64) -> Option<&Block> {
         let (_, block) = self.live.range(..=address).next_back()?;
         Some(block).filter(|block| block.contains(address))

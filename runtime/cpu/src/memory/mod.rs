@@ -36,7 +36,6 @@ struct Memory {
 
 static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(Mutex::default);
 
-/// An allocation or variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     pub address: u64,
@@ -45,7 +44,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// One past the last byte.
     pub fn end(&self) -> u64 {
         self.address + self.bytes
     }
@@ -56,7 +54,6 @@ impl Target {
     }
 }
 
-/// The allocation or variable that contains `address`.
 pub fn find(address: u64) -> Option<Target> {
     let memory = MEMORY.lock();
     if let Some(block) = memory.heap.find(address) {
@@ -116,7 +113,6 @@ pub fn open_behind(address: u64) -> bool {
 /// Distance beyond which an allocation is unrelated to an address.
 const NEAR_BYTES: u64 = 1 << 32;
 
-/// Describes the location of an address.
 pub fn locate(address: u64) -> String {
     if address < PAGE_BYTES as u64 {
         return "a null pointer or a small number in place of a pointer".to_owned();

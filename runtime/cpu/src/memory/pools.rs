@@ -48,10 +48,15 @@ fn of_device(device: c_int) -> Result<(usize, usize), CudaError> {
 
 /// Takes memory from a pool, or from the current device's.
 fn allocate(
+    place: *mut *mut c_void,
     bytes: usize,
     pool: Option<usize>,
     stream: *mut c_void,
-) -> Result<*mut c_void, CudaError> {
+) -> CudaResult {
+    check_sticky()?;
+    if place.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
     let handle = match pool {
         Some(pool) => pool,
         None => of_device(devices::current())?.1,
@@ -62,7 +67,7 @@ fn allocate(
     state.used_bytes += bytes as u64;
     state.most_used_bytes = state.most_used_bytes.max(state.used_bytes);
     TAKEN.lock().insert(address as u64, (handle, bytes as u64));
-    Ok(address)
+    put(place, address)
 }
 
 /// Notes that memory was freed, perhaps of a pool.
@@ -124,21 +129,13 @@ fn destroy(handle: usize) -> CudaResult {
 cuda! {
     // Streams run in order, so memory is allocated at once.
     fn [cudaMallocAsync cudaMallocAsync_ptsz](place: *mut *mut c_void, bytes: usize, stream: *mut c_void) {
-        check_sticky()?;
-        if place.is_null() {
-            return Err(CudaError::INVALID_VALUE);
-        }
-        put(place, allocate(bytes, None, stream)?)
+        allocate(place, bytes, None, stream)
     }
 
     fn [cudaMallocFromPoolAsync cudaMallocFromPoolAsync_ptsz](
         place: *mut *mut c_void, bytes: usize, pool: usize, stream: *mut c_void
     ) {
-        check_sticky()?;
-        if place.is_null() {
-            return Err(CudaError::INVALID_VALUE);
-        }
-        put(place, allocate(bytes, Some(pool), stream)?)
+        allocate(place, bytes, Some(pool), stream)
     }
 
     fn [cudaMemPoolCreate](place: *mut usize, properties: *const c_void) {

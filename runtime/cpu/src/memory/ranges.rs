@@ -25,7 +25,6 @@ impl Ranges {
         Ranges::new(self.ranges.iter().copied().chain([range]).collect())
     }
 
-    /// The range that contains `address`.
     pub fn find(&self, address: u64) -> Option<(u64, u64)> {
         let after = self.ranges.partition_point(|range| range.0 <= address);
         let range = *self.ranges.get(after.checked_sub(1)?)?;

@@ -134,7 +134,6 @@ impl CtaLogs {
         })
     }
 
-    /// Resets the capacity for another kernel.
     pub fn forget(&mut self) {
         self.first_capacity = FIRST_SEGMENT_ENTRIES;
     }
@@ -173,7 +172,6 @@ impl CtaLogs {
             .min(segment.capacity);
     }
 
-    /// Enlarges the segment of a thread.
     pub fn grow(&mut self, thread: usize) -> Room {
         let old = self.segments[thread];
         let capacity = old.capacity * 2;

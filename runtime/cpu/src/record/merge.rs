@@ -6,7 +6,6 @@
 
 use superstep_trace::{AccessGroup, SiteId};
 
-/// One access of one thread, as the probe handler writes it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEntry {

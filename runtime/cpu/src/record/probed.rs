@@ -91,7 +91,6 @@ impl Probed {
         Ok(Some(probed))
     }
 
-    /// The context for device code.
     pub fn context(&self) -> *const ProbeContext {
         &self.context
     }
@@ -102,7 +101,6 @@ impl Probed {
         module.is_some_and(|(module, _)| groups_lanes(&module))
     }
 
-    /// Passes the results to the session.
     pub fn finish(&self, job: &Job, elapsed_ns: u64) {
         if !self.is_wanted {
             return;

@@ -7,13 +7,11 @@ use crate::record::probed::Handling;
 use crate::runtime::session;
 use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, SiteId};
 
-/// Receiver of a worker's access groups.
 pub struct Sink {
     chunk: ChunkBuilder,
     adding: Adding,
     group: AccessGroup,
     launch: OfLaunch,
-    /// Handler of a defined probe.
     handling: Handling,
 }
 
@@ -95,7 +93,6 @@ impl Sink {
         });
     }
 
-    /// Ends a launch: writes what is left and reports.
     pub fn finish(&mut self, job: &Job) {
         if let Some(running) = &job.running {
             self.adding.accumulator.finish(running);

@@ -56,7 +56,6 @@ pub fn record(event: *mut c_void, stream: *mut c_void) -> CudaResult {
 /// `cudaEventRecordExternal` and `cudaEventWaitExternal`: in a capture the event becomes a node.
 const EXTERNAL: c_uint = 1;
 
-/// Lets `stream` wait for an event.
 pub fn wait(stream: *mut c_void, handle: *mut c_void, flags: c_uint) -> CudaResult {
     let event = EVENTS.get(handle)?;
     if flags & EXTERNAL != 0 {
@@ -70,7 +69,6 @@ pub fn wait(stream: *mut c_void, handle: *mut c_void, flags: c_uint) -> CudaResu
     Ok(())
 }
 
-/// Milliseconds from `start` to `end`.
 fn elapsed(start: *mut c_void, end: *mut c_void) -> Result<f32, CudaError> {
     let (start, end) = (EVENTS.get(start)?, EVENTS.get(end)?);
     check_sticky()?;

@@ -6,7 +6,7 @@ pub mod events;
 pub mod graphs;
 
 use crate::device::devices;
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
 use crate::handles::Handles;
 use crate::runtime::session;
 use std::ffi::{c_int, c_uint, c_void};
@@ -31,10 +31,14 @@ const PER_THREAD: *mut c_void = std::ptr::without_provenance_mut(2);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Named {
     /// The default stream of all host threads.
-    Legacy { device: c_int },
+    Legacy {
+        device: c_int,
+    },
     /// The default stream of one host thread.
-    Own { device: c_int, thread: u64 },
-    /// Made by the program.
+    Own {
+        device: c_int,
+        thread: u64,
+    },
     Made(usize),
 }
 
@@ -97,7 +101,6 @@ pub fn get(handle: *mut c_void) -> Result<Option<Arc<Stream>>, CudaError> {
     }
 }
 
-/// Number of a stream in the capture.
 pub fn stream_id(handle: *mut c_void) -> Result<StreamId, CudaError> {
     get(handle)?;
     let other = |device| (device != 0).then_some(device);
@@ -139,7 +142,6 @@ fn destroy(handle: *mut c_void) -> CudaResult {
     check_sticky()
 }
 
-/// A host function that the program queues.
 type HostFunction = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 type Callback =
     Option<unsafe extern "C" fn(stream: *mut c_void, status: c_int, user_data: *mut c_void)>;
@@ -201,13 +203,8 @@ cuda! {
     }
 
     fn [cudaDeviceGetStreamPriorityRange](least: *mut c_int, greatest: *mut c_int) {
-        if !least.is_null() {
-            put(least, PRIORITIES.0)?;
-        }
-        if !greatest.is_null() {
-            put(greatest, PRIORITIES.1)?;
-        }
-        Ok(())
+        put_if_wanted(least, PRIORITIES.0)?;
+        put_if_wanted(greatest, PRIORITIES.1)
     }
 
     /// `cudaStreamAddCallback`: calls the function at once, since all earlier work is done.

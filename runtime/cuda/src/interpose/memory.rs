@@ -8,7 +8,6 @@ use cudarc::runtime::sys::{cudaChannelFormatDesc, cudaExtent, cudaPitchedPtr};
 use std::ffi::{c_uint, c_void};
 use superstep_trace::AllocationKind;
 
-/// Notes the memory of a successful call at `pointer`.
 fn noted(status: Status, pointer: *mut *mut c_void, bytes: usize, kind: AllocationKind) -> Status {
     if status.is_success() && !pointer.is_null() && bytes > 0 {
         // SAFETY: the runtime has just written the address there.
@@ -41,7 +40,6 @@ fn by_driver(pointer: *mut *mut c_void, bytes: usize, real: impl Fn() -> Status)
     noted(status, pointer, bytes, AllocationKind::Device)
 }
 
-/// Notes the registration of host memory.
 fn registered(status: Status, pointer: *mut c_void, bytes: usize) -> Status {
     if status.is_success() {
         runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned);
@@ -49,7 +47,6 @@ fn registered(status: Status, pointer: *mut c_void, bytes: usize) -> Status {
     status
 }
 
-/// Notes rows of memory, `pitch` bytes apart.
 fn pitched(status: Status, pointer: *mut *mut c_void, pitch: *const usize, rows: usize) -> Status {
     if !status.is_success() || pitch.is_null() {
         return status;

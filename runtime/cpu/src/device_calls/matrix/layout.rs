@@ -11,7 +11,6 @@ pub struct Layout {
     pub numbers: u32,
     /// Registers of a lane; pairs for 64 bits count once.
     pub units: u32,
-    /// Of a number.
     pub bits: u32,
 }
 

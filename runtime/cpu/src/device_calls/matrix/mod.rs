@@ -9,7 +9,6 @@ use layout::Layout;
 use superstep_abi::cpu::WARP_LANES;
 use superstep_trace::matrix::{Element, MatrixOperation, Part, REGISTERS, Rows, Tile};
 
-/// A lane's operands.
 #[repr(C)]
 pub struct Lane {
     /// Operands and result.

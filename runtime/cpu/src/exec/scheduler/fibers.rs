@@ -11,7 +11,6 @@ use corosensei::CoroutineResult;
 use std::ptr::null;
 use superstep_abi::cpu::WARP_LANES;
 
-/// End of a thread's turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     /// It exited, or waits by its state.

@@ -150,7 +150,7 @@ impl Worker {
             // SAFETY: the block is this worker's own thread-local variable; nobody else accesses it now.
             unsafe { (*self.block.get()).ctaid = ctaid };
             cta_loop.run();
-            for (coordinate, extent) in ctaid.iter_mut().zip(job.grid) {
+            for (coordinate, extent) in ctaid.iter_mut().zip(job.active.launch.grid) {
                 *coordinate += 1;
                 if *coordinate < extent {
                     break;

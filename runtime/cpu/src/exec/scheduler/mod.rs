@@ -37,7 +37,6 @@ pub struct Scheduler {
     /// The counters, and as many again for unrecorded CTAs.
     counters: Option<Mapping>,
     discard: Option<Mapping>,
-    /// Variables of threads that run in a loop.
     frame: Option<Mapping>,
     fibers: Vec<Option<Fiber>>,
     yielders: Vec<*const FiberYielder>,
@@ -104,7 +103,7 @@ impl Scheduler {
         self.worker.mode.set(mode);
         let forgets = matches!(mode, Mode::Loops(_)) && job.kernel.forgets_threads;
         self.worker.knows_thread.set(!forgets);
-        self.worker.set_shape(job.block);
+        self.worker.set_shape(job.active.launch.block);
         if self.thread_block != job.kernel.thread_block as usize {
             self.thread_block = job.kernel.thread_block as usize;
             // SAFETY: the function belongs to the kernel's module and returns the calling thread's own block.
@@ -123,7 +122,7 @@ impl Scheduler {
         if let (Mode::Fibers, Some(_)) = (mode, &job.grid_barrier) {
             self.stacks.set_slab(pool::slab_for(job));
         }
-        let shared_bytes = job.dynamic_shared_bytes as usize;
+        let shared_bytes = job.active.launch.dynamic_shared_bytes as usize;
         let shared = room(job, &mut self.shared, shared_bytes, "shared memory")?;
         let no_logs = |error| out_of_memory(job, "access logs", &error);
         if job.is_traced() && matches!(mode, Mode::Fibers) {
@@ -157,8 +156,8 @@ impl Scheduler {
             room(job, &mut self.discard, DISCARD_BYTES, "access logs")?;
         }
         let block = SuperstepThread {
-            ntid: job.block,
-            nctaid: job.grid,
+            ntid: job.active.launch.block,
+            nctaid: job.active.launch.grid,
             sm: self.worker.number % crate::device_calls::__superstep_worker_count(),
             site_counts: match (&job.probed, &self.counters) {
                 (Some(probed), _) => probed.context().cast_mut().cast(),
@@ -166,7 +165,7 @@ impl Scheduler {
                 (None, None) => null_mut(),
             },
             dynamic_shared: shared.base(),
-            dynamic_shared_bytes: job.dynamic_shared_bytes,
+            dynamic_shared_bytes: job.active.launch.dynamic_shared_bytes,
             log_starts,
             ..SuperstepThread::EMPTY
         };
@@ -273,7 +272,6 @@ impl Scheduler {
         }
     }
 
-    /// Adds the records or counts to the job.
     fn finish(&mut self, job: &Job) {
         if job.is_traced() {
             self.sink.finish(job);

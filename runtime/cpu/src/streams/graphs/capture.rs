@@ -1,7 +1,7 @@
 //! Captures of streams, whose work becomes nodes of a graph.
 
 use super::{Deferred, GRAPHS, Work, add, graph, new_graph};
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::Asked;
 use crate::registry;
@@ -15,7 +15,6 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Kind of a call's node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Copy,
@@ -192,15 +191,9 @@ fn answer(
     let Some(capture) = capture else {
         return Ok(());
     };
-    if !id.is_null() {
-        put(id, capture.id)?;
-    }
-    if !graph.is_null() {
-        put(graph, capture.graph)?;
-    }
-    if !count.is_null() {
-        put(count, capture.tail.len())?;
-    }
+    put_if_wanted(id, capture.id)?;
+    put_if_wanted(graph, capture.graph)?;
+    put_if_wanted(count, capture.tail.len())?;
     if tail.is_null() {
         return Ok(());
     }

@@ -1,23 +1,19 @@
 //! Instances of graphs: what is launched, and changed between launches.
 
-use super::nodes::{copy_1d, copy_3d, fill, from_symbol, host, kernel, to_symbol};
 use super::{Work, graph, node};
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
 use crate::handles::Handles;
 use cudarc::runtime::sys::{
     cudaGraphExecUpdateResult, cudaGraphExecUpdateResultInfo, cudaGraphInstantiateParams,
-    cudaGraphInstantiateResult, cudaGraphNode_t, cudaHostNodeParams, cudaKernelNodeParams,
-    cudaMemsetParams,
+    cudaGraphInstantiateResult, cudaGraphNode_t,
 };
 use parking_lot::Mutex;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 use superstep_runtime_core::BadEdge;
-use superstep_runtime_core::cuda::Copy3d;
 
 #[derive(Clone)]
 struct Step {
-    /// Its node in the graph.
     node: usize,
     work: Work,
     is_enabled: bool,
@@ -96,7 +92,7 @@ fn step<T>(
     read(step.ok_or(CudaError::INVALID_VALUE)?)
 }
 
-fn set(handle: usize, node: usize, work: Result<Work, CudaError>) -> CudaResult {
+pub(super) fn set(handle: usize, node: usize, work: Result<Work, CudaError>) -> CudaResult {
     let work = work?;
     step(handle, node, |step| {
         if step.work.number() != work.number() {
@@ -120,14 +116,12 @@ fn update(handle: usize, from: usize, place: *mut cudaGraphExecUpdateResultInfo)
         Some((_, new)) => (cudaGraphExecUpdateErrorNodeTypeChanged, new.node),
         None => (cudaGraphExecUpdateSuccess, 0),
     };
-    if !place.is_null() {
-        let info = cudaGraphExecUpdateResultInfo {
-            result,
-            errorNode: node as cudaGraphNode_t,
-            errorFromNode: std::ptr::null_mut(),
-        };
-        put(place, info)?;
-    }
+    let info = cudaGraphExecUpdateResultInfo {
+        result,
+        errorNode: node as cudaGraphNode_t,
+        errorFromNode: std::ptr::null_mut(),
+    };
+    put_if_wanted(place, info)?;
     if result != cudaGraphExecUpdateSuccess {
         return Err(CudaError::GRAPH_EXEC_UPDATE_FAILURE);
     }
@@ -190,50 +184,6 @@ cuda! {
 
     fn [cudaGraphExecUpdate](handle: usize, from: usize, result: *mut cudaGraphExecUpdateResultInfo) {
         update(handle, from, result)
-    }
-
-    fn [cudaGraphExecKernelNodeSetParams](handle: usize, node: usize, parameters: *const cudaKernelNodeParams) {
-        set(handle, node, kernel(parameters))
-    }
-
-    fn [cudaGraphExecMemcpyNodeSetParams](handle: usize, node: usize, parameters: *const Copy3d) {
-        set(handle, node, copy_3d(parameters))
-    }
-
-    fn [cudaGraphExecMemcpyNodeSetParams1D](
-        handle: usize, node: usize, to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int
-    ) {
-        set(handle, node, copy_1d(to, from, bytes, kind))
-    }
-
-    fn [cudaGraphExecMemcpyNodeSetParamsToSymbol](
-        handle: usize, node: usize, symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int
-    ) {
-        set(handle, node, to_symbol(symbol, from, bytes, offset, kind))
-    }
-
-    fn [cudaGraphExecMemcpyNodeSetParamsFromSymbol](
-        handle: usize, node: usize, to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int
-    ) {
-        set(handle, node, from_symbol(to, symbol, bytes, offset, kind))
-    }
-
-    fn [cudaGraphExecMemsetNodeSetParams](handle: usize, node: usize, parameters: *const cudaMemsetParams) {
-        set(handle, node, fill(parameters))
-    }
-
-    fn [cudaGraphExecHostNodeSetParams](handle: usize, node: usize, parameters: *const cudaHostNodeParams) {
-        set(handle, node, host(parameters))
-    }
-
-    fn [cudaGraphExecEventRecordNodeSetEvent](handle: usize, node: usize, event: *mut c_void) {
-        crate::streams::events::check(event)?;
-        set(handle, node, Ok(Work::Record(event as usize)))
-    }
-
-    fn [cudaGraphExecEventWaitNodeSetEvent](handle: usize, node: usize, event: *mut c_void) {
-        crate::streams::events::check(event)?;
-        set(handle, node, Ok(Work::Wait(event as usize)))
     }
 
     fn [cudaGraphNodeSetEnabled](handle: usize, node: usize, is_enabled: c_uint) {

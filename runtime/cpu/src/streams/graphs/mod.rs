@@ -46,14 +46,12 @@ unsafe impl Send for KernelWork {}
 // SAFETY: nothing in it changes after it was made, and the address is not read through.
 unsafe impl Sync for KernelWork {}
 
-/// The work of a node.
 #[derive(Clone)]
 enum Work {
     Kernel(KernelWork),
     Copy(Box<Copy3d>),
     Fill(cudaMemsetParams),
     Host(cudaHostNodeParams),
-    /// Handle of a child graph.
     Child(usize),
     Empty,
     Wait(usize),
@@ -103,7 +101,6 @@ impl Work {
     }
 }
 
-/// Calls a host function, now or as a node of the graph into which `stream` is captured.
 pub fn host_function(
     stream: *mut c_void,
     function: Option<unsafe extern "C" fn(*mut c_void)>,
@@ -194,7 +191,6 @@ fn new_node(graph: usize, work: Work, original: usize) -> usize {
     }) as usize
 }
 
-/// Copies a graph and its child graphs.
 fn clone(from: usize) -> Result<usize, CudaError> {
     let form = graph(from)?.lock().clone();
     let to = new_graph();

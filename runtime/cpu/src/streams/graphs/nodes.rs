@@ -1,8 +1,8 @@
 //! Functions that add, read and change the nodes of graphs.
 
 use super::structures::{self, Allocation};
-use super::{Deferred, KernelWork, Kind, Work, add, clone, graph, node};
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use super::{Deferred, KernelWork, Kind, Work, add, clone, graph, instances, node};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given, put};
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::Asked;
 use crate::memory::copies::copy;
@@ -14,13 +14,6 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use superstep_runtime_core::cuda::Copy3d;
 
-/// A structure of the program, which must not be null.
-fn given<'a, T>(place: *const T) -> Result<&'a T, CudaError> {
-    // SAFETY: the program passes a valid structure or null.
-    unsafe { place.as_ref() }.ok_or(CudaError::INVALID_VALUE)
-}
-
-/// Adds a node to `to` after `count` others.
 fn put_node(
     place: *mut usize,
     to: usize,
@@ -41,7 +34,7 @@ fn put_node(
     put(place, add(to, behind, work?, 0)?)
 }
 
-pub(super) fn kernel(parameters: *const cudaKernelNodeParams) -> Result<Work, CudaError> {
+fn kernel(parameters: *const cudaKernelNodeParams) -> Result<Work, CudaError> {
     let parameters = given(parameters)?;
     let kernel = registry::kernel(parameters.func)?;
     // Arguments in one block (`extra`) are for the driver's interface.
@@ -56,11 +49,11 @@ pub(super) fn kernel(parameters: *const cudaKernelNodeParams) -> Result<Work, Cu
     Ok(Work::Kernel(KernelWork { asked, arguments }))
 }
 
-pub(super) fn copy_3d(copy: *const Copy3d) -> Result<Work, CudaError> {
+fn copy_3d(copy: *const Copy3d) -> Result<Work, CudaError> {
     given(copy).map(|copy| Work::Copy(Box::new(*copy)))
 }
 
-pub(super) fn fill(parameters: *const cudaMemsetParams) -> Result<Work, CudaError> {
+fn fill(parameters: *const cudaMemsetParams) -> Result<Work, CudaError> {
     let parameters = *given(parameters)?;
     match parameters.elementSize {
         1 | 2 | 4 => Ok(Work::Fill(parameters)),
@@ -68,18 +61,17 @@ pub(super) fn fill(parameters: *const cudaMemsetParams) -> Result<Work, CudaErro
     }
 }
 
-pub(super) fn host(parameters: *const cudaHostNodeParams) -> Result<Work, CudaError> {
+fn host(parameters: *const cudaHostNodeParams) -> Result<Work, CudaError> {
     given(parameters).map(|parameters| Work::Host(*parameters))
 }
 
-/// Name of a copy in messages.
 const GRAPH_COPY: &str = "a copy of a graph";
 
 fn call(call: impl Fn(*mut c_void) -> CudaResult + 'static) -> Result<Work, CudaError> {
     Ok(Work::Call(Kind::Copy, Deferred(Arc::new(call))))
 }
 
-pub(super) fn copy_1d(
+fn copy_1d(
     to: *mut c_void,
     from: *const c_void,
     bytes: usize,
@@ -88,7 +80,7 @@ pub(super) fn copy_1d(
     call(move |stream| copy(GRAPH_COPY, to, from, bytes, kind, stream))
 }
 
-pub(super) fn to_symbol(
+fn to_symbol(
     symbol: *const c_void,
     from: *const c_void,
     bytes: usize,
@@ -98,7 +90,7 @@ pub(super) fn to_symbol(
     call(move |stream| copy_to_symbol(GRAPH_COPY, symbol, from, bytes, offset, kind, stream))
 }
 
-pub(super) fn from_symbol(
+fn from_symbol(
     to: *mut c_void,
     symbol: *const c_void,
     bytes: usize,
@@ -140,67 +132,54 @@ macro_rules! read {
     };
 }
 
+/// Defines functions that add a node, replace the work of a node, or that of a node in an instance.
+macro_rules! work {
+    ($([$($add:ident)?] [$($set:ident)?] [$($set_in_instance:ident)?] $parameters:tt $work:expr;)*) => {$(
+        $(work! { add $add $parameters $work })?
+        $(work! { set $set $parameters $work })?
+        $(work! { set_in_instance $set_in_instance $parameters $work })?
+    )*};
+    (add $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
+        cuda! { fn [$name](place: *mut usize, graph: usize, behind: *const usize, count: usize, $($argument: $type),*) {
+            put_node(place, graph, behind, count, $work)
+        } }
+    };
+    (set $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
+        cuda! { fn [$name](node: usize, $($argument: $type),*) { set(node, $work) } }
+    };
+    (set_in_instance $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
+        cuda! { fn [$name](instance: usize, node: usize, $($argument: $type),*) { instances::set(instance, node, $work) } }
+    };
+}
+
+work! {
+    [cudaGraphAddKernelNode] [cudaGraphKernelNodeSetParams] [cudaGraphExecKernelNodeSetParams]
+        (parameters: *const cudaKernelNodeParams) kernel(parameters);
+    [cudaGraphAddMemcpyNode] [cudaGraphMemcpyNodeSetParams] [cudaGraphExecMemcpyNodeSetParams]
+        (parameters: *const Copy3d) copy_3d(parameters);
+    [cudaGraphAddMemcpyNode1D] [cudaGraphMemcpyNodeSetParams1D] [cudaGraphExecMemcpyNodeSetParams1D]
+        (to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int) copy_1d(to, from, bytes, kind);
+    [cudaGraphAddMemcpyNodeToSymbol] [] [cudaGraphExecMemcpyNodeSetParamsToSymbol]
+        (symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int)
+        to_symbol(symbol, from, bytes, offset, kind);
+    [cudaGraphAddMemcpyNodeFromSymbol] [] [cudaGraphExecMemcpyNodeSetParamsFromSymbol]
+        (to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int)
+        from_symbol(to, symbol, bytes, offset, kind);
+    [cudaGraphAddMemsetNode] [cudaGraphMemsetNodeSetParams] [cudaGraphExecMemsetNodeSetParams]
+        (parameters: *const cudaMemsetParams) fill(parameters);
+    [cudaGraphAddHostNode] [cudaGraphHostNodeSetParams] [cudaGraphExecHostNodeSetParams]
+        (parameters: *const cudaHostNodeParams) host(parameters);
+    [cudaGraphAddEventRecordNode] [cudaGraphEventRecordNodeSetEvent] [cudaGraphExecEventRecordNodeSetEvent]
+        (of: *mut c_void) event(of, Work::Record);
+    [cudaGraphAddEventWaitNode] [cudaGraphEventWaitNodeSetEvent] [cudaGraphExecEventWaitNodeSetEvent]
+        (of: *mut c_void) event(of, Work::Wait);
+    [cudaGraphAddChildGraphNode] [] [] (child: usize) clone(child).map(Work::Child);
+    [cudaGraphAddEmptyNode] [] [] () Ok(Work::Empty);
+    [cudaGraphAddMemAllocNode] [] [] (parameters: *mut Allocation) allocation(parameters);
+    [cudaGraphAddMemFreeNode] [] [] (address: *mut c_void) Ok(Work::Free(address as u64));
+}
+
 cuda! {
-    fn [cudaGraphAddKernelNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const cudaKernelNodeParams) {
-        put_node(place, graph, behind, count, kernel(parameters))
-    }
-
-    fn [cudaGraphAddMemcpyNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const Copy3d) {
-        put_node(place, graph, behind, count, copy_3d(parameters))
-    }
-
-    fn [cudaGraphAddMemcpyNode1D](
-        place: *mut usize, graph: usize, behind: *const usize, count: usize, to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int
-    ) {
-        put_node(place, graph, behind, count, copy_1d(to, from, bytes, kind))
-    }
-
-    fn [cudaGraphAddMemcpyNodeToSymbol](
-        place: *mut usize, graph: usize, behind: *const usize, count: usize,
-        symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int
-    ) {
-        put_node(place, graph, behind, count, to_symbol(symbol, from, bytes, offset, kind))
-    }
-
-    fn [cudaGraphAddMemcpyNodeFromSymbol](
-        place: *mut usize, graph: usize, behind: *const usize, count: usize,
-        to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int
-    ) {
-        put_node(place, graph, behind, count, from_symbol(to, symbol, bytes, offset, kind))
-    }
-
-    fn [cudaGraphAddMemsetNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const cudaMemsetParams) {
-        put_node(place, graph, behind, count, fill(parameters))
-    }
-
-    fn [cudaGraphAddHostNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const cudaHostNodeParams) {
-        put_node(place, graph, behind, count, host(parameters))
-    }
-
-    fn [cudaGraphAddChildGraphNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, child: usize) {
-        put_node(place, graph, behind, count, clone(child).map(Work::Child))
-    }
-
-    fn [cudaGraphAddEmptyNode](place: *mut usize, graph: usize, behind: *const usize, count: usize) {
-        put_node(place, graph, behind, count, Ok(Work::Empty))
-    }
-
-    fn [cudaGraphAddEventRecordNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, of: *mut c_void) {
-        put_node(place, graph, behind, count, event(of, Work::Record))
-    }
-
-    fn [cudaGraphAddEventWaitNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, of: *mut c_void) {
-        put_node(place, graph, behind, count, event(of, Work::Wait))
-    }
-
-    fn [cudaGraphAddMemAllocNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *mut Allocation) {
-        put_node(place, graph, behind, count, allocation(parameters))
-    }
-
-    fn [cudaGraphAddMemFreeNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, address: *mut c_void) {
-        put_node(place, graph, behind, count, Ok(Work::Free(address as u64)))
-    }
-
     fn [cudaGraphKernelNodeGetParams](node: usize, place: *mut cudaKernelNodeParams) {
         put(place, read!(node, Work::Kernel(kernel) => cudaKernelNodeParams {
             func: kernel.asked.function.cast_mut(),
@@ -212,44 +191,16 @@ cuda! {
         }))
     }
 
-    fn [cudaGraphKernelNodeSetParams](node: usize, parameters: *const cudaKernelNodeParams) {
-        set(node, kernel(parameters))
-    }
-
     fn [cudaGraphMemcpyNodeGetParams](node: usize, place: *mut Copy3d) {
         put(place, read!(node, Work::Copy(copy) => **copy))
-    }
-
-    fn [cudaGraphMemcpyNodeSetParams](node: usize, parameters: *const Copy3d) {
-        set(node, copy_3d(parameters))
-    }
-
-    fn [cudaGraphMemcpyNodeSetParams1D](node: usize, to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int) {
-        set(node, copy_1d(to, from, bytes, kind))
     }
 
     fn [cudaGraphMemsetNodeGetParams](node: usize, place: *mut cudaMemsetParams) {
         put(place, read!(node, Work::Fill(fill) => *fill))
     }
 
-    fn [cudaGraphMemsetNodeSetParams](node: usize, parameters: *const cudaMemsetParams) {
-        set(node, fill(parameters))
-    }
-
     fn [cudaGraphHostNodeGetParams](node: usize, place: *mut cudaHostNodeParams) {
         put(place, read!(node, Work::Host(host) => *host))
-    }
-
-    fn [cudaGraphHostNodeSetParams](node: usize, parameters: *const cudaHostNodeParams) {
-        set(node, host(parameters))
-    }
-
-    fn [cudaGraphEventRecordNodeSetEvent](node: usize, of: *mut c_void) {
-        set(node, event(of, Work::Record))
-    }
-
-    fn [cudaGraphEventWaitNodeSetEvent](node: usize, of: *mut c_void) {
-        set(node, event(of, Work::Wait))
     }
 
     fn [cudaGraphEventRecordNodeGetEvent](node: usize, place: *mut usize) {

@@ -44,7 +44,6 @@ pub trait Insertion {
     ) -> Status;
 }
 
-/// The present place of a captured stream.
 pub struct Captured<'a> {
     call: &'a Call<'a>,
     kernel: &'a Kernel,
@@ -123,10 +122,8 @@ impl Insertion for Captured<'_> {
     }
 }
 
-/// Adds a kernel's node after others.
 type AddKernel<'a> = &'a dyn Fn(&[GraphNode], &cudaKernelNodeParams) -> Status;
 
-/// The place of an explicit node.
 struct Explicit<'a> {
     kernel: &'a Kernel,
     graph: Graph,
