@@ -37,14 +37,11 @@ pub struct Geometry {
     pub device: i32,
 }
 
-/// A launch that has begun.
 #[derive(Clone)]
 pub struct ActiveLaunch {
     pub launch: Launch,
-    /// Its number among all launches, from 0.
     pub number: u32,
     pub writer: Option<StreamWriter>,
-    /// How much of it is recorded and counted.
     pub recorded: Recorded,
 }
 
@@ -91,7 +88,6 @@ struct State {
     latest_launch: u64,
     launches: u32,
     next_allocation: u32,
-    /// By address.
     live: BTreeMap<u64, Live>,
     shares_memory: bool,
     streams: HashMap<u64, StreamId>,
