@@ -6,6 +6,7 @@ mod cpu;
 mod in_situ;
 mod links;
 mod output;
+mod run;
 mod soak;
 mod stress;
 

@@ -3,14 +3,11 @@
 use std::ops::Sub;
 use std::process::{Command, ExitStatus};
 
-use serde::Serialize;
-use superstep_build::failure::{Failure, FailureKind};
-
 const PROGRAM: &str = "nvidia-smi";
 const ARGUMENTS: [&str; 3] = ["nvlink", "-gt", "d"];
 
-/// Payload bytes that a GPU has sent and received over all of its links.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+/// Payload bytes that the GPUs have sent and received over all of their links.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Traffic {
     pub sent_bytes: u64,
     pub received_bytes: u64,
@@ -39,23 +36,7 @@ pub enum CountersError {
     UnknownLine { line: String },
 }
 
-#[derive(Debug)]
-pub struct Counters(());
-
-impl Counters {
-    pub fn find() -> Result<Self, CountersError> {
-        traffic().map(|_| Self(()))
-    }
-
-    pub fn read(&self) -> Result<Vec<Traffic>, Failure> {
-        traffic().map_err(|error| {
-            let message = format!("failed to read NVLink's counters: {error}");
-            Failure::new(FailureKind::Run, message)
-        })
-    }
-}
-
-fn traffic() -> Result<Vec<Traffic>, CountersError> {
+pub fn read() -> Result<Traffic, CountersError> {
     let output = Command::new(PROGRAM).args(ARGUMENTS).output();
     let output = output.map_err(CountersError::NotStarted)?;
     if !output.status.success() {
@@ -64,13 +45,12 @@ fn traffic() -> Result<Vec<Traffic>, CountersError> {
     parse(&String::from_utf8_lossy(&output.stdout))?.ok_or(CountersError::NoLink)
 }
 
-/// By GPU; `None` where there is no link, or one without a counter.
-fn parse(text: &str) -> Result<Option<Vec<Traffic>>, CountersError> {
-    let mut all = Vec::new();
+/// `None` where there is no link, or one without a counter.
+fn parse(text: &str) -> Result<Option<Traffic>, CountersError> {
+    let mut all = Traffic::default();
     let (mut links, mut is_absent) = (0, false);
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if line.starts_with("GPU ") {
-            all.push(Traffic::default());
             continue;
         }
         let wrong = || CountersError::UnknownLine {
@@ -86,10 +66,9 @@ fn parse(text: &str) -> Result<Option<Vec<Traffic>>, CountersError> {
         }
         let kib = amount.strip_suffix(" KiB").ok_or_else(wrong)?;
         let bytes = kib.parse::<u64>().map_err(|_| wrong())? << 10;
-        let of = all.last_mut().ok_or_else(wrong)?;
         match direction {
-            "Tx" => of.sent_bytes += bytes,
-            "Rx" => of.received_bytes += bytes,
+            "Tx" => all.sent_bytes += bytes,
+            "Rx" => all.received_bytes += bytes,
             _ => return Err(wrong()),
         }
         links += 1;

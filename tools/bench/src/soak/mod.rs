@@ -12,11 +12,12 @@ use serde::Serialize;
 use superstep_analysis::run_summary::Host;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::run::End;
-use superstep_build::{exit_code, interrupt};
+use superstep_build::{bail, exit_code, interrupt};
 use superstep_harness::{FetchArgs, Selection, capture_failure, host};
+use superstep_table::table;
 use superstep_trace::{Capture, TraceError};
 
-use crate::output::{Head, JsonArgs, say};
+use crate::output::{Head, JsonArgs, say, say_table};
 use draw::{Draw, Random};
 use judge::Verdict;
 use programs::{CAPTURE, Program, Programs, Source};
@@ -72,20 +73,19 @@ pub struct Args {
     fetch: FetchArgs,
 }
 
-/// Results of the cases of one kind.
-#[derive(Debug, Default, Serialize)]
-struct Row {
-    runs: u64,
-    /// Programs that were killed before their end.
-    killed: u64,
-    /// Killed ones that left a capture without its end.
-    incomplete: u64,
-    /// Launches that were compared as a whole.
-    launches: u64,
-    accesses: u64,
-    capture_bytes: u64,
-    failures: u64,
-    seconds: f64,
+table! {
+    /// Results of the cases of one kind.
+    struct Row = "soak": Serialize {
+        kind: String = "backend, protocol, and whether a part was recorded";
+        runs: u64 = "cases";
+        killed: u64 = "programs that were killed before their end";
+        incomplete: u64 = "killed ones that left a capture without its end";
+        launches: u64 = "launches that were compared as a whole";
+        accesses: u64 ["accesses"] = "accesses of threads";
+        capture_bytes: u64 ["bytes"] = "of all captures";
+        failures: u64 = "cases that went wrong";
+        seconds: f64 ["s"] = "time of the cases";
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -107,7 +107,6 @@ struct Results {
     programs: usize,
     hours: f64,
     interrupted: bool,
-    /// By backend, protocol, and whether a part was recorded.
     kinds: BTreeMap<String, Row>,
     total: Row,
     failures: Vec<Wrong>,
@@ -173,8 +172,10 @@ impl Soak<'_> {
     fn one(&mut self, seed: u64, programs: &[Program<'_>]) -> Result<(), Failure> {
         let mut random = Random::new(seed);
         let Some(program) = random.item(programs) else {
-            let message = "failed to find a program: none matches --only and --size, or none works";
-            return Err(Failure::new(FailureKind::Usage, message));
+            bail!(
+                Usage,
+                "failed to find a program: none matches --only and --size, or none works"
+            );
         };
         let draw = Draw::new(&mut random, &program.traits);
         let folder = self.out.join(format!("case-{seed}"));
@@ -211,9 +212,11 @@ impl Soak<'_> {
             ", a part"
         };
         let kind = format!("{}, {}{part}", program.traits.backend, draw.protocol);
-        let row = Row::of(&verdict, killed, seconds);
-        self.results.kinds.entry(kind).or_default().add(&row);
-        self.results.total.add(&row);
+        let of_kind = self.results.kinds.entry(kind.clone()).or_default();
+        of_kind.kind = kind;
+        for row in [of_kind, &mut self.results.total] {
+            row.add(&verdict, killed, seconds);
+        }
         if self.args.case.is_some() {
             say(format_args!("    {}", folder.display()));
         } else if is_right || self.results.failures.len() >= KEPT {
@@ -283,12 +286,8 @@ impl Soak<'_> {
         self.write()?;
         print(&self.results);
         if !self.results.failures.is_empty() {
-            let number = self.results.failures.len();
-            let message = format!(
-                "{number} failures; see the table, and {}",
-                self.out.display()
-            );
-            return Err(Failure::new(FailureKind::Verification, message));
+            let (number, out) = (self.results.failures.len(), self.out.display());
+            bail!(Verification, "{number} failures; see the table, and {out}");
         }
         Ok(if self.results.interrupted {
             exit_code::INTERRUPTED
@@ -306,28 +305,16 @@ fn remove(folder: &Path) -> Result<(), Failure> {
 }
 
 impl Row {
-    fn of(verdict: &Verdict, killed: bool, seconds: f64) -> Self {
-        Self {
-            runs: 1,
-            killed: u64::from(killed),
-            incomplete: u64::from(killed && verdict.stored_bytes > 0 && !verdict.complete),
-            launches: verdict.launches,
-            accesses: verdict.accesses,
-            capture_bytes: verdict.stored_bytes,
-            failures: u64::from(!verdict.problems.is_empty()),
-            seconds,
-        }
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.runs += other.runs;
-        self.killed += other.killed;
-        self.incomplete += other.incomplete;
-        self.launches += other.launches;
-        self.accesses += other.accesses;
-        self.capture_bytes += other.capture_bytes;
-        self.failures += other.failures;
-        self.seconds += other.seconds;
+    fn add(&mut self, verdict: &Verdict, killed: bool, seconds: f64) {
+        let is_incomplete = killed && verdict.stored_bytes > 0 && !verdict.complete;
+        self.runs += 1;
+        self.killed += u64::from(killed);
+        self.incomplete += u64::from(is_incomplete);
+        self.launches += verdict.launches;
+        self.accesses += verdict.accesses;
+        self.capture_bytes += verdict.stored_bytes;
+        self.failures += u64::from(!verdict.problems.is_empty());
+        self.seconds += seconds;
     }
 }
 
@@ -349,39 +336,21 @@ impl Results {
             hours: 0.0,
             interrupted: false,
             kinds: BTreeMap::new(),
-            total: Row::default(),
+            total: Row {
+                kind: "all".to_owned(),
+                ..Row::default()
+            },
             failures: programs.failures.iter().map(failed).collect(),
         }
     }
 }
 
 fn print(results: &Results) {
-    say(format_args!(
-        "\n{:24} {:>8} {:>8} {:>10} {:>10} {:>15} {:>15} {:>8} {:>8}",
-        "kind",
-        "runs",
-        "killed",
-        "incomplete",
-        "launches",
-        "accesses",
-        "capture bytes",
-        "failures",
-        "hours"
-    ));
-    let kinds = results.kinds.iter().map(|(kind, row)| (kind.as_str(), row));
-    for (kind, row) in kinds.chain([("all", &results.total)]) {
-        say(format_args!(
-            "{kind:24} {:>8} {:>8} {:>10} {:>10} {:>15} {:>15} {:>8} {:>8.2}",
-            row.runs,
-            row.killed,
-            row.incomplete,
-            row.launches,
-            row.accesses,
-            row.capture_bytes,
-            row.failures,
-            row.seconds / 3600.0
-        ));
-    }
+    let rows: Vec<Row> = (results.kinds.values().chain([&results.total]))
+        .cloned()
+        .collect();
+    say(format_args!(""));
+    say_table(&rows, &[]);
     for wrong in &results.failures {
         let case = wrong.case.map(|seed| format!("--case {seed}: "));
         let (case, first) = (case.unwrap_or_default(), wrong.problems.first());
