@@ -1,6 +1,5 @@
 //! The works that documents cite, by the short names that figures and tables use for them, and published times to compare with.
 
-/// Short name, and the full citation.
 pub(crate) struct Work {
     pub(crate) name: &'static str,
     pub(crate) citation: &'static str,
@@ -28,7 +27,6 @@ pub(crate) const STUDIES: [Work; 2] = [
 /// Kernel time of a program of [`CPU_SUITE`] on a processor.
 pub struct CpuTime {
     pub program: &'static str,
-    /// The problem, for people.
     pub problem: &'static str,
     pub ms: f64,
     pub by: &'static str,

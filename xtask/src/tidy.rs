@@ -26,7 +26,10 @@ const LAYERS: [(&str, &str); 16] = [
         "superstep-harness",
         "trace abi table analysis export report toolchain build",
     ),
-    ("superstep-bench", "trace abi table analysis report build harness"),
+    (
+        "superstep-bench",
+        "trace abi table analysis report build harness",
+    ),
     ("xtask", "toolchain"),
 ];
 

@@ -11,11 +11,9 @@ use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::transfer_size::TransferSizeRow;
 use superstep_table::{Row, Table};
 
-/// An application's name and its metrics.
 pub type Application<'a> = (&'a str, &'a Metrics);
 
-/// Figures 6.2 to 6.9, in order; 6.6 twice, for the first CTAs and for the whole grid, and once more where other CTAs were
-/// asked for. Then the timeline, where there is one.
+/// Figures 6.2 to 6.9, in order; 6.6 for the first CTAs, for chosen ones, and for the whole grid. Then the timeline, if any.
 pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
     let mut figures = vec![
         transfer_sizes(applications),
@@ -69,7 +67,6 @@ pub(super) fn plots<'a>(
     applications.iter().map(named).collect()
 }
 
-/// First number of a bin, short.
 fn short(bin: u64) -> String {
     match bin {
         1024 => "1Ki".to_owned(),
@@ -145,7 +142,6 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
     )
 }
 
-/// Sizes at powers of two.
 fn bytes1024(value: f64) -> String {
     match value {
         v if v >= 1048576.0 => format!("{} Mi", v / 1048576.0),

@@ -19,13 +19,12 @@ const SHADES: [RGBColor; 6] = [
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
     First,
-    /// Of the CTAs that were asked for.
+    /// Of the chosen CTAs.
     Part,
     Whole,
 }
 
 impl Which {
-    /// The map's name in the table.
     fn map(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -34,14 +33,13 @@ impl Which {
         }
     }
 
-    /// The map's cells; an empty one may say what was asked for.
     fn of(self, metrics: &Metrics) -> Vec<&DensityRow> {
         let cells = metrics.density.iter();
         cells.filter(|row| row.map == self.map()).collect()
     }
 }
 
-/// Whether one of the applications has a map of CTAs that were asked for.
+/// Whether one of the applications has a map of chosen CTAs.
 pub(super) fn has_part(applications: &[Application<'_>]) -> bool {
     let has_part = |metrics| !Which::Part.of(metrics).is_empty();
     applications.iter().any(|(_, metrics)| has_part(metrics))
@@ -101,7 +99,7 @@ fn plot(metrics: &Metrics, which: Which) -> Plot {
     }
 }
 
-/// CTA numbers from the first to one past the last, with round ticks in between; the label says which where they are not all.
+/// CTA numbers with round ticks; the label has their range where it does not begin at 0.
 fn scale(axis: &Axis, label: &str) -> Scale {
     let end = axis.first + axis.ctas;
     let label = match axis.first {
@@ -113,7 +111,6 @@ fn scale(axis: &Axis, label: &str) -> Scale {
     })
 }
 
-/// Index of a count's shade.
 fn level(count: u64, max: u64) -> usize {
     if max <= 1 {
         return SHADES.len() - 1;

@@ -7,7 +7,6 @@ use crate::error::{ReportError, Result};
 use superstep_analysis::Analysis;
 use superstep_analysis::metrics::{Metrics, share};
 
-/// Input of the figures of a program.
 #[derive(Clone, Debug)]
 pub struct Program {
     volume: DataVolumeRow,
@@ -35,7 +34,6 @@ impl Program {
         }
     }
 
-    /// All figures, in the thesis's order.
     pub fn figures(&self) -> Vec<Multiples> {
         let volume = std::slice::from_ref(&self.volume);
         let mut figures = vec![of(volume)];

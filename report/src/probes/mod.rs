@@ -84,7 +84,6 @@ struct ProgramSites<'a> {
     sites: Vec<SiteTotals<'a>>,
 }
 
-/// A site with its fields over all launches.
 struct SiteTotals<'a> {
     program: &'a str,
     /// Name of the function, of a kernel without parameters.

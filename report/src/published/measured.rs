@@ -26,7 +26,6 @@ pub(crate) struct Reproduction {
 pub(crate) struct MeasuredProgram {
     pub(crate) name: String,
     pub(crate) passed: bool,
-    /// Digest of all accesses.
     pub(crate) digest: Option<String>,
     /// SHA-256 of each input.
     pub(crate) inputs: Vec<String>,
@@ -73,12 +72,12 @@ impl Reproduction {
                     .map(|it| it.sha256.clone())
                     .collect(),
             });
-            let series = Quantity::ALL.map(|quantity| Series {
+            let series = Quantity::all().map(|quantity| Series {
                 program: name.clone(),
                 quantity,
                 values: values(quantity, benchmark, metrics),
             });
-            let there = series.into_iter().filter(|it| !it.values.is_empty());
+            let there = series.filter(|it| !it.values.is_empty());
             all.series.extend(there);
         }
         Some(all)
