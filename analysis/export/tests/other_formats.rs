@@ -11,7 +11,7 @@ use superstep_export::appendix_b::{self, Accesses, LoadStore, Matched, NestedFor
 use superstep_export::graph::{self, GraphFormat};
 use superstep_export::tables::Format;
 use superstep_export::timeline;
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{AccessGroup, KnownCall};
 
 fn read(path: &std::path::Path) -> serde_json::Value {

@@ -38,11 +38,9 @@ impl Position {
     }
 }
 
-/// Options of a build; the program comes with each call.
 #[derive(Debug, Clone)]
 pub struct BuildOptions {
     pub backend: Backend,
-    /// GPU architectures (90 for sm_90), not empty; the device IR is compiled for the lowest one.
     pub gpu_archs: Vec<u32>,
     /// Refuse a program with an access whose address space is not proven.
     pub strict: bool,
@@ -77,8 +75,8 @@ impl BuildOptions {
         self.gpu_archs.iter().copied().min().unwrap_or(DEFAULT_ARCH)
     }
 
-    /// Code generation flags for this machine's processor: one of three levels, so that caches are shared. Programs compute the same
-    /// on all of them. The highest has masked loads and stores, without which loops over threads with conditions are slow.
+    /// Code generation flags for this machine's processor: one of three levels, so that caches are shared. All compute the same. The
+    /// highest has masked loads and stores, without which conditions make loops over threads slow.
     pub(crate) fn cpu_flags(&self) -> Option<&'static str> {
         #[cfg(target_arch = "x86_64")]
         {
@@ -99,7 +97,6 @@ impl BuildOptions {
     }
 }
 
-/// Start scripts of a program's variants. All start one executable, each with other modules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executables {
     pub native: PathBuf,
@@ -112,10 +109,9 @@ pub struct Executables {
     pub sources: Option<PathBuf>,
 }
 
-/// A program before anything is inserted.
 pub(crate) struct CompiledModules<'a> {
     pub(crate) modules: Vec<Module>,
-    /// Its CUDA files; none where its own build system built it.
+    /// Empty where the program's own build system built it.
     pub(crate) embedded: Vec<EmbeddedDeviceCode<'a>>,
 }
 
@@ -127,7 +123,6 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A builder that keeps its steps in `cache` and tells `observer` about each.
     pub fn new(
         tools: Toolset,
         installation: Installation,
@@ -163,7 +158,6 @@ impl Builder {
             .unwrap_or_default()
     }
 
-    /// Makes the cache smaller when it is larger than `limits` allow.
     pub fn prune(&self, limits: PruneLimits) -> Result<Pruned, BuildError> {
         self.runner.cache.prune(limits)
     }
@@ -211,7 +205,6 @@ impl Builder {
         })
     }
 
-    /// One variant; `host` is a probe's host code.
     pub(crate) fn variant(
         &self,
         program: &Program,
@@ -240,7 +233,6 @@ impl Builder {
         })
     }
 
-    /// Compiles device code, without probes.
     pub(crate) fn parts<'a>(
         &self,
         program: &'a Program,
@@ -294,7 +286,6 @@ impl Builder {
         Ok((executable, make(asks)))
     }
 
-    /// The executable, which all variants share.
     fn executable(
         &self,
         program: &Program,

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::metrics::Settings;
-use superstep_analysis::synthetic::{self, ACCESSES_PER_THREAD, Pattern};
 use superstep_analysis::{AnalysisError, analyse_within, tables};
 use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code};
 use superstep_harness::{ByteSize, capture_failure};
 use superstep_table::table;
+use superstep_testing::synthetic::{self, ACCESSES_PER_THREAD, Pattern};
 use superstep_trace::Capture;
 
 use crate::output::{say, say_table};

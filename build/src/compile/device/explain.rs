@@ -19,7 +19,6 @@ use crate::run::{End, OUTPUT_LIMIT_BYTES, RunSpec};
 /// Version of the instrumenter's explanations that is understood here.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Every memory operation of a program's device code, with the reasons.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     pub schema_version: u32,
@@ -31,10 +30,8 @@ pub struct Explanation {
     pub operations: Vec<MemoryOperation>,
 }
 
-/// A load, store, atomic, or half of a copy, in memory of any kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryOperation {
-    /// Mangled name of the kernel or device function.
     #[serde(skip_serializing)]
     pub symbol: String,
     /// The enclosing kernel or device function, demangled; for a specialised copy, with the
@@ -42,9 +39,7 @@ pub struct MemoryOperation {
     pub function: String,
     /// Source file, relative to the program's folder if inside it; empty when unknown.
     pub file: String,
-    /// Line from 1; 0 when unknown.
     pub line: u32,
-    /// Column from 1; 0 when unknown.
     pub column: u32,
     /// `load`, `store`, `atomic_add` and so on.
     pub op: String,
@@ -58,20 +53,15 @@ pub struct MemoryOperation {
     pub because: Vec<String>,
 }
 
-/// Totals of an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
     pub operations: u64,
-    /// Those that are proven to be in global memory.
     pub global: u64,
     pub proven: u64,
-    /// Those whose address is tested at run time.
     pub tested: u64,
     /// `proven / operations`; 1 when there are none.
     pub share_proven: f64,
-    /// Copies of device functions that specialisation made.
     pub clones: u64,
-    /// Pieces of inline PTX that were let through, untraced.
     pub opaque_assembly: u64,
 }
 
@@ -90,7 +80,6 @@ pub struct ProgramCost {
 /// Registers of a thread, as ptxas assigns them; `None` where ptxas was stopped before it was done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelRegisters {
-    /// The kernel, as its author wrote it.
     pub kernel: String,
     pub registers_before: Option<u32>,
     pub registers_after: Option<u32>,
@@ -140,11 +129,9 @@ impl Builder {
         Ok(whole)
     }
 
-    /// Measures what tracing `program` costs. Each compilation and instrumentation is done `repetitions` times, nothing taken from the
-    /// cache, and the fastest counts; size and registers come from the ordinary build. For the CUDA backend.
-    ///
-    /// The registers cost a run of ptxas over each module with and without probes, which for a module of some megabytes takes many
-    /// minutes; a run that is not done after `registers_limit` is stopped, and its registers stay unknown.
+    /// Measures what tracing `program` costs on the CUDA backend. Compilation and instrumentation are timed `repetitions` times without the
+    /// cache, and the fastest counts. Registers take a run of ptxas over each module with and without probes, which may take minutes; after
+    /// `registers_limit` it is stopped, and its registers stay unknown.
     pub fn measure(
         &self,
         program: &Program,
@@ -197,7 +184,6 @@ impl Builder {
         Ok(cost)
     }
 
-    /// Seconds that the commands of `make` take, each time in an empty cache; the fastest of several.
     fn time(
         &self,
         repetitions: u32,
@@ -300,12 +286,12 @@ fn kernels(table: &PathBuf) -> Result<Vec<superstep_trace::KernelInfo>, BuildErr
 }
 
 fn not_ours(path: &Path, why: &str) -> BuildError {
-    BuildError::Installation {
-        what: format!("an answer of superstep-instrument in {}", path.display()),
-        reason: format!(
+    BuildError::installation(
+        format!("an answer of superstep-instrument in {}", path.display()),
+        format!(
             "{why}; the harness and the instrumenter have different versions; unpack the archive anew (in the repository, run `cargo xtask build`)"
         ),
-    }
+    )
 }
 
 fn size_bytes(path: &Path) -> Result<u64, BuildError> {

@@ -1,9 +1,8 @@
 //! Tests of `reporter`.
 
 use super::*;
-use superstep_trace::{
-    Backend, CaptureWriter, Event, Header, LaunchId, LaunchSums, StreamId, testing,
-};
+use superstep_testing as testing;
+use superstep_trace::{Backend, CaptureWriter, Event, Header, LaunchId, LaunchSums, StreamId};
 
 #[test]
 fn a_program_that_still_runs_is_told_by_its_capture() {
