@@ -177,7 +177,7 @@ fn best<T>(
     work: impl Fn() -> Result<T, AnalysisError>,
 ) -> Result<(Measured, T), Failure> {
     let measure = || -> Result<(Measured, T), Failure> {
-        // Linux: makes the kernel forget the largest resident memory so far. Without it the peak is that of all that was done.
+        // Linux: resets the largest resident memory; else the peak would be that of the whole process.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let before = proc_number("status", "VmRSS:");
         let written_before = proc_number("io", "wchar:");

@@ -144,7 +144,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     Ok(exit_code::OK)
 }
 
-/// A line of JSON that the program printed.
 struct ProgramOutput(Value);
 
 impl ProgramOutput {
@@ -184,7 +183,6 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The patterns in another protocol, with each sink.
     fn sinks(&mut self, protocol: Protocol, program: &Path) -> Result<(), Failure> {
         for sink in SINKS {
             for pattern in PATTERNS {

@@ -7,15 +7,15 @@ use superstep_analysis::run_summary::Host;
 use superstep_build::compile::BuildOptions;
 use superstep_build::failure::Failure;
 use superstep_build::manifest::Suite;
-use superstep_build::{bail, exit_code, interrupt};
+use superstep_build::{bail, exit_code};
 use superstep_harness::{
-    Case, Execution, FetchArgs, Kind, MessageFormat, Prepared, ProgramChoice, Run, Session,
-    capture_failure, host,
+    Execution, FetchArgs, Kind, MessageFormat, ProgramChoice, Run, Session, capture_failure, host,
 };
 use superstep_report::papers::{CPU_EMPTY_LAUNCH_US, CPU_SIZE, CPU_SUITE, CPU_TIMES, CPU_TRACED};
 use superstep_table::table;
-use superstep_trace::{Backend, Capture};
+use superstep_trace::{Backend, Capture, Summary};
 
+use crate::built::Built;
 use crate::output::{Head, JsonArgs, say, say_table};
 use crate::run::{figures, scratch};
 
@@ -75,7 +75,6 @@ table! {
     }
 }
 
-/// A line that the twins print.
 #[derive(Debug, Deserialize)]
 struct Twin {
     kernel: String,
@@ -143,9 +142,8 @@ impl<'a> Bench<'a> {
         let built = self.build(&suite, "twins", "full")?;
         let mut best: Vec<Twin> = Vec::new();
         for _ in 0..self.args.repeat {
-            let run = self.execute(&suite, &built, "full", Kind::Native, None)?;
-            let path = &run.files.stdout;
-            let text = std::fs::read_to_string(path).map_err(Failure::io("read", &path))?;
+            let path = self.run(&built, Kind::Native, None)?.files.stdout;
+            let text = std::fs::read_to_string(&path).map_err(Failure::io("read", &path))?;
             for (index, twin) in figures::<Twin>(&text).into_iter().enumerate() {
                 match best.get_mut(index) {
                     Some(best) => {
@@ -176,11 +174,12 @@ impl<'a> Bench<'a> {
         let suite = self.session.suite(CPU_SUITE)?;
         for published in CPU_TIMES {
             let built = self.build(&suite, published.program, CPU_SIZE)?;
-            let (kernel_ms, run) = self.best(&suite, &built, CPU_SIZE, Kind::Native, None)?;
+            let best = self.best(&built, Kind::Native, None)?;
+            let kernel_ms = best.kernel_ns as f64 / 1e6;
             results.programs.push(ProgramRow {
                 program: published.program,
                 size: published.problem,
-                launches: summary(&run)?.launches,
+                launches: best.launches,
                 kernel_ms,
                 published_ms: published.ms,
                 published_by: published.by,
@@ -189,39 +188,33 @@ impl<'a> Bench<'a> {
         }
         let (program, size) = CPU_TRACED;
         let built = self.build(&suite, program, size)?;
-        let time = |kind, capture| self.best(&suite, &built, size, kind, capture);
         let capture = self.scratch.path().join("capture");
-        let captured_ms = time(Kind::Traced, Some(&capture))?.0;
-        let accesses = accesses_of(&capture)? as f64;
-        let row = |what, kernel_ms: f64, is_traced: bool| TracedRow {
-            program,
-            accesses: what,
-            kernel_ms,
-            accesses_per_second: is_traced.then(|| accesses / kernel_ms * 1e3),
+        let mut time = |what, kind, capture| -> Result<(), Failure> {
+            results.traced.push(TracedRow {
+                program,
+                accesses: what,
+                kernel_ms: self.best(&built, kind, capture)?.kernel_ns as f64 / 1e6,
+                accesses_per_second: None,
+            });
+            Ok(())
         };
-        results.traced = vec![
-            row("untraced", time(Kind::Native, None)?.0, false),
-            row(
-                "logged, grouped and dropped",
-                time(Kind::Traced, None)?.0,
-                true,
-            ),
-            row("captured", captured_ms, true),
-        ];
+        time("untraced", Kind::Native, None)?;
+        time("logged, grouped and dropped", Kind::Traced, None)?;
+        time("captured", Kind::Traced, Some(&capture))?;
+        let capture = Capture::open(&capture).map_err(capture_failure)?;
+        let ends = capture.launches().filter_map(|record| record.end);
+        let accesses: u64 = ends.map(|end| end.thread_accesses).sum();
+        for row in &mut results.traced[1..] {
+            row.accesses_per_second = Some(accesses as f64 / row.kernel_ms * 1e3);
+        }
         Ok(())
     }
 
-    fn build<'s>(
-        &self,
-        suite: &'s Suite,
-        program: &str,
-        size: &str,
-    ) -> Result<Prepared<'s>, Failure> {
+    fn build<'s>(&self, suite: &'s Suite, program: &str, size: &str) -> Result<Built<'s>, Failure> {
         let choice = ProgramChoice::one(program.to_owned(), size.to_owned())?;
         let fetched = self.session.fetch(suite, &choice)?;
-        let built = self.session.build(&fetched, |_, _| {})?;
-        match built.into_iter().next() {
-            Some(built) => Ok(built),
+        match self.session.build(&fetched, |_, _| {})?.first() {
+            Some(item) => Built::new(suite, item, size),
             None => bail!(
                 Usage,
                 "failed to find {program} in the suite {}",
@@ -230,83 +223,36 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The least kernel time of all runs, in milliseconds, and the last run.
+    /// The summary of the run with the least kernel time.
     fn best(
         &self,
-        suite: &Suite,
-        built: &Prepared<'_>,
-        size: &str,
+        built: &Built<'_>,
         kind: Kind,
         capture: Option<&Path>,
-    ) -> Result<(f64, Run), Failure> {
-        let one = || -> Result<(f64, Run), Failure> {
+    ) -> Result<Summary, Failure> {
+        let mut best: Option<Summary> = None;
+        for _ in 0..self.args.repeat {
             if let Some(capture) = capture.filter(|capture| capture.exists()) {
                 std::fs::remove_dir_all(capture).map_err(Failure::io("remove", &capture))?;
             }
-            let run = self.execute(suite, built, size, kind, capture)?;
-            Ok((summary(&run)?.kernel_ns as f64 / 1e6, run))
-        };
-        let (mut best, mut last) = one()?;
-        for _ in 1..self.args.repeat {
-            let (ms, run) = one()?;
-            (best, last) = (best.min(ms), run);
+            let summary = self.run(built, kind, capture)?.summary;
+            let summary =
+                summary.map_err(|why| Failure::internal("read the summary of a run", why))?;
+            if (best.as_ref()).is_none_or(|best| summary.kernel_ns < best.kernel_ns) {
+                best = Some(summary);
+            }
         }
-        Ok((best, last))
+        Ok(best.expect("clap demands at least one run"))
     }
 
-    fn execute(
-        &self,
-        suite: &Suite,
-        built: &Prepared<'_>,
-        size: &str,
-        kind: Kind,
-        capture: Option<&Path>,
-    ) -> Result<Run, Failure> {
-        if interrupt::requested() {
-            bail!(Interrupted, "the measurement was interrupted");
-        }
-        let benchmark = built.benchmark;
-        let name = &benchmark.name;
-        let Some(settings) = benchmark.sizes.get(size) else {
-            bail!(
-                Usage,
-                "failed to find the size `{size}` of {name} in its manifest"
-            );
-        };
-        let case = Case {
-            suite,
-            benchmark,
-            size: settings,
-            execution: &self.execution,
-            sources: &built.sources,
-        };
-        let executables = built.executables.as_ref().map_err(Clone::clone)?;
-        let program = match kind {
-            // Nothing here is probed.
-            Kind::Native | Kind::Nvcc | Kind::Unfused | Kind::Probed => &executables.native,
-            Kind::Traced | Kind::Recorded => &executables.traced,
-            Kind::Counted => &executables.counted,
-        };
-        self.session
-            .reporter
-            .doing(format!("{name}: running {}", kind.name()));
+    fn run(&self, built: &Built<'_>, kind: Kind, capture: Option<&Path>) -> Result<Run, Failure> {
+        let name = &built.benchmark.name;
+        let doing = format!("{name}: running {}", kind.name());
+        self.session.reporter.doing(doing);
         let folder = self.scratch.path().join(name);
-        let run = case.execute(kind, program, &folder, capture)?;
-        match run.failure(&case) {
-            Some(failure) => Err(failure),
-            None => Ok(run),
+        match built.run(kind, &self.execution, &folder, capture)? {
+            (run, None) => Ok(run),
+            (_, Some(failure)) => Err(failure),
         }
     }
-}
-
-fn summary(run: &Run) -> Result<&superstep_trace::Summary, Failure> {
-    let summary = run.summary.as_ref();
-    summary.map_err(|why| Failure::internal("read the summary of a run", why))
-}
-
-/// Accesses of a capture, each thread's counted.
-fn accesses_of(folder: &Path) -> Result<u64, Failure> {
-    let capture = Capture::open(folder).map_err(capture_failure)?;
-    let ends = capture.launches().filter_map(|record| record.end);
-    Ok(ends.map(|end| end.thread_accesses).sum())
 }

@@ -1,5 +1,4 @@
-//! `superstep-bench in-situ`: a program of any size whose sums are known beforehand, added up in situ: how long that takes, and
-//! whether the sums are right.
+//! `superstep-bench in-situ`: time and correctness of in-situ analysis, for a program whose volumes a formula knows.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -191,7 +190,7 @@ fn print(results: &Results) {
     }
 }
 
-/// Where the analysis is not what the formulas say.
+/// Differences between the analysis and the formulas.
 fn differences(size: Size, analysis: &Analysis) -> Result<Vec<String>, Failure> {
     let launches = &analysis.communication.launches;
     let mut problems = Vec::new();

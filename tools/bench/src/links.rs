@@ -1,5 +1,5 @@
-//! `superstep-bench links`: what goes from one GPU to another in a halo exchange, by the model of several GPUs, by traces, by the
-//! program's own count and by NVLink's counters.
+//! `superstep-bench links`: bytes between two GPUs in a halo exchange, by the model of several GPUs, by traces, by the program's own
+//! count and by NVLink's counters.
 
 mod counters;
 

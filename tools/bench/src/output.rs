@@ -8,7 +8,6 @@ use superstep_build::failure::Failure;
 use superstep_harness::{plain_table, table_lines, write_json};
 use superstep_table::{Row, Table};
 
-/// Version, command and time of a measurement.
 #[derive(Debug, Serialize)]
 pub struct Head {
     schema_version: u32,
@@ -54,7 +53,6 @@ pub fn say_table<R: Row>(rows: &[R], hidden: &[&str]) {
     }
 }
 
-/// Where the user asks for the results as JSON.
 #[derive(Debug, clap::Args)]
 pub struct JsonArgs {
     /// Also write everything as JSON.

@@ -12,7 +12,6 @@ use superstep_build::run::{End, OUTPUT_LIMIT_BYTES, RunSpec, run};
 use superstep_harness::{Bundle, capture_failure};
 use superstep_trace::Summary;
 
-/// A run that ended.
 #[derive(Debug)]
 pub struct Ran {
     pub end: End,

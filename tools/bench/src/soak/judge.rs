@@ -42,9 +42,8 @@ pub struct Reference {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub problems: Vec<String>,
-    /// Whether the capture has its end.
+    pub killed: bool,
     pub complete: bool,
-    /// Launches that were compared as a whole.
     pub launches: u64,
     pub accesses: u64,
     pub stored_bytes: u64,
@@ -85,7 +84,7 @@ impl Reference {
         &self.capture
     }
 
-    /// Learns from `capture`, of a run that was to skip every launch, which launches cannot be skipped one by one.
+    /// Reads the launches that cannot be skipped one by one from `capture`, of a run that skipped every launch it could.
     pub fn learn_alike(&mut self, capture: &Capture) {
         let taken = capture
             .launches()
@@ -205,7 +204,7 @@ impl Reference {
                 problems.push(format!("{}: {problem}", name()));
             }
         }
-        // The whole trace does not tell what a part communicates.
+        // The communication of a part does not follow from the whole trace.
         let is_whole = capture.complete && asked.is_none();
         if capture.is_in_situ() && is_whole && self.has_one_result() {
             let added_up = communication(capture).map_err(capture_failure)?;
@@ -215,6 +214,7 @@ impl Reference {
         }
         Ok(Verdict {
             problems,
+            killed: was_killed,
             complete: capture.complete,
             launches: whole,
             accesses: capture
@@ -306,7 +306,7 @@ fn key(record: &LaunchRecord) -> (StreamId, LaunchId) {
     (record.launch.stream, record.launch.launch)
 }
 
-/// How often CTAs look whether the others are there depends on when these come, and sums do not tell.
+/// CTAs that wait for others poll as often as timing makes them, and sums do not tell polls from other loads.
 fn has_waits(sites: &SiteTable) -> bool {
     sites.iter().any(|site| site.waits)
 }

@@ -33,13 +33,13 @@ pub struct Args {
     /// are built and run on the CPU.
     #[arg(value_name = "BUNDLE")]
     bundles: Vec<PathBuf>,
-    /// How long new cases begin.
+    /// Time in which new cases begin.
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     hours: f64,
     /// Seed of the cases' seeds [default: the time].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Make one case again, the one that printed this seed, and keep what it leaves. Everything else must be as it was then.
+    /// Repeat the case that printed this seed, with the other options of that run, and keep its folder.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["hours", "seed"])]
     case: Option<u64>,
     /// Suites to build where no bundle is given, comma-separated.
@@ -64,7 +64,7 @@ pub struct Args {
     /// Time limit in seconds after which a run counts as hanging.
     #[arg(long, value_name = "SECONDS", default_value_t = 120.0)]
     timeout: f64,
-    /// Folder for the cases; one that is right is removed.
+    /// Folder for the cases; folders of passed cases are removed.
     #[arg(long, short, value_name = "DIR", default_value = "out/soak")]
     out: PathBuf,
     #[command(flatten)]
@@ -168,7 +168,6 @@ impl Soak<'_> {
         Ok(())
     }
 
-    /// The case with this seed.
     fn one(&mut self, seed: u64, programs: &[Program<'_>]) -> Result<(), Failure> {
         let mut random = Random::new(seed);
         let Some(program) = random.item(programs) else {
@@ -181,20 +180,21 @@ impl Soak<'_> {
         let folder = self.out.join(format!("case-{seed}"));
         remove(&folder)?;
         let begun = Instant::now();
-        let (verdict, killed) = match self.judged(program, &draw, &folder) {
-            Ok(judged) => judged,
+        let verdict = match self.judged(program, &draw, &folder) {
+            Ok(verdict) => verdict,
             Err(failure) if failure.kind == FailureKind::Interrupted => return remove(&folder),
-            Err(failure) => (Verdict::wrong(failure.message), false),
+            Err(failure) => Verdict::wrong(failure.message),
         };
         let seconds = begun.elapsed().as_secs_f64();
         let is_right = verdict.problems.is_empty();
+        let is_whole = draw.config.selection.is_everything();
         let (word, what) = (if is_right { "right" } else { "WRONG" }, draw.to_string());
-        let name = program.built.name();
+        let name = program.name.clone();
         let lasts = &program.traits.lasts;
-        if is_right && !killed && draw.selection.is_everything() {
+        if is_right && !verdict.killed && is_whole {
             lasts.set(lasts.get().min(verdict.lasts));
         }
-        let left = match (killed, verdict.complete, verdict.stored_bytes) {
+        let left = match (verdict.killed, verdict.complete, verdict.stored_bytes) {
             (false, ..) => "ended",
             (true, _, 0) => "nothing",
             (true, true, _) => "complete",
@@ -206,16 +206,13 @@ impl Soak<'_> {
         for problem in &verdict.problems {
             say(format_args!("    {problem}"));
         }
-        let part = if draw.selection.is_everything() {
-            ""
-        } else {
-            ", a part"
-        };
-        let kind = format!("{}, {}{part}", program.traits.backend, draw.protocol);
+        let part = if is_whole { "" } else { ", a part" };
+        let protocol = draw.config.protocol.unwrap_or_default();
+        let kind = format!("{}, {protocol}{part}", program.traits.backend);
         let of_kind = self.results.kinds.entry(kind.clone()).or_default();
         of_kind.kind = kind;
         for row in [of_kind, &mut self.results.total] {
-            row.add(&verdict, killed, seconds);
+            row.add(&verdict, seconds);
         }
         if self.args.case.is_some() {
             say(format_args!("    {}", folder.display()));
@@ -234,29 +231,25 @@ impl Soak<'_> {
         Ok(())
     }
 
-    /// Runs a case and looks at what it left; and says whether the program was killed.
+    /// Runs a case and judges its capture.
     fn judged(
         &self,
         program: &Program<'_>,
         draw: &Draw,
         folder: &Path,
-    ) -> Result<(Verdict, bool), Failure> {
-        let mut execution = program.built.execution();
+    ) -> Result<Verdict, Failure> {
         let limit = Duration::try_from_secs_f64(self.args.timeout).unwrap_or(Duration::MAX);
-        execution.timeout = Some(limit);
-        execution.kill_after = draw.kill;
-        execution.config = draw.config();
-        let (run, failure) = program.built.trace(&execution, folder)?;
+        let (run, failure) = program.trace(draw, limit, folder)?;
         let was_killed = draw.kill.is_some() && run.files.end == End::Signalled(SIGKILL);
         let mut problems = Vec::new();
         if !was_killed {
             if let Some(failure) = failure {
                 return match failure.kind {
-                    FailureKind::Timeout => Ok((Verdict::wrong("it hangs".to_owned()), false)),
+                    FailureKind::Timeout => Ok(Verdict::wrong("it hangs".to_owned())),
                     _ => Err(failure),
                 };
             }
-            let checks = program.built.checks(&run).into_iter();
+            let checks = program.checks(&run).into_iter();
             let wrong = checks.filter(|check| !check.ok);
             problems.extend(wrong.map(|check| format!("{}: {}", check.check, check.detail)));
         }
@@ -264,15 +257,18 @@ impl Soak<'_> {
             Ok(capture) => capture.cancelled_by(interrupt::cancellation()),
             // It had not begun.
             Err(TraceError::NotACapture { .. }) if was_killed => {
-                return Ok((Verdict::default(), true));
+                return Ok(Verdict {
+                    killed: true,
+                    ..Verdict::default()
+                });
             }
             Err(error) => return Err(capture_failure(error)),
         };
         let mut verdict = program
             .reference
-            .judge(&capture, &draw.selection, was_killed)?;
+            .judge(&capture, &draw.config.selection, was_killed)?;
         verdict.problems.splice(0..0, problems);
-        Ok((verdict, was_killed))
+        Ok(verdict)
     }
 
     fn write(&mut self) -> Result<(), Failure> {
@@ -281,7 +277,6 @@ impl Soak<'_> {
         self.args.json.write(&self.results)
     }
 
-    /// The report, and the exit code.
     fn end(mut self) -> Result<i32, Failure> {
         self.write()?;
         print(&self.results);
@@ -305,10 +300,10 @@ fn remove(folder: &Path) -> Result<(), Failure> {
 }
 
 impl Row {
-    fn add(&mut self, verdict: &Verdict, killed: bool, seconds: f64) {
-        let is_incomplete = killed && verdict.stored_bytes > 0 && !verdict.complete;
+    fn add(&mut self, verdict: &Verdict, seconds: f64) {
+        let is_incomplete = verdict.killed && verdict.stored_bytes > 0 && !verdict.complete;
         self.runs += 1;
-        self.killed += u64::from(killed);
+        self.killed += u64::from(verdict.killed);
         self.incomplete += u64::from(is_incomplete);
         self.launches += verdict.launches;
         self.accesses += verdict.accesses;

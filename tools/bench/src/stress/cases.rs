@@ -10,7 +10,7 @@ use superstep_trace::{Backend, Protocol};
 pub enum ExpectedEnd {
     Code(i32),
     Signal,
-    /// In any way: the test only looks at what is left.
+    /// In any way: only the capture is judged.
     Any,
 }
 
@@ -25,22 +25,19 @@ pub enum RunMode {
 
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// Kind of case, for the table.
     pub group: &'static str,
     pub name: String,
-    /// Program of the suite `stress`.
     pub program: &'static str,
     pub arguments: Vec<String>,
-    /// How its program records, besides what all have in common.
+    /// Settings of the recording beside those of all cases.
     pub config: Config,
     pub how: RunMode,
     /// Expected end; the code must also be that of the untraced program.
     pub end: ExpectedEnd,
     /// Whether the capture must hold exactly the accesses that the program announces, and nothing may have gone wrong.
     pub exact: bool,
-    /// Launches that must at least be there, whole.
+    /// Least number of whole launches.
     pub least_whole_launches: usize,
-    /// Whether the capture must have transfers.
     pub transfers: bool,
     /// Whether the capture must be marked as complete.
     pub complete: Option<bool>,
@@ -100,10 +97,8 @@ const SETTINGS: [Setting; 5] = [
 
 /// Launches of each run of the stress kernel; with a trace on a GPU there are 25 runs.
 const LAUNCHES: u32 = 40;
-/// Launches in a row whose cost is measured.
 const MANY: &str = "70000";
 
-/// All cases that `backend` has.
 pub fn all(backend: Backend, protocol: Protocol) -> Vec<Case> {
     let mut cases = [stress(), ways(), faults()].concat();
     if protocol == Protocol::InSitu {

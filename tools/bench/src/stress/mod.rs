@@ -49,14 +49,12 @@ struct Row {
     launches: usize,
     accesses: u64,
     complete: bool,
-    /// Measured by the traced program.
     figures: Vec<Value>,
-    /// Measured by the untraced program.
     native_figures: Vec<Value>,
     problems: Vec<String>,
     faults: Vec<String>,
     warnings: Vec<String>,
-    /// The end of what it said on stderr.
+    /// The last lines.
     stderr: String,
 }
 
@@ -195,8 +193,7 @@ impl Stress<'_> {
         start(&spec)
     }
 
-    /// The run without a trace that the case is held against; a program that is to be killed, or gets limits that only matter with
-    /// a trace, has none.
+    /// The untraced run to compare with; none where the program is killed, or its limits only matter with a trace.
     fn native(&mut self, case: &Case) -> Result<Option<&Ran>, Failure> {
         if case.how != RunMode::Plain || case.group == "stress" {
             return Ok(None);
@@ -270,14 +267,13 @@ impl Stress<'_> {
     }
 }
 
-/// Enough to see what went wrong.
 fn last_lines(text: &str) -> String {
     const LINES: usize = 6;
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
-/// Whether a launch became dearer than it may.
+/// The problem of a launch that takes longer than it may.
 fn too_slow(traced: &[Value], native: &[Value]) -> Option<String> {
     let each = |figures: &[Value]| {
         let number = |figure: &Value| figure.get("microseconds_each")?.as_f64();

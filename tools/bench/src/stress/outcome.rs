@@ -19,7 +19,6 @@ pub struct CaptureTotals {
     pub accesses: u64,
     /// Rows of the table of transfers, where accesses were aggregated.
     pub transfers: usize,
-    /// Whether the capture says that it is complete.
     pub complete: bool,
     pub fingerprints: Vec<Fingerprint>,
 }
@@ -123,7 +122,7 @@ pub fn problems(
     problems
 }
 
-/// Whether the summary says what happened, and nothing else.
+/// Compares the summary with the expected fault and warning.
 fn told(case: &Case, summary: &Summary, problems: &mut Vec<String>) {
     for (kind, expected, lines) in [
         ("fault", case.fault, &summary.faults),
