@@ -13,7 +13,6 @@ use crate::test_tools::python_packages;
 /// scripts and macros.
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Checks the dependencies by the rules of deny.toml.
 pub fn deny(context: &Context, checks: &[String]) -> Result<()> {
     context.need_cargo("deny", "0.20.2")?;
     cmd!(context.shell, "cargo deny --locked check {checks...}")
@@ -93,7 +92,7 @@ pub fn miri(context: &Context, tests: &[String]) -> Result<()> {
         .args(["miri", "test", "--package", "superstep-trace", "--lib"])
         .args(["--target", TARGET, "--"])
         .args(tests)
-        // Of each property, one case: a step of the program takes Miri a thousand.
+        // One case of each property: Miri is a thousand times slower.
         .env("PROPTEST_CASES", "1")
         .env("MIRIFLAGS", "-Zmiri-disable-isolation")
         // The encoder's one `unsafe` call is for processors that have these.
@@ -113,7 +112,7 @@ pub fn miri(context: &Context, tests: &[String]) -> Result<()> {
 pub fn sanitize(context: &Context, sanitizers: &[String]) -> Result<()> {
     for name in sanitizers {
         let target = context.target_dir()?.join(format!("sanitize-{name}"));
-        // The standard library with the sanitizer too: without, what it does between threads is not seen.
+        // The standard library with the sanitizer too, which otherwise misses its synchronisation.
         nightly(context, &["rust-src"])?
             .args([
                 "test",
@@ -139,7 +138,6 @@ pub fn sanitize(context: &Context, sanitizers: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Checks the name of a fuzz target.
 pub fn fuzz_target(name: &str) -> Result<String> {
     let source = format!("../tools/fuzz/fuzz_targets/{name}.rs");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);

@@ -75,8 +75,7 @@ const VARIABLES: [(&str, &[(Tool, &str)]); 6] = [
 
 /// Lists what is missing, installs it where this process may, and returns the variables by which the tests find it.
 ///
-/// If that fails, a warning says so and the tests that need it are skipped. With `CI` set, which no one
-/// watches, that is an error.
+/// If that fails, a warning says so and the tests that need it are skipped; with `CI` set, that is an error.
 pub fn variables(context: &Context) -> Result<BTreeMap<&'static str, String>> {
     let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let tools = VARIABLES.iter().flat_map(|(_, tools)| *tools);
@@ -153,7 +152,6 @@ pub fn python_packages(context: &Context, requirements: &str) -> Result<String> 
     packages(context, requirements, None)
 }
 
-/// Names and versions in a list.
 fn pins(requirements: &str) -> impl Iterator<Item = (&str, &str)> {
     let lines = requirements.lines().filter(|line| !line.starts_with('#'));
     let pins = lines.filter_map(|line| line.split_once("=="));
@@ -188,7 +186,7 @@ fn packages(context: &Context, requirements: &str, build: Option<&str>) -> Resul
             shell.remove_path(&staging)?;
         }
         installed.context("failed to install the packages of the tests with pip")?;
-        // Another process may have been quicker; its folder is as good.
+        // Another process may have made the folder first.
         ensure!(folder.is_dir(), "failed to create {}", folder.display());
     }
     Ok(folder.display().to_string())

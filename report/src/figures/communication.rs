@@ -1,6 +1,6 @@
 //! Figures 6.2 to 6.9 of the thesis from the tables of the metrics: for one application, or for several side by side.
 
-use super::maps::{Which, has_part, map};
+use super::maps::{FIRST, PART, WHOLE, has_part, map};
 use super::multiples::{Mark, Multiples, Plot, Scale};
 use super::numbers::bytes;
 use super::over_time::{connectivity, distances, supersteps, timeline};
@@ -19,14 +19,14 @@ pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
         transfer_sizes(applications),
         degrees(applications),
         bisection(applications),
-        map(applications, Which::First),
-        map(applications, Which::Whole),
+        map(applications, FIRST),
+        map(applications, WHOLE),
         supersteps(applications),
         distances(applications),
         connectivity(applications),
     ];
     if has_part(applications) {
-        figures.insert(4, map(applications, Which::Part));
+        figures.insert(4, map(applications, PART));
     }
     // Runs without a trace have none.
     let traced = applications.iter().copied();
@@ -152,18 +152,13 @@ fn bytes1024(value: f64) -> String {
 
 fn degrees(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
-        let of = |direction: &str| {
+        let shares = ["out", "in"].map(|direction| {
             let rows = metrics.degrees.iter();
             let own = rows.filter(|row| row.direction == direction);
             own.map(|row| row.share).collect()
-        };
+        });
         let label = "partners (bins up to the next)";
-        binned(
-            &DEGREE_BINS,
-            label,
-            ["out", "in"].map(of),
-            "share of entries",
-        )
+        binned(&DEGREE_BINS, label, shares, "share of entries")
     };
     Multiples::new(
         "degree",
@@ -221,18 +216,13 @@ fn bisection(applications: &[Application<'_>]) -> Multiples {
 
 fn strides(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
-        let of = |access: &str| {
+        let shares = ["load", "store"].map(|access| {
             let rows = metrics.strides.iter();
             let own = rows.filter(|row| row.access == access);
             own.map(|row| row.share).collect()
-        };
+        });
         let label = "stride (bytes, bins up to the next)";
-        binned(
-            &STRIDE_BINS,
-            label,
-            ["load", "store"].map(of),
-            "share of strides",
-        )
+        binned(&STRIDE_BINS, label, shares, "share of strides")
     };
     Multiples::new(
         "stride",

@@ -149,7 +149,7 @@ pub struct Multiples {
     pub title: String,
     /// Description in a sentence or two, for screen readers.
     pub description: &'static str,
-    pub legend: Vec<(String, RGBColor)>,
+    pub legend: Vec<(&'static str, RGBColor)>,
     pub layout: Layout,
     pub plots: Vec<Plot>,
     pub table: Table,
@@ -172,18 +172,15 @@ impl Multiples {
         name: &'static str,
         title: impl Into<String>,
         description: &'static str,
-        legend: &[(&str, RGBColor)],
+        legend: &[(&'static str, RGBColor)],
         plots: Vec<Plot>,
         table: Table,
     ) -> Self {
-        let legend = legend
-            .iter()
-            .map(|&(text, colour)| (text.to_owned(), colour));
         Self {
             name,
             title: title.into(),
             description,
-            legend: legend.collect(),
+            legend: legend.to_vec(),
             layout: Layout::Grid,
             plots,
             table,
@@ -268,7 +265,7 @@ impl Multiples {
         let right = f64::from(self.size().0);
         for (name, colour) in &self.legend {
             // Nameless colours are steps between two that have names.
-            let width = match name.as_str() {
+            let width = match *name {
                 "" => 14.0,
                 name => 18.0 + canvas.text_width(name, &look) + 22.0,
             };

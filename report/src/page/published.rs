@@ -35,8 +35,7 @@ pub(super) fn mark(figure: &mut Multiples, rows: &[Beside]) {
         marked |= mark_one(figure, row, rows);
     }
     if marked {
-        let legend = ("published".to_owned(), palette::VERMILLION);
-        figure.legend.push(legend);
+        figure.legend.push(("published", palette::VERMILLION));
     }
 }
 

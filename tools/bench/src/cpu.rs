@@ -11,7 +11,7 @@ use superstep_build::{bail, exit_code};
 use superstep_harness::{
     Execution, FetchArgs, Kind, MessageFormat, ProgramChoice, Run, Session, capture_failure, host,
 };
-use superstep_report::papers::{CPU_EMPTY_LAUNCH_US, CPU_SIZE, CPU_SUITE, CPU_TIMES, CPU_TRACED};
+use superstep_report::papers::{CPU_EMPTY_LAUNCH_US, CPU_SIZE, CPU_TRACED, RODINIA, rodinia};
 use superstep_table::table;
 use superstep_trace::{Backend, Capture, Summary};
 
@@ -45,12 +45,12 @@ struct Results {
 table! {
     /// Untraced kernels of a program, from launch to end, all launches of a run together.
     struct ProgramRow = "programs": Serialize {
-        program: &'static str = "the program";
-        size: &'static str = "the problem";
+        program: String = "the program";
+        size: String = "the problem";
         launches: u64 = "kernel launches";
         kernel_ms: f64 ["ms"] = "time of the kernels";
         published_ms: f64 ["ms"] = "best time that was published";
-        published_by: &'static str = "by whom";
+        published_by: String = "by whom";
         times_faster: f64 = "published time over ours";
     }
 }
@@ -171,9 +171,9 @@ impl<'a> Bench<'a> {
 
     /// The programs that others have published times of, and the one that is traced.
     fn published(&self, results: &mut Results) -> Result<(), Failure> {
-        let suite = self.session.suite(CPU_SUITE)?;
-        for published in CPU_TIMES {
-            let built = self.build(&suite, published.program, CPU_SIZE)?;
+        let suite = self.session.suite(RODINIA)?;
+        for published in rodinia().cpu {
+            let built = self.build(&suite, &published.program, CPU_SIZE)?;
             let best = self.best(&built, Kind::Native, None)?;
             let kernel_ms = best.kernel_ns as f64 / 1e6;
             results.programs.push(ProgramRow {

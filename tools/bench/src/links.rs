@@ -24,7 +24,7 @@ use superstep_trace::{
 
 use crate::output::{Head, JsonArgs, say, say_table};
 use crate::run::{executables, scratch, spec, succeed, summary};
-use counters::{CountersError, Traffic};
+use counters::Traffic;
 
 /// Ways in which the two halves of the program `halo` exchange their borders. The last needs memory that processes share, which
 /// the CPU backend has not.
@@ -133,7 +133,7 @@ struct Links {
     size: Size,
     program: Executables,
     backend: Backend,
-    counters: Result<(), CountersError>,
+    counters: Result<(), Failure>,
     device: Value,
 }
 
@@ -201,11 +201,8 @@ impl Links {
     }
 
     fn count(&self) -> Result<Option<Traffic>, Failure> {
-        match (&self.counters, counters::read()) {
-            (Err(_), _) => Ok(None),
-            (Ok(()), Ok(traffic)) => Ok(Some(traffic)),
-            (Ok(()), Err(error)) => bail!(Run, "failed to read NVLink's counters: {error}"),
-        }
+        let is_counted = self.counters.is_ok();
+        is_counted.then(counters::read).transpose()
     }
 
     /// Runs the program, which checks its own result, in `folder`, and returns the bytes that it counted.

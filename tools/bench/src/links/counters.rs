@@ -1,7 +1,10 @@
 //! NVLink's counters of data, as `nvidia-smi` tells them.
 
 use std::ops::Sub;
-use std::process::{Command, ExitStatus};
+use std::process::Command;
+
+use superstep_build::bail;
+use superstep_build::failure::{Failure, FailureKind};
 
 const PROGRAM: &str = "nvidia-smi";
 const ARGUMENTS: [&str; 3] = ["nvlink", "-gt", "d"];
@@ -24,37 +27,32 @@ impl Sub for Traffic {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum CountersError {
-    #[error("{PROGRAM} does not start: {0}")]
-    NotStarted(std::io::Error),
-    #[error("{PROGRAM} ended with {0}")]
-    Ended(ExitStatus),
-    #[error("the driver gives none of NVLink's")]
-    NoLink,
-    #[error("{PROGRAM} {} says {line:?}, where `Link N: Data Tx: N KiB` was expected", ARGUMENTS.join(" "))]
-    UnknownLine { line: String },
-}
-
-pub fn read() -> Result<Traffic, CountersError> {
+/// The counters of all GPUs together.
+pub fn read() -> Result<Traffic, Failure> {
     let output = Command::new(PROGRAM).args(ARGUMENTS).output();
-    let output = output.map_err(CountersError::NotStarted)?;
+    let output = output.map_err(Failure::io("run", &PROGRAM))?;
     if !output.status.success() {
-        return Err(CountersError::Ended(output.status));
+        bail!(Tool, "{PROGRAM} ended with {}", output.status);
     }
-    parse(&String::from_utf8_lossy(&output.stdout))?.ok_or(CountersError::NoLink)
+    match parse(&String::from_utf8_lossy(&output.stdout))? {
+        Some(traffic) => Ok(traffic),
+        None => bail!(Tool, "the driver has no counters of NVLink"),
+    }
 }
 
 /// `None` where there is no link, or one without a counter.
-fn parse(text: &str) -> Result<Option<Traffic>, CountersError> {
+fn parse(text: &str) -> Result<Option<Traffic>, Failure> {
     let mut all = Traffic::default();
     let (mut links, mut is_absent) = (0, false);
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if line.starts_with("GPU ") {
             continue;
         }
-        let wrong = || CountersError::UnknownLine {
-            line: line.to_owned(),
+        let wrong = || {
+            let expected = "`Link N: Data Tx: N KiB` was expected";
+            let arguments = ARGUMENTS.join(" ");
+            let message = format!("{PROGRAM} {arguments} printed {line:?}, where {expected}");
+            Failure::new(FailureKind::Tool, message)
         };
         let (link, rest) = line.split_once(": Data ").ok_or_else(wrong)?;
         let number = link.strip_prefix("Link ").ok_or_else(wrong)?;

@@ -44,16 +44,12 @@ struct Row {
     group: &'static str,
     name: String,
     passed: bool,
-    ended: String,
     seconds: f64,
     launches: usize,
     accesses: u64,
-    complete: bool,
     figures: Vec<Value>,
     native_figures: Vec<Value>,
     problems: Vec<String>,
-    faults: Vec<String>,
-    warnings: Vec<String>,
     /// The last lines.
     stderr: String,
 }
@@ -238,21 +234,16 @@ impl Stress<'_> {
             problems.extend(too_slow(&figures, &native_figures));
         }
         let found = found.unwrap_or_default();
-        let (faults, warnings) = summary.map(|s| (s.faults, s.warnings)).unwrap_or_default();
         Ok(Row {
             group: case.group,
             name: case.name.clone(),
             passed: problems.is_empty(),
-            ended: ran.end.to_string(),
             seconds: ran.seconds,
             launches: found.launches,
             accesses: found.accesses,
-            complete: found.complete,
             figures,
             native_figures,
             problems,
-            faults,
-            warnings,
             stderr: last_lines(&ran.stderr),
         })
     }

@@ -26,6 +26,6 @@ fn uncounted_links_give_none_and_unknown_lines_are_named() {
         "Link 0: 26.5 GB/s",
     ] {
         let error = parse(&format!("{gpu}\t {wrong}\n")).unwrap_err();
-        assert!(matches!(error, CountersError::UnknownLine { line } if line == wrong));
+        assert!(error.message.contains(wrong), "{error}");
     }
 }
