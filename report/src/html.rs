@@ -98,7 +98,7 @@ pub(crate) fn table_of(
 ) -> Markup {
     let name = id("table", caption);
     html! {
-        // The region can be focused, so that a wide table is scrolled from the keyboard; it has the caption's name.
+        // Focusable, to scroll a wide table from the keyboard.
         div.scroll role="region" tabindex="0" aria-labelledby=(name) {
             table {
                 caption id=(name) { (caption) }

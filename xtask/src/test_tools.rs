@@ -11,13 +11,13 @@ use xshell::cmd;
 
 use crate::context::Context;
 
-/// Where the Python packages are.
+/// Folder of the Python packages.
 pub const PYTHONPATH: &str = "SUPERSTEP_TEST_PYTHONPATH";
 
-/// Where those are that run a notebook.
+/// Folder of the packages that run a notebook.
 pub const NOTEBOOK_PYTHONPATH: &str = "SUPERSTEP_TEST_NOTEBOOK_PYTHONPATH";
 
-/// Where Spark's are, as `PYTHONPATH` would list them.
+/// Folders of Spark's packages, as in `PYTHONPATH`.
 pub const SPARK_PYTHONPATH: &str = "SUPERSTEP_TEST_SPARK_PYTHONPATH";
 
 /// Something that tests need.
@@ -116,7 +116,7 @@ impl Tool {
         }
     }
 
-    /// Where it is; it is installed first where it is missing.
+    /// Its path; installs it first if it is missing.
     fn path(self, context: &Context) -> Result<String> {
         match self {
             Tool::Python(list, needs) => {

@@ -1,7 +1,7 @@
 //! Statements of the thesis (Rieber 2017) about its figures, compared with measurements: holds, differs or not measurable.
 //!
-//! Each statement is judged by a rule over the tables; the numbers that decide stand beside the verdict. A statement that
-//! differs is a finding about the statement or about the program that was run, never a reason to bend a metric.
+//! A rule over the tables judges each statement, and gives its numbers with the verdict. A statement that differs is a finding about
+//! the statement or the program, never a reason to bend a metric.
 
 mod partners;
 mod rules;
@@ -64,8 +64,8 @@ table! {
 /// The programs that the statements are about.
 pub const PROGRAMS: [&str; 6] = ["hs2d", "hs3d", "hist", "nbody", "path", "bfs"];
 
-/// All statements; none where none of their programs is there. Where the run is the published one, those that differ say what
-/// the published numbers have.
+/// All statements; none if the run has none of their programs. In a run at the published size, statements that differ have the
+/// published numbers.
 pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> {
     let find = |name: &&str| programs.iter().find(|program| program.name == *name);
     if !PROGRAMS.iter().any(|name| find(name).is_some()) {

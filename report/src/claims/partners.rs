@@ -1,4 +1,4 @@
-//! Statements about figures 6.3 to 6.6: who talks to whom, and where.
+//! Statements about figures 6.3 to 6.6: partners, cuts, strides and density.
 
 use super::rules::Six;
 use crate::figures::numbers::percent;

@@ -140,7 +140,7 @@ pub enum Layout {
     Stacked,
 }
 
-/// A figure: plots of one kind, and the table behind them.
+/// A figure: plots of one kind, and their table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Multiples {
     /// File name without extension.
@@ -164,7 +164,7 @@ const COLUMNS: usize = 3;
 const LEFT: (HPos, VPos) = (HPos::Left, VPos::Center);
 const CENTRE: (HPos, VPos) = (HPos::Center, VPos::Center);
 const BELOW: (HPos, VPos) = (HPos::Center, VPos::Top);
-/// From this number of bands on those of stacked plots are narrow, with no room for texts over their bars.
+/// From this number of bands on, bands of stacked plots are too narrow for texts over the bars.
 pub(super) const MANY: usize = 13;
 
 impl Multiples {

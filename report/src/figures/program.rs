@@ -1,4 +1,4 @@
-//! The figures of one program, from its analysis: for those who have no run of a suite.
+//! The figures of one program from its analysis, without the run of a suite.
 
 use super::communication::all;
 use super::data_volume::{DataVolumeRow, of};

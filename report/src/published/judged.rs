@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::bisection::BisectionRow;
 
-/// Figures by whose published numbers their statements are judged: those that have all that the rules need.
+/// Figures whose published numbers suffice to judge their statements.
 pub(crate) const JUDGED: [&str; 2] = ["6.1", "6.4"];
 
 /// The published program of that name, as far as the statements on figures of [`JUDGED`] go.

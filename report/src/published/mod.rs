@@ -1,4 +1,4 @@
-//! The numbers behind figures 6.1 to 6.9 of the thesis (Rieber 2017), and those of a run at the size that it used beside them.
+//! The numbers of figures 6.1 to 6.9 of the thesis (Rieber 2017), compared with those of a run at its size.
 
 mod beside;
 mod document;

@@ -215,7 +215,7 @@ fn processor_s() -> Option<f64> {
     Some((ticks(11)? + ticks(12)?) / 100.0)
 }
 
-/// The number behind `name` in a file about this process; Linux only.
+/// The number after `name` in a file about this process; Linux only.
 fn proc_number(file: &str, name: &str) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));

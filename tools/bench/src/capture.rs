@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         let programs = executables(&bundle, "bench", "patterns")?;
         bundles.push((bundle.info.protocol, programs));
     }
-    // The results of the protocol `thesis` come first, so that the others can be compared with them.
+    // The protocol `thesis` comes first, as the others are compared with it.
     bundles.sort_by_key(|(protocol, _)| *protocol != Protocol::Thesis);
     let native = &bundles[0].1.native;
     let scratch = scratch()?;

@@ -1,4 +1,4 @@
-//! `superstep-bench in-situ`: time and correctness of in-situ analysis, for a program whose volumes a formula knows.
+//! `superstep-bench in-situ`: time and correctness of in-situ analysis, for a program with volumes known by formula.
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! The `superstep-bench` command: measures Superstep itself, for those who change it.
+//! The `superstep-bench` command: measures Superstep itself, for its developers.
 
 mod analysis;
 mod built;

@@ -1,4 +1,4 @@
-//! NVLink's counters of data, as `nvidia-smi` tells them.
+//! NVLink's counters of data, from `nvidia-smi`.
 
 use std::ops::Sub;
 use std::process::Command;

@@ -115,7 +115,7 @@ impl Draw {
                 ..config.expect("all ranges are usable")
             },
             kill: random.one_in(3).then(|| {
-                // A little behind its usual end as well.
+                // Up to a little after its usual end.
                 let span = program.lasts.get().mul_f64(1.1);
                 span.mul_f64(random.number(0, 1 << 20) as f64 / f64::from(1 << 20))
             }),

@@ -13,9 +13,8 @@ use superstep_build::failure::Failure;
 use superstep_harness::{Order, capture_failure, in_situ_equal};
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
-    Capture, Chooser, GroupBuffer, LaunchDigest, LaunchId, LaunchOutcome, LaunchRecord, LaunchSums,
-    Op, Outcome, Recorded, Reproducibility, Selection, Site, SiteId, SiteTable, StreamId,
-    TraceError,
+    Capture, Chooser, GroupBuffer, LaunchDigest, LaunchId, LaunchOutcome, LaunchRecord, Op,
+    Outcome, Recorded, Reproducibility, Selection, Site, SiteId, SiteTable, StreamId, TraceError,
 };
 
 type Sites = Vec<(SiteId, SiteCount)>;
@@ -258,7 +257,7 @@ impl Reference {
         let Some(expected) = expected else {
             return Some("the program makes no such launch".to_owned());
         };
-        // A selection is announced behind the launch.
+        // A selection follows its launch in the capture.
         if found.recorded != expected.recorded && (is_whole || accesses > 0) {
             return Some(format!(
                 "{:?} instead of {:?}",
@@ -270,7 +269,14 @@ impl Reference {
         }
         if let Some(sums) = found.sums {
             let expected = tallies(&expected.sites, sites);
-            return (!has_waits(sites)).then(|| sums_differ(sums, expected, is_whole))?;
+            let found = [sums.loads, sums.stores, sums.atomics].map(|tally| SiteCount {
+                accesses: tally.threads,
+                bytes: tally.bytes,
+            });
+            let mut pairs = found.iter().zip(&expected);
+            let differ = pairs.any(|(found, expected)| differs(*found, *expected, is_whole));
+            return (differ && !has_waits(sites))
+                .then(|| format!("loads, stores, atomics: {found:?} instead of {expected:?}"));
         }
         let steady = |site: SiteId| sites.get(site).is_none_or(Site::is_steady);
         let counts = |sites: &Sites| -> BTreeMap<SiteId, SiteCount> {
@@ -279,13 +285,11 @@ impl Reference {
                 .collect()
         };
         let (found_counts, expected_counts) = (counts(&found.sites), counts(&expected.sites));
-        let none = SiteCount::default();
         let all = found_counts.keys().chain(expected_counts.keys());
         for site in all {
-            let of = |counts: &BTreeMap<_, _>| counts.get(site).copied().unwrap_or(none);
+            let of = |counts: &BTreeMap<_, _>| counts.get(site).copied().unwrap_or_default();
             let (found, expected) = (of(&found_counts), of(&expected_counts));
-            let is_less = found.accesses <= expected.accesses && found.bytes <= expected.bytes;
-            if found != expected && (is_whole || !is_less) {
+            if differs(found, expected, is_whole) {
                 let name = scan::site_name(sites, *site);
                 return Some(format!("{name}: {found:?} instead of {expected:?}"));
             }
@@ -334,15 +338,10 @@ fn tallies(counts: &Sites, sites: &SiteTable) -> [SiteCount; 3] {
     sums
 }
 
-fn sums_differ(found: &LaunchSums, expected: [SiteCount; 3], is_whole: bool) -> Option<String> {
-    let found = [found.loads, found.stores, found.atomics].map(|tally| SiteCount {
-        accesses: tally.threads,
-        bytes: tally.bytes,
-    });
-    let pairs = || found.iter().zip(&expected);
-    let is_less = pairs().all(|(a, b)| a.accesses <= b.accesses && a.bytes <= b.bytes);
-    (found != expected && (is_whole || !is_less))
-        .then(|| format!("loads, stores, atomics: {found:?} instead of {expected:?}"))
+/// Whether counts are wrong: those of a whole launch may not differ, those of a part may be less.
+fn differs(found: SiteCount, expected: SiteCount, is_whole: bool) -> bool {
+    let is_less = found.accesses <= expected.accesses && found.bytes <= expected.bytes;
+    found != expected && (is_whole || !is_less)
 }
 
 #[cfg(test)]

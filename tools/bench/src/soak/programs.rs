@@ -210,7 +210,7 @@ impl Program<'_> {
 }
 
 impl<'a> Programs<'a> {
-    /// The programs of `sources` that match `only`, at each of these sizes; what they leave goes into `out`.
+    /// The programs of `sources` that match `only`, at each of these sizes; their runs are in `out`.
     pub fn prepare(
         sources: &'a [Source],
         only: &Selection,

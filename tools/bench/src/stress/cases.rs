@@ -4,15 +4,11 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use superstep_abi::Config;
+use superstep_build::run::End;
 use superstep_trace::{Backend, Protocol};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExpectedEnd {
-    Code(i32),
-    Signal,
-    /// In any way: only the capture is judged.
-    Any,
-}
+const ABORTED: Option<End> = Some(End::Signalled(6));
+const KILLED: Option<End> = Some(End::Signalled(9));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunMode {
@@ -32,8 +28,8 @@ pub struct Case {
     /// Settings of the recording beside those of all cases.
     pub config: Config,
     pub how: RunMode,
-    /// Expected end; the code must also be that of the untraced program.
-    pub end: ExpectedEnd,
+    /// Expected end, which must also be that of the untraced program; `None`: only the capture is judged.
+    pub end: Option<End>,
     /// Whether the capture must hold exactly the accesses that the program announces, and nothing may have gone wrong.
     pub exact: bool,
     /// Least number of whole launches.
@@ -58,7 +54,7 @@ impl Case {
             arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
             config: Config::default(),
             how: RunMode::Plain,
-            end: ExpectedEnd::Code(0),
+            end: Some(End::Exited(0)),
             exact: true,
             least_whole_launches: 1,
             transfers: false,
@@ -105,7 +101,7 @@ pub fn all(backend: Backend, protocol: Protocol) -> Vec<Case> {
         // The tables of transfers on a GPU reach the capture every ten seconds, at the next launch.
         cases.push(Case {
             how: RunMode::KilledAfter(17),
-            end: ExpectedEnd::Signal,
+            end: KILLED,
             exact: false,
             least_whole_launches: 1000,
             transfers: true,
@@ -146,7 +142,7 @@ fn on_cpu(mut case: Case) -> Option<Case> {
         "overlap" | "clusters" | "handles" | "driver-memory" | "module" => return None,
         "graph" | "nodes" => {
             return Some(Case {
-                end: ExpectedEnd::Code(0),
+                end: Some(End::Exited(0)),
                 exact: true,
                 fault: None,
                 ..case
@@ -263,12 +259,12 @@ fn faults() -> Vec<Case> {
     vec![
         fault("none"),
         Case {
-            end: ExpectedEnd::Code(5),
+            end: Some(End::Exited(5)),
             fault: Some("illegal"),
             ..fault("illegal")
         },
         Case {
-            end: ExpectedEnd::Code(5),
+            end: Some(End::Exited(5)),
             fault: Some("asserts"),
             ..fault("assert")
         },
@@ -278,11 +274,11 @@ fn faults() -> Vec<Case> {
         },
         fault("reset-end"),
         Case {
-            end: ExpectedEnd::Code(6),
+            end: Some(End::Exited(6)),
             ..fault("exit")
         },
         Case {
-            end: ExpectedEnd::Signal,
+            end: ABORTED,
             complete: Some(false),
             ..fault("abort")
         },
@@ -300,7 +296,7 @@ fn faults() -> Vec<Case> {
             ..fault("host-memory")
         },
         Case {
-            end: ExpectedEnd::Any,
+            end: None,
             complete: None,
             ..fault("host-dead")
         },
@@ -314,7 +310,7 @@ fn faults() -> Vec<Case> {
         },
         Case {
             how: RunMode::KilledAfter(5),
-            end: ExpectedEnd::Signal,
+            end: KILLED,
             complete: Some(false),
             name: "killed while a kernel runs".to_owned(),
             ..fault("running")

@@ -8,7 +8,7 @@ use superstep_build::run::End;
 use superstep_harness::capture_failure;
 use superstep_trace::{Capture, LaunchDigest, LaunchOutcome, Summary};
 
-use super::cases::{Case, ExpectedEnd};
+use super::cases::Case;
 use crate::run::Ran;
 
 #[derive(Debug, Default)]
@@ -62,21 +62,16 @@ pub fn problems(
         return vec!["it hangs".to_owned()];
     }
     let mut problems = Vec::new();
-    let as_expected = match case.end {
-        ExpectedEnd::Code(code) => ran.end == End::Exited(code),
-        ExpectedEnd::Signal => matches!(ran.end, End::Signalled(_)),
-        ExpectedEnd::Any => true,
-    };
-    if !as_expected {
+    if case.end.is_some_and(|end| end != ran.end) {
         let last = ran.stdout.lines().chain(ran.stderr.lines()).last();
         problems.push(format!("{}: {}", ran.end, last.unwrap_or_default()));
     }
-    if let Some(native) = native.filter(|_| case.end != ExpectedEnd::Any)
+    if let Some(native) = native.filter(|_| case.end.is_some())
         && native.end != ran.end
     {
         problems.push(format!("it {}, and untraced {}", ran.end, native.end));
     }
-    if case.end == ExpectedEnd::Code(0) && !ran.stdout.contains("PASSED") {
+    if case.end == Some(End::Exited(0)) && !ran.stdout.contains("PASSED") {
         problems.push("the program's own results are wrong".to_owned());
     }
     let found = match found {
@@ -116,7 +111,7 @@ pub fn problems(
     }
     match summary {
         Some(summary) => told(case, summary, &mut problems),
-        None if case.end == ExpectedEnd::Signal || case.end == ExpectedEnd::Any => {}
+        None if matches!(case.end, None | Some(End::Signalled(_))) => {}
         None => problems.push("no summary was left".to_owned()),
     }
     problems
@@ -132,7 +127,7 @@ fn told(case: &Case, summary: &Summary, problems: &mut Vec<String>) {
             problems.push(format!("no {kind} says {text:?}"));
         }
     }
-    if case.fault.is_none() && case.end != ExpectedEnd::Any {
+    if case.fault.is_none() && case.end.is_some() {
         problems.extend(summary.faults.first().cloned());
         let (lost, stray) = (summary.records_lost, summary.bad_addresses);
         if lost > 0 {
