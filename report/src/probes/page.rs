@@ -45,7 +45,6 @@ pub fn section(probe: &str, title: &str, lines: &[String], study: &Study) -> Res
     Ok(html::section(&heading, title, content).into_string())
 }
 
-/// A table; one that is long stays folded.
 fn rows(probe: &str, own: &Table) -> Markup {
     let name = own.name().replace('-', " ");
     let columns: Vec<(String, bool)> = (own.columns())
