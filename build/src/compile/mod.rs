@@ -26,7 +26,7 @@ mod unit;
 use std::path::PathBuf;
 
 pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables, Position};
-pub use device::explain::{Explanation, KernelRegisters, ProgramCost, Summary};
+pub use device::explain::{Explanation, Summary};
 pub(crate) use error::BuildError;
 pub use link::driver::DRIVERS;
 pub use link::libraries::{Library, Supplier, libraries};
@@ -77,6 +77,4 @@ pub struct BuildEvent<'a> {
     /// Benchmark and file.
     pub subject: &'a str,
     pub cached: bool,
-    /// How long the command ran; zero when it did not have to.
-    pub elapsed: std::time::Duration,
 }
