@@ -1,4 +1,5 @@
-//! The graph of CTAs: a node for each entity (kernel and CTA), an edge for what one received from another in all.
+//! The graph of CTAs: a node for each entity (kernel and CTA), an edge for the bytes that one received from another. GraphML is
+//! read by Gephi, yEd, NetworkX and igraph.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,13 +13,6 @@ use superstep_table::{FileError, Staged};
 use superstep_trace::Capture;
 
 use crate::error::Result;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GraphFormat {
-    /// GraphML, which Gephi, yEd, NetworkX and igraph read.
-    Graphml,
-    Dot,
-}
 
 /// An entity: kernel (demangled name without parameters) and linear CTA number.
 pub type Entity = (String, u32);
@@ -60,24 +54,16 @@ impl Graph {
         })?;
         Ok(graph)
     }
-
-    fn numbers(&self) -> BTreeMap<&Entity, usize> {
-        self.nodes.keys().zip(0..).collect()
-    }
 }
 
 /// Writes the graph of a capture's communication to `path`.
 ///
 /// # Errors
 /// The capture cannot be analysed, or the file not be written; then there is none.
-pub fn write(capture: &Capture, format: GraphFormat, path: &Path) -> Result<PathBuf> {
+pub fn write(capture: &Capture, path: &Path) -> Result<PathBuf> {
     let graph = Graph::new(capture)?;
     let mut file = Staged::create(path)?;
-    match format {
-        GraphFormat::Graphml => graphml(&graph, &mut file),
-        GraphFormat::Dot => dot(&graph, &mut file),
-    }
-    .map_err(FileError::at("write", path))?;
+    graphml(&graph, &mut file).map_err(FileError::at("write", path))?;
     Ok(file.finish()?)
 }
 
@@ -115,7 +101,7 @@ fn graphml(graph: &Graph, file: &mut impl Write) -> std::io::Result<()> {
 }
 
 fn content<W: Write>(graph: &Graph, xml: &mut Writer<W>) -> std::io::Result<()> {
-    let numbers = graph.numbers();
+    let numbers: BTreeMap<&Entity, usize> = graph.nodes.keys().zip(0..).collect();
     for (node, [x, y, z]) in &graph.nodes {
         let (kernel, cta) = node;
         let id = format!("n{}", numbers[node]);
@@ -146,26 +132,4 @@ fn data<W: Write>(xml: &mut Writer<W>, key: &str, text: &str) -> std::io::Result
         .with_attribute(("key", key))
         .write_text_content(BytesText::new(text))?;
     Ok(())
-}
-
-fn dot(graph: &Graph, file: &mut impl Write) -> std::io::Result<()> {
-    let numbers = graph.numbers();
-    writeln!(file, "digraph communication {{")?;
-    for (node, [x, y, z]) in &graph.nodes {
-        let (kernel, cta) = node;
-        let number = numbers[node];
-        let name = kernel.replace('\\', "\\\\").replace('"', "\\\"");
-        writeln!(
-            file,
-            "  n{number} [label=\"{name}\\nCTA {cta} ({x}, {y}, {z})\"];"
-        )?;
-    }
-    for ((source, receiver), (bytes, count)) in &graph.edges {
-        writeln!(
-            file,
-            "  n{} -> n{} [bytes={bytes}, count={count}, label=\"{bytes} B\"];",
-            numbers[source], numbers[receiver]
-        )?;
-    }
-    writeln!(file, "}}")
 }

@@ -7,7 +7,6 @@
 //!
 //! Memory: 24 bytes for each thread's access of the capture.
 
-mod flat;
 mod matching;
 mod operations;
 mod structures;
@@ -23,7 +22,6 @@ use superstep_trace::{Capture, GroupBuffer, Op};
 
 use crate::error::Result;
 
-pub use flat::write_tables;
 pub use matching::Matched;
 pub use operations::Operations;
 pub use structures::{LoadStore, SizeCount, Transfers, Volumes};

@@ -25,14 +25,6 @@ impl<'a> Operations<'a> {
     }
 }
 
-impl<'a> Operations<'a> {
-    /// All of them with their launches, by address and in superstep order.
-    pub(super) fn each(&self) -> impl Iterator<Item = (&'a Step, &'a Record)> + '_ {
-        let records = self.groups.iter().copied().flatten();
-        records.map(|record| (&self.steps[record.launch as usize], record))
-    }
-}
-
 impl Serialize for Operations<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let steps = self.steps;

@@ -9,7 +9,7 @@ use superstep_analysis::needs_accesses;
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 use superstep_export::appendix_b::{self, NestedFormat};
-use superstep_export::graph::{self, GraphFormat};
+use superstep_export::graph;
 use superstep_export::tables::{self, TableName};
 use superstep_export::timeline;
 use superstep_trace::{Capture, memtrace_v1};
@@ -31,14 +31,10 @@ pub enum Format {
     AppendixBJson,
     /// The structures of appendix B as a Python pickle.
     AppendixBPickle,
-    /// The structures of appendix B as tables, Apache Parquet.
-    AppendixBParquet,
     /// The timeline of launches and copies, for Perfetto or chrome://tracing.
     ChromeTrace,
     /// The graph of CTAs and their transfers as GraphML.
     Graphml,
-    /// The graph of CTAs and their transfers for Graphviz.
-    Dot,
 }
 
 impl Format {
@@ -110,24 +106,18 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let folder = (args.out.clone()).unwrap_or_else(|| PathBuf::from(args.format.name()));
     let step = Reporter::only_step("export", &capture);
     let nested = |format| appendix_b::write(&capture, format, &folder).map_err(failure);
-    let graph = |format, name: &str| {
-        let written = graph::write(&capture, format, &folder.join(name));
-        written.map(|path| vec![path]).map_err(failure)
-    };
     let files = match (args.format, as_tables) {
         (_, Some(format)) => tables_in(&capture, format, &args.tables, &folder)?,
         (Format::MemtraceV1, _) => memtrace(&capture, &folder)?,
         (Format::AppendixBPickle, _) => nested(NestedFormat::Pickle)?,
-        (Format::AppendixBParquet, _) => {
-            let format = tables::Format::Parquet;
-            appendix_b::write_tables(&capture, format, &folder).map_err(failure)?
-        }
         (Format::ChromeTrace, _) => {
             let path = folder.join("timeline.json");
             vec![timeline::write(&capture, &path).map_err(failure)?]
         }
-        (Format::Graphml, _) => graph(GraphFormat::Graphml, "communication.graphml")?,
-        (Format::Dot, _) => graph(GraphFormat::Dot, "communication.dot")?,
+        (Format::Graphml, _) => {
+            let path = folder.join("communication.graphml");
+            vec![graph::write(&capture, &path).map_err(failure)?]
+        }
         (_, None) => nested(NestedFormat::Json)?,
     };
     drop(step);
