@@ -1,5 +1,5 @@
-//! Reads what Nsight Compute prints with `--csv`: a line a metric, or with `--page raw` a column a metric. Around the table
-//! there may be messages of its own and output of the program.
+//! Reads the output of Nsight Compute with `--csv`: a line for each metric of a launch, between messages of its own and output of the
+//! program.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ pub enum CountersError {
     )]
     NoTable { log: String },
     #[error(
-        "failed to find counters: the table has no column \"Kernel Name\"; collect it with the arguments that `superstep verify --counters --dry-run` prints"
+        "failed to find counters: the table has no column \"{name}\"; collect it with the options that `superstep verify --ncu-options` prints"
     )]
-    NoKernelName,
+    NoColumn { name: &'static str },
     /// A line of the table, numbered from 1.
     #[error("failed to read line {line} of the counters: {error}")]
     Line { line: usize, error: LineError },
@@ -46,22 +46,6 @@ pub struct Profiled {
     pub metrics: BTreeMap<String, Option<u64>>,
 }
 
-/// Columns that describe the launch; in a raw page all others are metrics.
-const DESCRIPTION: [&str; 12] = [
-    "ID",
-    "Process ID",
-    "Process Name",
-    "Host Name",
-    "Kernel Name",
-    "Context",
-    "Stream",
-    "Block Size",
-    "Grid Size",
-    "Device",
-    "CC",
-    "Section Name",
-];
-
 pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
     let mut lines = text.lines().enumerate();
     let Some((_, header)) = lines.find(|(_, line)| line.starts_with("\"ID\",")) else {
@@ -69,12 +53,10 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
     };
     let header = fields(header);
     let column = |name: &str| header.iter().position(|field| field == name);
-    let (Some(id), Some(kernel)) = (column("ID"), column("Kernel Name")) else {
-        return Err(CountersError::NoKernelName);
-    };
-    let by_line = column("Metric Name").zip(column("Metric Value"));
-    let unit = column("Metric Unit");
-    let mut units: Vec<String> = Vec::new();
+    let column = |name| column(name).ok_or(CountersError::NoColumn { name });
+    let (id, kernel) = (column("ID")?, column("Kernel Name")?);
+    let (name, value) = (column("Metric Name")?, column("Metric Value")?);
+    let unit = column("Metric Unit")?;
     let mut launches: BTreeMap<u64, Profiled> = BTreeMap::new();
     for (index, text) in lines {
         let line = index + 1;
@@ -83,11 +65,6 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
             continue;
         }
         let row = fields(text);
-        if by_line.is_none() && row.len() == header.len() && row[id].is_empty() {
-            // The raw page has a line of units below its header.
-            units = row;
-            continue;
-        }
         let Ok(number) = row[id].parse::<u64>() else {
             continue;
         };
@@ -107,22 +84,8 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
                 second: row[kernel].clone(),
             }));
         }
-        match by_line {
-            Some((name, value)) => {
-                let unit = unit.map_or("", |unit| row[unit].as_str());
-                let value = count(&row[value], unit).map_err(fail)?;
-                launch.metrics.insert(row[name].clone(), value);
-            }
-            None => {
-                for (place, name) in header.iter().enumerate() {
-                    if !DESCRIPTION.contains(&name.as_str()) {
-                        let unit = units.get(place).map_or("", String::as_str);
-                        let value = count(&row[place], unit).map_err(fail)?;
-                        launch.metrics.insert(name.clone(), value);
-                    }
-                }
-            }
-        }
+        let value = count(&row[value], &row[unit]).map_err(fail)?;
+        launch.metrics.insert(row[name].clone(), value);
     }
     if launches.is_empty() {
         return Err(CountersError::NoTable { log: log(text) });
