@@ -1,13 +1,9 @@
 //! Two runs' communication side by side.
 
-use super::communication::embed;
 use super::measured;
 use crate::error::Result;
-use crate::figures::communication::all;
 use crate::figures::numbers::{bytes, percent};
-use crate::html::{Cell, DASH, contents, document, fold, id, references, section, table};
-use crate::papers::RIEBER;
-use maud::{Markup, html};
+use crate::html::DASH;
 use std::collections::BTreeMap;
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
@@ -112,50 +108,4 @@ fn of(benchmark: &BenchmarkSummary, metrics: &Metrics) -> Vec<(&'static str, Str
         ("best cut for 4 GPUs", or_dash(best.map(of_cut))),
         ("largest footprint", or_dash(touched.map(size))),
     ]
-}
-
-/// A self-contained page: for each benchmark of both runs the quantities and the figures of the two side by side.
-pub fn page(first: &Side, second: &Side) -> Result<String> {
-    let title = format!(
-        "Two runs of {}: {} and {}",
-        first.run.suite, first.run.backend, second.run.backend
-    );
-    let both = (first.measured.iter()).filter_map(|(name, metrics)| {
-        let (_, other) = second.benchmark(name)?;
-        Some((name.as_str(), metrics, other))
-    });
-    let both: Vec<_> = both.collect();
-    let part = |name: &str| (id("benchmark", name), name.to_owned());
-    let header = html! {
-        @for (word, Side { run, .. }) in [("First", first), ("Second", second)] {
-            p { (word) ": size " (run.size) ", " (run.device) " (" (run.backend) "), finished " (run.finished) "." }
-        }
-        (contents(both.iter().map(|(name, ..)| part(name))))
-    };
-    let main = html! {
-        @if both.is_empty() { p { "No benchmark was analysed in both runs." } }
-        @for (name, a, b) in both {
-            @let figures = html! {
-                @for figure in all(&[("first", a), ("second", b)]) { (embed(&figure, &id(figure.name, name))?) }
-            };
-            @let content = html! {
-                (quantities_table(name, first, second))
-                (fold(&format!("Figures of {name}, first and second run"), false, figures))
-            };
-            (section(&id("benchmark", name), name, content))
-        }
-        (references([&RIEBER]))
-    };
-    Ok(document(&title, &header, &main))
-}
-
-fn quantities_table(name: &str, first: &Side, second: &Side) -> Markup {
-    let rows = quantities(name, first, second).into_iter().map(|row| {
-        [
-            ("Quantity", Cell::Text(row.quantity.to_owned())),
-            ("First", Cell::Number(row.first)),
-            ("Second", Cell::Number(row.second)),
-        ]
-    });
-    table(&format!("Communication of {name} in both runs"), rows)
 }

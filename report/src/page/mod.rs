@@ -14,10 +14,9 @@ use crate::figures::{self, data_volume};
 use crate::html::{
     self, Cell, DASH, Meaning, description_list, document, id, link, references, section, table,
 };
-use crate::papers::{RIEBER, STUDIES};
-use crate::probes;
+use crate::papers::RIEBER;
 use crate::published::{Beside, of_run};
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use std::fs;
 use std::path::{Path, PathBuf};
 use superstep_analysis::communication::Matching;
@@ -56,23 +55,18 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
         tables::write(&folder.join("tables"), &[Table::of(&rows)])?;
     }
     let path = folder.join("index.html");
-    let page = index(run, &measured, &probes::sections(folder)?)?;
+    let page = index(run, &measured)?;
     fs::write(&path, page).map_err(FileError::at("write", &path))?;
     Ok(path)
 }
 
-/// The page as text. `probes` are what probes found in the same programs.
-pub fn index(
-    run: &RunSummary,
-    measured: &[(String, Metrics)],
-    probes: &[probes::Section],
-) -> Result<String> {
+/// The page as text.
+pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String> {
     let rows = of_run(run, measured);
     let header = html! {
         p { (outcome(run)) }
-        (contents(run, measured, &rows, probes))
+        (contents(run, measured, &rows))
     };
-    let studies = if probes.is_empty() { &[] } else { &STUDIES[..] };
     let main = html! {
         (results(run))
         (failures(run))
@@ -80,10 +74,9 @@ pub fn index(
         (communication::section(run, measured, &rows)?)
         (published::section(&rows))
         (communication::claims_section(run, measured))
-        @for section in probes { (PreEscaped(&section.html)) }
         @for benchmark in &run.benchmarks { (benchmark::section(benchmark, measured)?) }
         (provenance(run))
-        (references([&RIEBER].into_iter().chain(studies)))
+        (references([&RIEBER]))
     };
     let title = format!("{} suite, size {}, on {}", run.suite, run.size, run.backend);
     Ok(document(&title, &header, &main))
@@ -112,12 +105,7 @@ fn outcome(run: &RunSummary) -> String {
     )
 }
 
-fn contents(
-    run: &RunSummary,
-    measured: &[(String, Metrics)],
-    rows: &[Beside],
-    probes: &[probes::Section],
-) -> Markup {
+fn contents(run: &RunSummary, measured: &[(String, Metrics)], rows: &[Beside]) -> Markup {
     let has_claims = !communication::claims(run, measured).is_empty();
     let parts = [
         (true, "results", "Results"),
@@ -133,11 +121,10 @@ fn contents(
     ];
     let parts = parts.into_iter().filter(|(is_there, ..)| *is_there);
     let parts = parts.map(|(_, id, name)| (id.to_owned(), name.to_owned()));
-    let of_probe = |probe: &str| (probes::heading(probe), format!("Probe {probe}"));
     let of_benchmark = |name: &str| (id("benchmark", name), name.to_owned());
     let last = [("provenance", "Provenance"), ("references", "References")];
     html::contents(
-        (parts.chain(probes.iter().map(|section| of_probe(&section.probe))))
+        parts
             .chain(run.benchmarks.iter().map(|one| of_benchmark(&one.name)))
             .chain(last.map(|(id, name)| (id.to_owned(), name.to_owned()))),
     )

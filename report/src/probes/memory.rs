@@ -6,7 +6,7 @@ use crate::figures::communication::bars;
 use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use superstep_table::{Table, table};
-use superstep_trace::{Capture, ProbeResults};
+use superstep_trace::ProbeResults;
 
 table! {
     /// The memory accesses of each program.
@@ -40,20 +40,6 @@ table! {
     }
 }
 
-table! {
-    /// What the probe and the trace of each program say.
-    pub(super) struct TracedRow = "memory-divergence-traced" {
-        program: String = "the program";
-        accesses: u64 ["access groups"] = "accesses by warps, as the probe counts";
-        threads: u64 ["accesses"] = "accesses by threads, as the probe counts";
-        lines: u64 ["lines of 32 bytes"] = "lines touched, as the probe counts";
-        traced_accesses: u64 ["access groups"] = "accesses by warps in the trace";
-        traced_threads: u64 ["accesses"] = "accesses by threads in the trace";
-        traced_lines: u64 ["lines of 32 bytes"] = "lines touched in the trace";
-        differing_cells: u64 = "cells of the matrix of active threads by lines that differ";
-    }
-}
-
 const LANES: usize = 32;
 const LINE_BYTES: u32 = 32;
 
@@ -69,25 +55,6 @@ fn probed(results: &ProbeResults) -> Result<Matrix> {
             }
         }
     }
-    Ok(matrix)
-}
-
-/// The matrix from the accesses of a trace. Of an access that spans lines its first byte counts, as for the probe.
-fn traced(capture: &Capture) -> Result<Matrix> {
-    let mut matrix = Matrix::default();
-    let mut lines = Vec::with_capacity(LANES);
-    capture.groups(|_, group| {
-        lines.clear();
-        let addresses = group.active_addresses().iter();
-        lines.extend(addresses.map(|address| address / u64::from(LINE_BYTES)));
-        lines.sort_unstable();
-        lines.dedup();
-        if let (Some(active), Some(unique)) =
-            (group.lanes().checked_sub(1), lines.len().checked_sub(1))
-        {
-            matrix[active][unique] += 1;
-        }
-    })?;
     Ok(matrix)
 }
 
@@ -109,30 +76,6 @@ fn sums(matrix: &Matrix) -> [u64; 3] {
             sums[2] + count * lines,
         ]
     })
-}
-
-/// Compares the results of the probe `memory-divergence` with traces: sums, and the cells of the matrix of 32 by 32
-/// that differ.
-pub fn against_traces(programs: &[(Program<'_>, Capture)]) -> Result<Table> {
-    let mut rows = Vec::new();
-    for (program, capture) in programs {
-        let (probed, traced) = (probed(program.results)?, traced(capture)?);
-        let cells = probed.as_flattened().iter().zip(traced.as_flattened());
-        let differing = cells.filter(|(a, b)| a != b).count();
-        let [accesses, threads, lines] = sums(&probed);
-        let [traced_accesses, traced_threads, traced_lines] = sums(&traced);
-        rows.push(TracedRow {
-            program: program.name.to_owned(),
-            accesses,
-            threads,
-            lines,
-            traced_accesses,
-            traced_threads,
-            traced_lines,
-            differing_cells: differing as u64,
-        });
-    }
-    Ok(Table::of(&rows))
 }
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use superstep_analysis::tables;
 use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code, interrupt};
-use superstep_report::probes::{FOLDER, OutcomeShare, outcomes};
+use superstep_report::probes::{OutcomeShare, outcomes};
 use superstep_table::{Table, table};
 use superstep_trace::Backend;
 
@@ -17,9 +17,9 @@ use crate::probe::injection::{
     tally_table,
 };
 use crate::probe::{write_found, write_page};
-use crate::results::{Reporter, RunFolder};
+use crate::results::Reporter;
 use crate::session::{Fetched, Probed, Session};
-use crate::suite::{Case, Execution, redraw};
+use crate::suite::{Case, Execution};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -35,9 +35,6 @@ pub struct Args {
     /// Treat a run as a hang after this many times the duration of a run without an error, plus 2 seconds.
     #[arg(long, value_name = "TIMES", default_value_t = 10.0)]
     patience: f64,
-    /// Add the results to this run of the suite, and to its report.
-    #[arg(long, value_name = "RUN_DIR")]
-    into: Option<PathBuf>,
     #[command(flatten)]
     programs: ProgramArgs,
 }
@@ -74,16 +71,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         seed: args.seed,
         patience: args.patience.max(1.0),
     };
-    let run = args.into.as_ref().map(RunFolder::open);
-    // Before hours are spent: is it a run?
-    let summary = run.as_ref().map(RunFolder::read_summary).transpose()?;
-    let folder = match &run {
-        Some(run) => run.path().join(FOLDER).join(PAGE.0),
-        None => {
-            let out = &args.programs.execute.out;
-            out.join(PAGE.0).join(&asked.suite.name)
-        }
-    };
+    let out = &args.programs.execute.out;
+    let folder = out.join(PAGE.0).join(&asked.suite.name);
     let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
     let mut failed = None;
     for (profile, flip) in profiles.iter().zip(&flips) {
@@ -114,9 +103,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         format!("Up to {injections} injections into each program, seed {seed}."),
     ];
     write(&folder, suite, &lines, &tallies)?;
-    if let (Some(run), Some(summary)) = (&run, &summary) {
-        redraw(run, summary)?;
-    }
     crate::terminal::print(|out| {
         writeln!(out, "{}", tally_table(&tallies))?;
         writeln!(out, "results: {}", folder.display())

@@ -12,7 +12,7 @@ use superstep_analysis::run_summary::{
 use superstep_build::bail;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, chain};
-use superstep_report::page::compare::{Quantity, Side, page, quantities};
+use superstep_report::page::compare::{Quantity, Side, quantities};
 use superstep_trace::Bounds;
 
 #[derive(Debug, clap::Args)]
@@ -23,9 +23,6 @@ pub struct Args {
     run_b: PathBuf,
     #[command(flatten)]
     thresholds: Thresholds,
-    /// Also write a page with the communication of both runs side by side, in tables and figures.
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
     /// Format of the messages.
     #[arg(long, value_enum, default_value_t)]
     message_format: MessageFormat,
@@ -73,11 +70,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let (a, b) = (side(&args.run_a, a)?, side(&args.run_b, b)?);
     for line in &mut lines {
         line.communication = quantities(&line.benchmark, &a, &b);
-    }
-    if let Some(path) = &args.html {
-        let page = page(&a, &b)
-            .map_err(|error| Failure::internal("draw the comparison", chain(&error)))?;
-        std::fs::write(path, page).map_err(Failure::io("write", &path))?;
     }
     crate::terminal::print(|out| {
         if let (Some(why), MessageFormat::Human) = (&apart, args.message_format) {

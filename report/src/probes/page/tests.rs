@@ -18,7 +18,7 @@ superstep_table::table! {
 }
 
 #[test]
-fn a_section_has_its_tables_and_nothing_from_outside_is_code() {
+fn a_page_has_its_tables_and_nothing_from_outside_is_code() {
     let program = "<script>".to_owned();
     let few = FewRow {
         program: program.clone(),
@@ -31,7 +31,7 @@ fn a_section_has_its_tables_and_nothing_from_outside_is_code() {
         ],
         figures: vec![],
     };
-    let text = section("p", "<b>", &["a & b".into()], &study).unwrap();
+    let text = page("t", ("p", "<b>"), &["a & b".into()], &study).unwrap();
     assert!(
         !text.contains("<script>") && !text.contains("<b>"),
         "{text}"
@@ -39,15 +39,4 @@ fn a_section_has_its_tables_and_nothing_from_outside_is_code() {
     assert!(text.contains("a &amp; b") && text.contains("accesses, access groups"));
     assert!(text.contains("<summary>many: 100 rows</summary>"), "{text}");
     assert_eq!(text.matches("&lt;script&gt;").count(), 2 + MOST_ROWS);
-
-    let folder = tempfile::tempdir().unwrap();
-    assert_eq!(sections(folder.path()).unwrap(), []);
-    for probe in ["b", "a"] {
-        let place = folder.path().join(FOLDER).join(probe);
-        fs::create_dir_all(&place).unwrap();
-        fs::write(place.join(SECTION), probe).unwrap();
-    }
-    let found = sections(folder.path()).unwrap();
-    assert_eq!(found[0].html, "a");
-    assert_eq!(heading(&found[1].probe), "probe-b");
 }
