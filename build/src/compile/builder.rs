@@ -19,25 +19,6 @@ use crate::compile::unit::{Inserted, Module, units};
 use crate::compile::{BuildEvent, Program};
 use crate::installation::Installation;
 
-/// Where in the compilation the probes go in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Position {
-    /// Right before code generation: what is counted is what the device executes.
-    #[default]
-    Late,
-    /// Where Rieber 2017 put them.
-    Early,
-}
-
-impl Position {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Position::Late => "late",
-            Position::Early => "early",
-        }
-    }
-}
-
 /// Options of a build; the program comes with each call.
 #[derive(Debug, Clone)]
 pub struct BuildOptions {
@@ -50,7 +31,6 @@ pub struct BuildOptions {
     pub allow_opaque_asm: bool,
     /// Write down how nvcc builds the program, as the reference for the native build (CUDA backend).
     pub reference: bool,
-    pub position: Position,
     pub protocol: Protocol,
     /// Index of the first module.
     pub first_module: usize,
@@ -67,7 +47,6 @@ impl BuildOptions {
             strict: false,
             allow_opaque_asm: false,
             reference: false,
-            position: Position::default(),
             protocol: Protocol::default(),
             first_module: 0,
         }

@@ -25,7 +25,7 @@ mod unit;
 
 use std::path::PathBuf;
 
-pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables, Position};
+pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables};
 pub use device::explain::{Explanation, Summary};
 pub(crate) use error::BuildError;
 pub use link::driver::DRIVERS;

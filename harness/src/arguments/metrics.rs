@@ -6,7 +6,7 @@ use superstep_analysis::metrics::{CtaWindow, Settings};
 use super::value;
 
 /// Choices about the metrics; each has a default.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Tables and figures")]
 pub struct MetricArgs {
     /// Draw an additional density map of these CTAs (numbered by x, then y, then z): FIRST-LAST or SOURCES:RECEIVERS, for example

@@ -7,71 +7,25 @@ pub mod reported_run;
 pub mod source;
 pub mod value;
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use superstep_abi::Config;
-use superstep_analysis::communication::Matching;
 use superstep_build::bail;
-use superstep_build::compile::{BuildOptions, Position};
+use superstep_build::compile::BuildOptions;
 use superstep_build::failure::Failure;
 use superstep_build::fetch::{DownloadLimits, FetchOptions, default_cache_dir};
 use superstep_trace::{Backend, Protocol};
 
-use self::metrics::MetricArgs;
 use self::record::RecordArgs;
-use self::value::ByteSize;
+use self::value::{BackendChoice, ByteSize};
 use crate::bundle::Bundle;
 use crate::results::MessageFormat;
 use crate::session::Session;
-use crate::suite::{
-    AnalysisOptions, Execution, ProgramChoice, Selection, Target, analysis_memory_bytes,
-};
-
-/// Where kernels run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum BackendChoice {
-    /// On a GPU if there is one, otherwise on the CPU; a bundle is always built for a GPU.
-    #[default]
-    Auto,
-    /// On the CPU, as x86 code.
-    Cpu,
-    /// On an NVIDIA GPU.
-    Cuda,
-}
-
-impl BackendChoice {
-    /// The backend, when it is not left open.
-    pub fn fixed(self) -> Option<Backend> {
-        match self {
-            Self::Auto => None,
-            Self::Cpu => Some(Backend::Cpu),
-            Self::Cuda => Some(Backend::Cuda),
-        }
-    }
-}
-
-/// Where probes go in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum PositionChoice {
-    /// Right before code generation.
-    #[default]
-    Late,
-    /// Earlier, at the position that the thesis uses.
-    Early,
-}
-
-impl PositionChoice {
-    pub fn position(self) -> Position {
-        match self {
-            Self::Late => Position::Late,
-            Self::Early => Position::Early,
-        }
-    }
-}
+use crate::suite::{Execution, ProgramChoice, Selection, Target};
 
 /// Which benchmarks, and which size of them.
 #[derive(Debug, Args)]
@@ -108,7 +62,7 @@ pub struct FetchArgs {
 #[command(next_help_heading = "Building")]
 pub struct BuildArgs {
     /// Where kernels run.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, default_value = "auto", value_parser = value::backend())]
     pub backend: BackendChoice,
     /// GPU architectures to compile for, comma-separated; PTX of the lowest is always included [default: sm_90, and that of the GPU
     /// here if it is newer; that of the GPU here alone if it is older].
@@ -124,31 +78,9 @@ pub struct BuildArgs {
     /// backend).
     #[arg(long)]
     pub nvcc: bool,
-    /// Where in the compilation the instrumentation is inserted.
-    #[arg(long, value_enum, default_value_t)]
-    pub at: PositionChoice,
     /// Number of parallel compilations, and of parallel runs of `inject` [default: one per core; 4 for `inject` on a GPU].
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<usize>,
-}
-
-/// How reads are matched with writes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum MatchChoice {
-    /// A byte that another CTA wrote.
-    #[default]
-    Bytes,
-    /// An address equal to that of a write, independent of the widths, as in the thesis's figures.
-    ExactAddress,
-}
-
-impl From<MatchChoice> for Matching {
-    fn from(choice: MatchChoice) -> Self {
-        match choice {
-            MatchChoice::Bytes => Self::Bytes,
-            MatchChoice::ExactAddress => Self::ExactAddress,
-        }
-    }
 }
 
 /// How programs are run.
@@ -170,12 +102,6 @@ pub struct ExecuteArgs {
     /// How records get from the GPU to the host.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = protocol())]
     pub protocol: Protocol,
-    /// Number of bins of the protocol `thesis`; a power of two.
-    #[arg(long, value_name = "N")]
-    pub bins: Option<NonZeroU32>,
-    /// Number of records in a bin; a power of two.
-    #[arg(long, value_name = "N")]
-    pub bin_records: Option<NonZeroU32>,
     /// Format of the messages.
     #[arg(long, value_enum, default_value_t)]
     pub message_format: MessageFormat,
@@ -225,24 +151,6 @@ impl InSituArgs {
     }
 }
 
-/// How captures are analysed.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Analysis")]
-pub struct AnalyseArgs {
-    /// Memory limit for the analysis, for example 2GB; what does not fit goes to temporary files in the results folder [default: a
-    /// quarter of the machine's memory].
-    #[arg(long, value_name = "SIZE")]
-    pub analysis_memory: Option<ByteSize>,
-    /// What makes a read communication.
-    #[arg(long = "match", value_enum, value_name = "WHAT", default_value_t)]
-    pub matching: MatchChoice,
-    /// Remove each capture after it is verified and analysed.
-    #[arg(long)]
-    pub no_captures: bool,
-    #[command(flatten)]
-    pub metrics: MetricArgs,
-}
-
 pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
     // In situ nothing is recorded: that has an option of its own.
     let recording = Protocol::ALL
@@ -277,7 +185,7 @@ impl SelectArgs {
 impl BuildArgs {
     /// The options of a build for a protocol of the CUDA backend.
     pub fn options(&self, protocol: Protocol) -> BuildOptions {
-        self.options_on(self.backend.fixed(), protocol)
+        self.options_on(self.backend.0, protocol)
     }
 
     /// The options of a build for `backend`; `None`: CUDA where there is a GPU, else the CPU.
@@ -288,7 +196,6 @@ impl BuildArgs {
             strict: self.strict,
             allow_opaque_asm: self.allow_opaque_asm,
             reference: self.nvcc,
-            position: self.at.position(),
             protocol,
             ..BuildOptions::new(target.backend)
         }
@@ -326,19 +233,9 @@ pub fn start_workers(jobs: Option<usize>) -> Result<(), Failure> {
 impl ExecuteArgs {
     /// How the programs of `session` run.
     pub fn execution(&self, session: &Session) -> Result<Execution, Failure> {
-        for (what, number) in [("bins", self.bins), ("bin-records", self.bin_records)] {
-            if let Some(number) = number.filter(|number| !number.is_power_of_two()) {
-                bail!(
-                    Usage,
-                    "--{what} takes a power of two, and {number} is not one"
-                );
-            }
-        }
         let config = Config {
             protocol: Some(session.build.protocol),
             cpu_threads: self.cpu_threads,
-            bins: self.bins.map(NonZeroU32::get),
-            bin_records: self.bin_records,
             selection: self.record.selection()?,
             ..Config::default()
         };
@@ -348,16 +245,5 @@ impl ExecuteArgs {
             memory_limit_bytes: self.program_memory.map(|size| size.bytes),
             ..Execution::new(session.backend(), session.fetch.clone())
         })
-    }
-}
-
-impl AnalyseArgs {
-    pub fn options(&self) -> AnalysisOptions {
-        AnalysisOptions {
-            matching: self.matching.into(),
-            metrics: self.metrics.settings(),
-            memory_bytes: analysis_memory_bytes(self.analysis_memory),
-            keep_captures: !self.no_captures,
-        }
     }
 }

@@ -3,6 +3,10 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use superstep_analysis::communication::Matching;
+use superstep_trace::Backend;
+
 /// A text that an option does not take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}, found `{found}`")]
@@ -18,6 +22,57 @@ impl InvalidValue {
             found: found.to_owned(),
         }
     }
+}
+
+/// A value that has a name and a description on the command line.
+type Named<T> = (&'static str, &'static str, T);
+
+/// Reads one of `values` by its name.
+pub fn one_of<T: Copy + Send + Sync + 'static>(
+    values: &'static [Named<T>],
+) -> impl TypedValueParser<Value = T> {
+    let names = values.iter();
+    let names = names.map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names.collect::<Vec<_>>()).map(move |found: String| {
+        let mut values = values.iter();
+        let value = values.find(|(name, ..)| *name == found);
+        value.expect("clap has compared the names").2
+    })
+}
+
+/// Where kernels run; `None`: on a GPU if there is one, otherwise on the CPU.
+#[derive(Debug, Clone, Copy)]
+pub struct BackendChoice(pub Option<Backend>);
+
+pub fn backend() -> impl TypedValueParser<Value = BackendChoice> {
+    one_of(&[
+        (
+            "auto",
+            "On a GPU if there is one, otherwise on the CPU; a bundle is always built for a GPU",
+            BackendChoice(None),
+        ),
+        (
+            "cpu",
+            "On the CPU, as x86 code",
+            BackendChoice(Some(Backend::Cpu)),
+        ),
+        (
+            "cuda",
+            "On an NVIDIA GPU",
+            BackendChoice(Some(Backend::Cuda)),
+        ),
+    ])
+}
+
+pub fn matching() -> impl TypedValueParser<Value = Matching> {
+    one_of(&[
+        ("bytes", "A byte that another CTA wrote", Matching::Bytes),
+        (
+            "exact-address",
+            "An address equal to that of a write, independent of the widths, as in the thesis's figures",
+            Matching::ExactAddress,
+        ),
+    ])
 }
 
 /// A number of bytes: `2GB`, `512MiB`, `1.5G` or `4096`. Units are powers of 1000, and of 1024 with an `i`.

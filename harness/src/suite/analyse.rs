@@ -13,7 +13,7 @@ use superstep_trace::Capture;
 
 use crate::capture;
 use crate::results::RunFolder;
-use crate::suite::AnalysisOptions;
+use crate::suite::{AnalysisOptions, analysis_memory_bytes};
 use crate::verify;
 use superstep_build::failure::{Failure, FailureKind, chain};
 
@@ -43,7 +43,8 @@ pub(super) fn benchmark(
         communication.set_bounds(&in_situ.total);
     }
     record.communication = Some(communication);
-    let tables = tables::tables(&analysis, capture.sites(), &options.metrics).map_err(failure)?;
+    let tables =
+        tables::tables(&analysis, capture.sites(), &options.metrics.settings()).map_err(failure)?;
     tables::write(folder, &tables).map_err(failure)?;
     Ok((analysis, tables))
 }
@@ -63,7 +64,7 @@ pub(super) fn communication(
 
 fn limit(folder: &Path, options: &AnalysisOptions) -> MemoryLimit {
     MemoryLimit {
-        bytes: options.memory_bytes.unwrap_or(u64::MAX),
+        bytes: analysis_memory_bytes(options.analysis_memory).unwrap_or(u64::MAX),
         spill_into: folder.to_owned(),
     }
 }

@@ -100,7 +100,7 @@ impl Attempt<'_> {
             false => self.join(&runs, &capture_folder)?,
         }
         self.verdict()?;
-        if !self.suite.options.analysis.keep_captures {
+        if self.suite.options.analysis.no_captures {
             fs::remove_dir_all(&capture_folder).map_err(Failure::io("remove", &capture_folder))?;
         }
         Ok(())
@@ -124,7 +124,7 @@ impl Attempt<'_> {
         if self.suite.options.running.require_golden {
             self.add_checks(verify::require_golden(&self.record.verification));
         }
-        if self.suite.options.running.repeats > 1 {
+        if self.suite.options.running.repeat > 1 {
             let first = repeat::First {
                 native: &runs.native,
                 traced: &runs.traced,

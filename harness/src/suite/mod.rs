@@ -25,7 +25,7 @@ pub use again::{with_density, with_link};
 pub use analyse::{redraw, reproduction};
 pub use execute::{Case, Kind, Run};
 pub use options::{
-    AnalysisOptions, Execution, ProgramChoice, Resume, Running, Selection, SuiteOptions, Target,
+    AnalysisOptions, Execution, ProgramChoice, Running, Selection, SuiteOptions, Target,
     analysis_memory_bytes, arch_here,
 };
 pub use processes::NoSummary;
@@ -121,7 +121,7 @@ impl<'a> SuiteRun<'a> {
         Ok((summary, folder))
     }
 
-    /// The result of one benchmark: that of an earlier process, or that of its first attempt that does not fail.
+    /// The result of one benchmark: that of an earlier process, or of a run now.
     fn one(&mut self, item: &Prepared<'_>) -> Result<BenchmarkSummary, Failure> {
         let benchmark = item.benchmark;
         if interrupt::requested() {
@@ -148,43 +148,16 @@ impl<'a> SuiteRun<'a> {
         if let Some(kept) = self.progress.take_kept(&benchmark.name, &ran) {
             return Ok(kept);
         }
-        let mut earlier_attempts = Vec::new();
-        loop {
-            self.progress.clear(&benchmark.name)?;
-            let (result, device) = benchmark::run(self, &case, executables);
-            if let Some(device) = device {
-                self.progress.summary.device = device;
-            }
-            if let Some(failure) = &result.failure
-                && again(failure.kind)
-                && earlier_attempts.len() < self.options.running.retries as usize
-                && !interrupt::requested()
-            {
-                self.session.reporter.line(&format!(
-                    "{}: attempt {} failed ({}), trying again\n  {}",
-                    benchmark.name,
-                    earlier_attempts.len() + 1,
-                    failure.kind,
-                    failure.message.replace('\n', "\n  ")
-                ));
-                earlier_attempts.push(failure.clone());
-                continue;
-            }
-            return Ok(BenchmarkSummary {
-                earlier_attempts,
-                ran: Some(ran),
-                ..result
-            });
+        self.progress.clear(&benchmark.name)?;
+        let (result, device) = benchmark::run(self, &case, executables);
+        if let Some(device) = device {
+            self.progress.summary.device = device;
         }
+        Ok(BenchmarkSummary {
+            ran: Some(ran),
+            ..result
+        })
     }
-}
-
-/// Whether another attempt may end differently: a wrong trace or output is never run away from.
-fn again(kind: FailureKind) -> bool {
-    matches!(
-        kind,
-        FailureKind::Run | FailureKind::Memory | FailureKind::Timeout
-    )
 }
 
 /// Where a suite's golden results are: `golden/<suite>` beside a folder `suites` that holds it, as in the repository and in bundles;

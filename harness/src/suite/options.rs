@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use superstep_abi::Config;
 use superstep_analysis::communication::Matching;
-use superstep_analysis::metrics::Settings as MetricSettings;
 use superstep_toolchain::gpu;
 use superstep_trace::{Backend, Pattern};
 
-use crate::arguments::value::ByteSize;
+use crate::arguments::metrics::MetricArgs;
+use crate::arguments::value::{ByteSize, matching};
 use superstep_build::bail;
 use superstep_build::compile::DEFAULT_ARCH;
 use superstep_build::failure::Failure;
@@ -107,14 +107,22 @@ impl Execution {
     }
 }
 
-#[derive(Debug, Clone)]
+/// How captures are analysed.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Analysis")]
 pub struct AnalysisOptions {
+    /// Memory limit for the analysis, for example 2GB; what does not fit goes to temporary files in the results folder [default: a
+    /// quarter of the machine's memory].
+    #[arg(long, value_name = "SIZE")]
+    pub analysis_memory: Option<ByteSize>,
+    /// What makes a read communication.
+    #[arg(long = "match", value_name = "WHAT", default_value = "bytes", value_parser = matching())]
     pub matching: Matching,
-    pub metrics: MetricSettings,
-    /// Memory of the analysis of a capture; `None`: as much as it takes.
-    pub memory_bytes: Option<u64>,
-    /// Keep the captures after they were analysed.
-    pub keep_captures: bool,
+    /// Remove each capture after it is verified and analysed.
+    #[arg(long)]
+    pub no_captures: bool,
+    #[command(flatten)]
+    pub metrics: MetricArgs,
 }
 
 /// Options of a run of a suite.
@@ -122,7 +130,6 @@ pub struct AnalysisOptions {
 pub struct SuiteOptions {
     pub execution: Execution,
     pub analysis: AnalysisOptions,
-    /// How often, and whether an earlier run is continued.
     pub running: Running,
     pub out: PathBuf,
     /// Folder of the suite's golden results; `None`: nothing is compared.
@@ -133,26 +140,27 @@ pub struct SuiteOptions {
     pub verify_in_situ: bool,
 }
 
-/// How often benchmarks run, and whether a run is continued.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Continuing, repeating, and the report for CI.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Repeats and reports")]
 pub struct Running {
-    /// Continue an interrupted run instead of starting one.
-    pub resume: Resume,
-    /// How often the untraced and the traced program run, at least 1.
-    pub repeats: u32,
-    /// How often a benchmark is tried again after a crash, a time-out or an excess of memory.
-    pub retries: u32,
-    /// A result that was not compared with a golden one fails.
+    /// Continue the newest run of the suite where it was interrupted, or the run in RUN_DIR. If the newest is complete, a new one
+    /// starts.
+    #[arg(long, value_name = "RUN_DIR", num_args = 0..=1, require_equals = true)]
+    #[expect(
+        clippy::option_option,
+        reason = "clap's way to tell `--resume` from `--resume=DIR`"
+    )]
+    pub resume: Option<Option<PathBuf>>,
+    /// Run each untraced and each traced program N times. Times become medians with minimum and maximum; the traces must be equal.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+    /// Fail a benchmark whose result cannot be compared with a golden one: the file is missing, or was made from other inputs or with another LLVM.
+    #[arg(long)]
     pub require_golden: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resume {
-    /// None: a new one is started.
-    No,
-    /// The newest one of the suite if it is not complete, else a new one is started.
-    Latest,
-    Folder(PathBuf),
+    /// Also write the results as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
 }
 
 /// Which benchmarks of a suite run.

@@ -8,7 +8,7 @@ use std::io;
 
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, SCHEMA_VERSION, Status};
 
-use super::{Case, Resume, SuiteOptions, now};
+use super::{Case, SuiteOptions, now};
 use crate::results::{Reporter, RunFolder, host};
 use crate::session::Fetched;
 use superstep_build::bail;
@@ -48,10 +48,10 @@ impl Progress {
         };
         let latest = options.out.join(suite).join("latest");
         let earlier = match &options.running.resume {
-            Resume::No => None,
-            Resume::Folder(folder) => Some(Self::take_up(RunFolder::open(folder), &fresh)?),
-            Resume::Latest if !latest.join("run.json").is_file() => None,
-            Resume::Latest => {
+            None => None,
+            Some(Some(folder)) => Some(Self::take_up(RunFolder::open(folder), &fresh)?),
+            Some(None) if !latest.join("run.json").is_file() => None,
+            Some(None) => {
                 let folder = RunFolder::open(latest.canonicalize().unwrap_or(latest));
                 let newest = folder.read_summary()?;
                 // A version that planned nothing cannot be continued.
@@ -68,7 +68,7 @@ impl Progress {
             ));
             return Ok(progress);
         }
-        if options.running.resume == Resume::Latest {
+        if options.running.resume == Some(None) {
             reporter.line("nothing to continue: the newest run is complete, or there is none; starting a new one");
         }
         let folder = RunFolder::create(&options.out, suite)?;
@@ -238,7 +238,7 @@ pub(super) fn what_runs(
         benchmark.deterministic,
         benchmark.start_in,
         case.execution.config.to_env(),
-        running.repeats,
+        running.repeat,
     ));
     if *verify_in_situ {
         text.push_str("verify-in-situ\n");

@@ -46,7 +46,7 @@ pub(super) fn run(
 ) -> Result<(Vec<Check>, Repeats), Failure> {
     let name = &case.benchmark.name;
     let (folder, reporter) = (&suite.progress.folder, &suite.session.reporter);
-    let count = suite.options.running.repeats;
+    let count = suite.options.running.repeat;
     let (mut native, mut traced) = (Times::default(), Times::default());
     native.add(first.native);
     traced.add(first.traced);

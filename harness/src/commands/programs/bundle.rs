@@ -52,7 +52,7 @@ pub struct Args {
 
 /// Runs the command. `--backend auto` means CUDA here: a bundle is for another machine.
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    let backend = args.build.backend.fixed().unwrap_or(Backend::Cuda);
+    let backend = args.build.backend.0.unwrap_or(Backend::Cuda);
     let build = args
         .build
         .options_on(Some(backend), args.in_situ.protocol(args.protocol));

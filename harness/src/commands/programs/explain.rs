@@ -16,7 +16,7 @@ use superstep_build::{bail, exit_code, interrupt};
 use superstep_trace::{Backend, Pattern};
 
 use crate::arguments::source::is_elf;
-use crate::arguments::{FetchArgs, PositionChoice, value};
+use crate::arguments::{FetchArgs, value};
 use crate::terminal::print;
 
 /// Version of what `--json` prints.
@@ -52,9 +52,6 @@ pub struct Args {
     /// Accept inline PTX whose accesses cannot be read from its text, and count it.
     #[arg(long)]
     allow_opaque_asm: bool,
-    /// Where in the compilation the instrumentation is inserted.
-    #[arg(long, value_enum, default_value_t)]
-    at: PositionChoice,
     /// GPU architecture to compile for.
     #[arg(long, value_name = "ARCH", default_value_t = DEFAULT_ARCH, value_parser = value::gpu_arch)]
     gpu_arch: u32,
@@ -70,7 +67,6 @@ pub fn run(args: &Args, color: Color) -> Result<i32, Failure> {
         gpu_archs: vec![args.gpu_arch],
         strict: args.strict,
         allow_opaque_asm: args.allow_opaque_asm,
-        position: args.at.position(),
         ..BuildOptions::new(Backend::Cuda)
     };
     let session = Session::new(build, args.fetch.options()?, MessageFormat::Human);

@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::rc::Rc;
 
-use superstep_analysis::communication::Matching;
-use superstep_analysis::metrics::Settings;
 use superstep_analysis::run_summary::{BenchmarkSummary, Check, RunSummary};
 use superstep_build::compile::{BuildOptions, Executables};
 use superstep_build::failure::Failure;
@@ -14,7 +12,7 @@ use superstep_build::fetch::FetchOptions;
 use superstep_build::manifest::{Benchmark, Size, Suite};
 use superstep_harness::{
     AnalysisOptions, Bundle, Case, Execution, Fetched, Kind, MessageFormat, Prepared,
-    ProgramChoice, Resume, Run, RunFolder, Running, Selection, Session, SuiteOptions, SuiteRun,
+    ProgramChoice, Run, RunFolder, Running, Selection, Session, SuiteOptions, SuiteRun,
     capture_failure, check_manifest, check_runtime, golden_folder,
 };
 use superstep_trace::{Backend, Capture, Protocol};
@@ -133,17 +131,12 @@ impl Source {
     ) -> Result<(RunSummary, RunFolder), Failure> {
         let options = SuiteOptions {
             execution: self.execution(protocol),
-            analysis: AnalysisOptions {
-                matching: Matching::Bytes,
-                metrics: Settings::default(),
-                memory_bytes: None,
-                keep_captures: true,
-            },
+            analysis: AnalysisOptions::default(),
             running: Running {
-                resume: Resume::No,
-                repeats: 1,
-                retries: 0,
+                resume: None,
+                repeat: 1,
                 require_golden: false,
+                junit: None,
             },
             out: out.to_owned(),
             golden: Some(golden_folder(&self.suite)),
