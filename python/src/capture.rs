@@ -29,7 +29,6 @@ pub fn open(py: Python<'_>, path: PathBuf) -> PyResult<Capture> {
     })
 }
 
-/// An open capture.
 #[pyclass(frozen, module = "superstep")]
 pub struct Capture {
     pub capture: Arc<superstep_trace::Capture>,
@@ -130,7 +129,7 @@ impl Capture {
     }
 }
 
-/// Accesses that were chosen. Each use as an Arrow stream reads them anew.
+/// Chosen accesses, read anew by each Arrow stream.
 #[pyclass(frozen, module = "superstep")]
 pub struct Accesses {
     capture: Arc<superstep_trace::Capture>,
@@ -152,7 +151,7 @@ impl Accesses {
     }
 }
 
-/// The tables of an analysis, and what its figures are drawn from.
+/// Tables and figures of an analysis.
 #[pyclass(frozen, module = "superstep", mapping)]
 pub struct Analysis {
     tables: Vec<superstep_table::Table>,

@@ -16,7 +16,6 @@ use crate::of_analysis;
 type RowTuple = (u32, u8, u64, u32, Vec<u8>);
 type Sent<'py> = (u32, u8, u64, u32, Bound<'py, PyBytes>);
 
-/// Rows as they become ready.
 #[pyclass(frozen, module = "superstep._native")]
 pub struct RowIterator(Mutex<Rows>);
 
@@ -50,7 +49,7 @@ fn limit(bytes: u64, spill_into: PathBuf) -> MemoryLimit {
     MemoryLimit { bytes, spill_into }
 }
 
-/// Ranges of chunks that have about so many accesses each.
+/// Ranges of chunks with about that number of accesses each.
 #[pyfunction]
 pub fn tasks(capture: &Capture, accesses: u64) -> Vec<(u64, u64)> {
     let tasks = cluster::tasks(&capture.capture, accesses);
@@ -77,7 +76,7 @@ pub fn map_chunks(
     Ok(RowIterator(Mutex::new(Box::new(map))))
 }
 
-/// Runs a step on the rows that `rows` hands out; its own errors come back as they are.
+/// Runs a step on `rows`, whose errors are returned unchanged.
 fn step(
     rows: &Bound<'_, PyIterator>,
     step: impl FnOnce(cluster::NextRow<'_>) -> AnalysisResult<Rows>,

@@ -17,8 +17,7 @@ use superstep_trace::TraceError;
 create_exception!(superstep, SuperstepError, PyException);
 create_exception!(superstep, CaptureError, SuperstepError);
 
-/// A failure as Python knows it: a wrong argument is a `ValueError`, all else a `SuperstepError`, what lies in a capture a
-/// `CaptureError`.
+/// Converts an error: `ValueError` for an argument, `CaptureError` for a damaged capture, else `SuperstepError`.
 fn failure(error: impl Into<ExportError>) -> PyErr {
     match error.into() {
         error @ ExportError::Choice { .. } => PyValueError::new_err(error.to_string()),

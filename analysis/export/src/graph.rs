@@ -19,14 +19,12 @@ pub type Entity = (String, u32);
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Graph {
-    /// Coordinates of the CTA, by entity.
     pub nodes: BTreeMap<Entity, [u32; 3]>,
     /// From source to receiver: distinct bytes and distinct reads, summed over the launches.
     pub edges: BTreeMap<(Entity, Entity), (u64, u64)>,
 }
 
 impl Graph {
-    /// Analyses a capture.
     pub fn new(capture: &Capture) -> Result<Self> {
         let options = Options {
             transfers: true,
@@ -56,10 +54,7 @@ impl Graph {
     }
 }
 
-/// Writes the graph of a capture's communication to `path`.
-///
-/// # Errors
-/// The capture cannot be analysed, or the file not be written; then there is none.
+/// Writes the graph of a capture's communication to `path`; on an error there is no file.
 pub fn write(capture: &Capture, path: &Path) -> Result<PathBuf> {
     let graph = Graph::new(capture)?;
     let mut file = Staged::create(path)?;

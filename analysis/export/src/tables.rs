@@ -39,7 +39,6 @@ impl TableName {
         Self::Accesses,
     ];
 
-    /// The table's columns, without rows.
     pub fn columns(self) -> Table {
         match self {
             Self::Launches => Table::of::<LaunchRow>(&[]),
@@ -121,13 +120,7 @@ table! {
     }
 }
 
-/// Writes a table of `capture` into `folder` and returns the file.
-///
-/// The table of accesses has one row for each thread's access and is streamed: memory is bounded by a few batches.
-/// The others are as large as their rows; transfers need an analysis of the whole capture.
-///
-/// # Errors
-/// The capture is damaged, or the file cannot be written; then there is none.
+/// Writes a table of `capture` into `folder` and returns the file. Accesses are streamed; the other tables fit in memory.
 pub fn write(
     capture: &Capture,
     table: TableName,
@@ -154,9 +147,6 @@ pub fn write(
 }
 
 /// A table of `capture` in memory; of accesses, which [`crate::accesses`] reads, only the columns.
-///
-/// # Errors
-/// The capture is damaged.
 pub fn in_memory(capture: &Capture, table: TableName) -> Result<Table> {
     Ok(match table {
         TableName::Launches => launches(capture).collect(),

@@ -122,7 +122,6 @@ pub struct InSituArgs {
 }
 
 impl InSituArgs {
-    /// [`Protocol::InSitu`] with `--in-situ`, else `other`.
     pub fn protocol(self, other: Protocol) -> Protocol {
         match self.in_situ {
             true => Protocol::InSitu,
@@ -130,10 +129,7 @@ impl InSituArgs {
         }
     }
 
-    /// Tells `session`.
-    ///
-    /// # Errors
-    /// It has a bundle whose programs can only record.
+    /// Sets up `session`. Fails for a bundle whose programs can only record.
     pub fn apply(self, session: &mut Session) -> Result<(), Failure> {
         if !self.in_situ {
             return Ok(());
@@ -152,7 +148,7 @@ impl InSituArgs {
 }
 
 pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
-    // In situ nothing is recorded: that has an option of its own.
+    // In situ has an option of its own.
     let recording = Protocol::ALL
         .into_iter()
         .filter(|one| *one != Protocol::InSitu);
@@ -161,7 +157,6 @@ pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
 }
 
 impl FetchArgs {
-    /// The options, with the user's cache.
     pub fn options(&self) -> Result<FetchOptions, Failure> {
         Ok(FetchOptions {
             source_mirror: self.source_mirror.clone(),
@@ -202,7 +197,6 @@ impl BuildArgs {
     }
 }
 
-/// A session that takes programs from the bundle in that folder, or builds them.
 pub fn session(
     bundle: Option<&Path>,
     build: &BuildArgs,
@@ -222,7 +216,6 @@ pub fn session(
     Ok(session)
 }
 
-/// Starts the worker threads of the process: `jobs`, or one per core.
 pub fn start_workers(jobs: Option<usize>) -> Result<(), Failure> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(jobs.unwrap_or(0))
@@ -231,7 +224,6 @@ pub fn start_workers(jobs: Option<usize>) -> Result<(), Failure> {
 }
 
 impl ExecuteArgs {
-    /// How the programs of `session` run.
     pub fn execution(&self, session: &Session) -> Result<Execution, Failure> {
         let config = Config {
             protocol: Some(session.build.protocol),

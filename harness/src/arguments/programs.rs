@@ -12,7 +12,7 @@ use crate::arguments::{BuildArgs, ExecuteArgs, FetchArgs, InSituArgs, SelectArgs
 use crate::session::Session;
 use crate::suite::ProgramChoice;
 
-/// A suite, and which of its programs are meant.
+/// A suite and the chosen programs.
 pub struct Asked {
     pub suite: Suite,
     pub choice: ProgramChoice,
@@ -37,13 +37,12 @@ pub struct ProgramArgs {
 }
 
 impl ProgramArgs {
-    /// A session that takes programs from the bundle in that folder, or builds them.
     pub fn session(&self, bundle: Option<&Path>) -> Result<Session, Failure> {
         let in_situ = InSituArgs::default();
         session(bundle, &self.build, &self.fetch, &self.execute, in_situ)
     }
 
-    /// The programs meant, of the suite that they are in, or that the command line names.
+    /// The chosen programs, in the suite that contains them or that the command line describes.
     pub fn asked(&self, session: &Session) -> Result<Asked, Failure> {
         let name = self.program.to_string_lossy();
         let manifest = session.installation.suite(&name).join("suite.yaml");
@@ -58,7 +57,6 @@ impl ProgramArgs {
     }
 }
 
-/// One program, alone or in the suite of its manifest.
 pub fn one_program(
     program: &Path,
     source: &SourceArgs,
@@ -89,7 +87,6 @@ pub fn is_manifest(program: &Path) -> bool {
     extension.is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// The suite around a benchmark's manifest, the benchmark's name and the size.
 fn from_manifest(
     program: &Path,
     source: &SourceArgs,

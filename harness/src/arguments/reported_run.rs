@@ -44,7 +44,7 @@ pub struct ReportedRunArgs {
 }
 
 impl ReportedRunArgs {
-    /// The options of a run of the programs of `session`, which is compared with nothing golden.
+    /// The options of a run of the programs of `session`, without golden results.
     pub fn options(&self, session: &Session) -> Result<SuiteOptions, Failure> {
         let in_situ = session.build.protocol == Protocol::InSitu;
         if in_situ && self.analysis.matching != Matching::Bytes {
@@ -67,7 +67,7 @@ impl ReportedRunArgs {
         })
     }
 
-    /// Prints the table of a run and where its results are, and gives the exit code.
+    /// Prints the table of a run and the paths of its results, and returns the exit code.
     pub fn conclude(&self, summary: &RunSummary, folder: &RunFolder, color: Color) -> i32 {
         if self.execute.message_format == MessageFormat::Human {
             // A closed pipe must not change the exit code.
@@ -83,7 +83,6 @@ impl ReportedRunArgs {
         }
     }
 
-    /// Writes the JUnit report if `--junit` is given.
     pub fn write_junit(&self, summary: &RunSummary) -> Result<(), Failure> {
         match &self.running.junit {
             Some(path) => write_junit(path, summary),

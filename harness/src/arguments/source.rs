@@ -17,10 +17,9 @@ use superstep_build::manifest::{
 
 use crate::results::write_json;
 
-/// Starts a command by its name: a program or a script.
 const STARTER: &str = "/usr/bin/env";
 
-/// The size of such a program.
+/// Name of the only size.
 const SIZE: &str = "run";
 
 /// The program's other files, how it is compiled, what it reads, and how it ends.
@@ -70,7 +69,7 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// Whether anything is said that a manifest says itself.
+    /// Whether an option is given that a manifest has a key for.
     pub fn any(&self) -> bool {
         let paths = [&self.more, &self.with, &self.include, &self.input];
         let texts = [&self.args, &self.define, &self.flag, &self.link_flag];
@@ -96,7 +95,7 @@ impl SourceArgs {
         }
     }
 
-    /// An executable is there already: an option for its compilation would do nothing.
+    /// Refuses options for the compilation of a program that is already built.
     fn no_compilation(&self, program: &Path) -> Result<(), Failure> {
         let given = [
             ("--include", !self.include.is_empty()),
@@ -116,7 +115,6 @@ impl SourceArgs {
         }
     }
 
-    /// The suite made of `program` alone, the program's name and its size.
     pub fn suite(&self, program: &Path) -> Result<(Suite, String, String), Failure> {
         let main = self.absolute(program)?;
         let folder = main.parent().unwrap_or(Path::new("/")).to_owned();
@@ -187,7 +185,7 @@ impl SourceArgs {
         Ok((suite, name, SIZE.to_owned()))
     }
 
-    /// The suite made of a command that starts executables: those among its words, and those that `--with` names.
+    /// The suite of a command that starts executables: those among its words and in `--with`.
     pub fn suite_of_command(&self) -> Result<(Suite, String, String), Failure> {
         let mut words = self.args.clone();
         let mut with = self.with.clone();
@@ -249,7 +247,7 @@ impl SourceArgs {
         }
     }
 
-    /// The files that `--input` names, each with its place in the working folder.
+    /// The files of `--input`, with their places in the working folder.
     fn inputs(&self) -> Result<Vec<Input>, Failure> {
         let mut inputs = Vec::new();
         for path in &self.input {
@@ -292,7 +290,7 @@ fn collect(from: &Path, to: &Path, inputs: &mut Vec<Input>) -> Result<(), Failur
     Ok(())
 }
 
-/// The name of a program: that of its file, with characters that paths and globs take.
+/// The program's name: that of its file, limited to characters that paths and globs accept.
 fn name_of(file: &Path) -> String {
     let stem = (file.file_stem()).map_or_else(Default::default, OsStr::to_string_lossy);
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_+.".contains(letter);
@@ -303,7 +301,7 @@ fn name_of(file: &Path) -> String {
     }
 }
 
-/// A translation unit, relative to `folder` where it lies below it. The first one is CUDA, independent of its extension.
+/// A translation unit, relative to `folder` if inside it. The first one is CUDA, whatever its extension.
 fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Failure> {
     let language = match file.extension().and_then(OsStr::to_str) {
         Some("cu") => Language::Cuda,
@@ -323,15 +321,14 @@ fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Fail
     })
 }
 
-/// Whether a file is an executable or a shared library.
 pub fn is_elf(file: &Path) -> bool {
     let mut start = [0; 4];
     let read = fs::File::open(file).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && start == *b"\x7fELF"
 }
 
-/// Writes manifests and inputs of a suite that [`SourceArgs::suite`] made into `folder`, for a machine that builds
-/// nothing, and gives the suite as that machine reads it.
+/// Writes manifests and inputs of a suite that [`SourceArgs::suite`] made into `folder`, for a machine without a compiler, and
+/// returns the suite as that machine reads it.
 pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
     // YAML is a superset of JSON.
     write_json(&folder.join("suite.yaml"), suite)?;

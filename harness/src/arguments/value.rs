@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use superstep_analysis::communication::Matching;
 use superstep_trace::Backend;
 
-/// A text that an option does not take.
+/// An invalid value of an option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}, found `{found}`")]
 pub struct InvalidValue {
@@ -24,10 +24,9 @@ impl InvalidValue {
     }
 }
 
-/// A value that has a name and a description on the command line.
+/// Name, description and value.
 type Named<T> = (&'static str, &'static str, T);
 
-/// Reads one of `values` by its name.
 pub fn one_of<T: Copy + Send + Sync + 'static>(
     values: &'static [Named<T>],
 ) -> impl TypedValueParser<Value = T> {
@@ -110,7 +109,6 @@ impl FromStr for ByteSize {
     }
 }
 
-/// A GPU architecture, `sm_90` or `90`, as a number.
 pub fn gpu_arch(text: &str) -> Result<u32, InvalidValue> {
     let digits = text.trim().strip_prefix("sm_").unwrap_or(text.trim());
     let arch = digits.parse().ok().filter(|arch| (50..1000).contains(arch));

@@ -29,7 +29,6 @@ use superstep_build::bail;
 use superstep_build::compile::{Executables, ProbedExecutables, Reference};
 use superstep_build::failure::{Failure, FailureKind};
 
-/// Description of a bundle, in `bundle.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundleInfo {
     pub schema_version: u32,
@@ -42,7 +41,7 @@ pub struct BundleInfo {
     pub protocol: Protocol,
     /// Its benchmarks, in the suite's order.
     pub benchmarks: Vec<String>,
-    /// Why nvcc cannot build a benchmark, by its name, in a bundle that was made with `--nvcc`.
+    /// Errors of nvcc by benchmark, in a bundle made with `--nvcc`.
     #[serde(default)]
     pub no_reference: BTreeMap<String, String>,
     /// SHA-256 of each benchmark's source files, by benchmark and path.
@@ -87,7 +86,6 @@ impl Bundle {
         self.folder.join("suites").join(&self.info.suite)
     }
 
-    /// Mirror of the suite's data.
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
     }

@@ -36,7 +36,6 @@ impl Class {
         }
     }
 
-    /// Metrics whose sum is the number of requests.
     fn requests(self) -> &'static [&'static str] {
         match self {
             Class::Loads => &[
@@ -51,7 +50,7 @@ impl Class {
         }
     }
 
-    /// Metrics whose sum is the number of executions; those by generic addresses may also be to shared or local memory.
+    /// Metrics whose sum is the number of executions; generic ones may also access shared or local memory.
     fn executed(self) -> &'static [&'static str] {
         match self {
             Class::Loads => &[

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CountersError {
-    /// There is no table, or one without launches; with what Nsight Compute logged.
+    /// No table, or one without launches; with the log of Nsight Compute.
     #[error(
         "failed to find counters: no line begins with \"ID\"{log}; collect them with ncu --csv as a user who may read the GPU's counters (root, or with the driver's NVreg_RestrictProfilingToAdminUsers=0)"
     )]
@@ -14,7 +14,6 @@ pub enum CountersError {
         "failed to find counters: the table has no column \"{name}\"; collect it with the options that `superstep verify --ncu-options` prints"
     )]
     NoColumn { name: &'static str },
-    /// A line of the table, numbered from 1.
     #[error("failed to read line {line} of the counters: {error}")]
     Line { line: usize, error: LineError },
 }
@@ -39,7 +38,6 @@ pub enum LineError {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profiled {
-    /// Its number in the profile, in the order of the host's calls.
     pub id: u64,
     pub kernel: String,
     /// Its counters; `None` where the GPU or this version of Nsight Compute has no such counter.
@@ -93,7 +91,7 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
     Ok(launches.into_values().collect())
 }
 
-/// The lines that Nsight Compute itself logged as errors and warnings, for people to read.
+/// Errors and warnings that Nsight Compute logged.
 fn log(text: &str) -> String {
     let lines = text.lines();
     let logged = lines.filter(|line| {
@@ -104,7 +102,7 @@ fn log(text: &str) -> String {
     logged.map(|line| format!("\n  {line}")).collect()
 }
 
-/// The fields of a line; every field is quoted, and a quote in it is doubled.
+/// The fields of a line; each is quoted, and a quote in it is doubled.
 fn fields(line: &str) -> Vec<String> {
     let (mut fields, mut field) = (Vec::new(), String::new());
     let mut quoted = false;
@@ -121,7 +119,7 @@ fn fields(line: &str) -> Vec<String> {
     fields
 }
 
-/// A counter's value: thousands may be set apart, and what the GPU does not have is "n/a".
+/// A counter's value: thousands may be separated, and an unsupported counter is "n/a".
 fn count(text: &str, unit: &str) -> Result<Option<u64>, LineError> {
     const LARGER: [&str; 4] = ["K", "M", "G", "T"];
     if text.is_empty() || text == "n/a" {

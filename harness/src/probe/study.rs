@@ -15,7 +15,7 @@ use crate::capture;
 use crate::results::{plain_table, table_lines};
 use superstep_build::failure::Failure;
 
-/// Rows of a table on the terminal at most; the files have everything.
+/// Most rows of a table on the terminal.
 const MOST_ROWS: usize = 40;
 
 /// Writes `tables/`, `figures/` and `index.html` into the folder of a run. Returns the tables with a row for each program, as text,
@@ -51,7 +51,6 @@ pub fn write_study(folder: &Path, run: &ProbeRun) -> Result<Option<String>, Fail
     Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
 }
 
-/// Writes `tables/` (CSV, JSON and Parquet) and `figures/` into `folder`.
 pub fn write_found(folder: &Path, found: &Study) -> Result<(), Failure> {
     const WRITE: &str = "write tables and figures into";
     for table in &found.tables {
@@ -80,7 +79,7 @@ fn write_run_page(folder: &Path, run: &ProbeRun, found: &Study) -> Result<(), Fa
     write_page(folder, (&run.probe, &run.title), &title, &lines, found)
 }
 
-/// Writes `index.html` into `folder`: the findings of the probe of that name and title.
+/// Writes `index.html` into `folder`, for a probe of that name and title.
 pub fn write_page(
     folder: &Path,
     probe: (&str, &str),
@@ -94,7 +93,6 @@ pub fn write_page(
     fs::write(&path, text).map_err(Failure::io("write", &path))
 }
 
-/// A table for a terminal.
 fn as_text(table: &Table) -> String {
     let header = table.columns().map(|column| column.name.replace('_', " "));
     let mut text = plain_table(header, false);

@@ -7,7 +7,6 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_build::failure::Failure;
 
-/// Writes `summary` to `path`. Folders on the way are created.
 pub fn write_junit(path: &Path, summary: &RunSummary) -> Result<(), Failure> {
     let fail = |error: &dyn std::fmt::Display| {
         Failure::internal(format_args!("write {}", path.display()), error)

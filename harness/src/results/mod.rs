@@ -24,14 +24,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use superstep_build::failure::{Failure, FailureKind};
 
-/// Writes `value` as JSON for people to read, too.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::internal("write JSON", error))?;
     std::fs::write(path, text + "\n").map_err(Failure::io("write", &path))
 }
 
-/// Reads a JSON file whose `schema_version` is `version`. `hint` says how to fix a file that cannot be read, as a failure of `kind`.
+/// Reads a JSON file with this `schema_version`. A failure has `kind` and ends with `hint`.
 pub fn read_json<T: DeserializeOwned>(
     path: &Path,
     version: u32,

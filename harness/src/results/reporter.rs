@@ -36,7 +36,6 @@ pub enum Color {
 }
 
 impl Color {
-    /// Whether standard output is to be coloured.
     pub fn on_stdout(self) -> bool {
         match self {
             Color::Always => true,
@@ -52,18 +51,17 @@ impl Color {
 /// Version of the messages of `--message-format json`.
 const MESSAGE_SCHEMA_VERSION: u32 = 1;
 
-/// Tells how far a command is. Cheap to clone; clones share one progress line.
+/// Reports the progress of a command. Clones share one progress line.
 #[derive(Debug, Clone)]
 pub struct Reporter {
     format: MessageFormat,
     bar: ProgressBar,
     terminal: bool,
-    /// Whether standard error is a log for people.
     is_log: bool,
 }
 
 impl Reporter {
-    /// A reporter. Progress is shown only when standard error is a terminal and messages are for people.
+    /// Progress is shown only when standard error is a terminal and messages are for people.
     pub fn new(format: MessageFormat) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let visible = terminal && format == MessageFormat::Human;
@@ -95,14 +93,14 @@ impl Reporter {
         self.bar.set_message(what.into());
     }
 
-    /// A step that begins now and ends when the result is dropped: a log gets a line with its time. One that reads the accesses of
-    /// `capture` shows how far it is.
+    /// Begins a step, which ends when the result is dropped: a log gets a line with its time. Shows the share of `capture` that has been
+    /// read.
     #[must_use]
     pub fn step(&self, what: impl Into<String>, capture: Option<&Capture>) -> Step {
         Step::new(self.shown(what.into(), capture), true)
     }
 
-    /// The run of a program that leaves a capture in `folder`: shows what the capture holds so far.
+    /// Begins a run of a program that writes a capture into `folder`, and shows its size so far.
     #[must_use]
     pub fn run_step(&self, what: impl Into<String>, folder: &Path) -> Step {
         let shown = Shown {
@@ -112,7 +110,7 @@ impl Reporter {
         Step::new(shown, true)
     }
 
-    /// The only step of a command: a log gets no line unless it takes long.
+    /// The only step of a command: a log gets a line only if it takes long.
     #[must_use]
     pub fn only_step(what: &str, capture: &Capture) -> Step {
         let reporter = Self::new(MessageFormat::Human);
@@ -132,10 +130,10 @@ impl Reporter {
         }
     }
 
-    /// A line that stays: on standard error for people, nothing for programs (they get [`Reporter::message`]).
+    /// Prints a line on standard error, in human format.
     pub fn line(&self, text: &str) {
         if self.format == MessageFormat::Human {
-            // A closed pipe must not stop a run in the middle.
+            // A closed pipe must not stop the run.
             let print = || {
                 let _ = writeln!(std::io::stderr(), "{text}");
             };
@@ -147,7 +145,7 @@ impl Reporter {
         }
     }
 
-    /// A message for programs, one JSON object on a line of standard output. Nothing for people.
+    /// Prints a JSON object as a line of standard output, in JSON format.
     pub fn message(&self, reason: &str, fields: Value) {
         if self.format != MessageFormat::Json {
             return;
@@ -156,7 +154,6 @@ impl Reporter {
         if let (Value::Object(message), Value::Object(fields)) = (&mut message, fields) {
             message.extend(fields);
         }
-        // A closed pipe must not stop a run in the middle.
         let _ = writeln!(std::io::stdout(), "{message}");
     }
 
@@ -165,20 +162,19 @@ impl Reporter {
     }
 }
 
-/// A step that takes time: a terminal's progress line shows it while it lasts. A log gets a line now and then, and one at its end.
+/// A step, shown on a terminal's progress line while it lasts. A log gets a line now and then, and one at its end.
 #[derive(Debug)]
 pub struct Step {
     shown: Shown,
-    /// Whether a log gets a line at the end.
     is_logged: bool,
     ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// Time between a log's lines about one step; each is twice the one before, up to the second.
+/// Time between a log's lines about one step: doubles from the first to the second.
 const LOG_INTERVAL: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
 /// Time between updates of a terminal's progress line.
 const TERMINAL_INTERVAL: Duration = Duration::from_millis(250);
-/// A growing capture is looked at so seldom that the looks take at most this share of the time.
+/// Most time that looking at a growing capture may take, as 1/n.
 const LOOKS_SHARE: u32 = 20;
 
 impl Step {
@@ -215,7 +211,6 @@ impl Drop for Step {
     }
 }
 
-/// A step as it is shown.
 #[derive(Clone, Debug)]
 struct Shown {
     reporter: Reporter,
@@ -227,14 +222,14 @@ struct Shown {
 #[derive(Clone, Debug)]
 enum Shows {
     Nothing,
-    /// Bytes of a capture: how many were read before the step, how many are now, and how many there are.
+    /// Bytes of a capture: read before the step, read so far, in all.
     Read(u64, Progress, u64),
-    /// The folder of a capture that a program writes.
+    /// Folder of a capture that a program writes.
     Growing(PathBuf),
 }
 
 impl Shown {
-    /// Shows the step until the other end of `end` is dropped.
+    /// Shows the step until the sender of `end` is dropped.
     fn tick(&self, end: &Receiver<()>) {
         let is_log = self.reporter.is_log;
         let mut interval = match is_log {
@@ -267,7 +262,7 @@ impl Shown {
                 let (read, all) = (human_bytes(read), human_bytes(*all));
                 format!("{what}: {read} of {all} read ({percent:.0} %)")
             }
-            // Nothing is there before the program's first call of CUDA.
+            // The capture begins with the program's first call of CUDA.
             Shows::Growing(folder) => match Capture::open(folder) {
                 Ok(capture) => format!("{what}: {}", so_far(&capture, self.started.elapsed())),
                 Err(_) => what.clone(),
@@ -276,7 +271,6 @@ impl Shown {
     }
 }
 
-/// Launches and accesses in a capture that is being written.
 fn so_far(capture: &Capture, since: Duration) -> String {
     let (mut launches, mut accesses) = (0, 0);
     let mut loaded = LoadedBytes::default();

@@ -14,7 +14,6 @@ use crate::results::RunFolder;
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
-/// The benchmarks of a run that have tables, with their folders.
 fn measured<'a>(
     folder: &'a RunFolder,
     summary: &'a RunSummary,
@@ -24,11 +23,8 @@ fn measured<'a>(
     known.filter(|(_, tables)| Metrics::are_in(tables))
 }
 
-/// Makes the density tables of a run again with a map of `window`, from the captures. Returns what is to be said about
-/// benchmarks whose grids do not reach it.
-///
-/// # Errors
-/// A capture is gone or cannot be read; then no table has changed, unless a capture is damaged. A table cannot be written.
+/// Analyses the captures of a run again, for density tables with a map of `window`. Returns notes about grids that are too small.
+/// If a capture is missing, no table has changed.
 pub fn with_density(
     folder: &RunFolder,
     summary: &RunSummary,
@@ -80,7 +76,7 @@ pub fn with_density(
     Ok(notes)
 }
 
-/// Makes the tables of the model of several GPUs again for links of `gb_per_s` 10⁹ bytes per second in one direction.
+/// Rewrites the tables of several GPUs for links of `gb_per_s` 10⁹ bytes per second in one direction.
 pub fn with_link(folder: &RunFolder, summary: &RunSummary, gb_per_s: f64) -> Result<(), Failure> {
     for (_, tables) in measured(folder, &summary.by_process()) {
         let metrics = Metrics::read(&tables).map_err(failure)?;

@@ -20,7 +20,7 @@ use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::Origin;
 
-/// Runs that are made to see whether a program differs from itself, where a traced run differs.
+/// Repeated runs that show whether a program differs from itself.
 pub(super) const MORE_RUNS: u32 = 3;
 
 /// Runs, verifies and analyses one benchmark. Returns its record and the name of the device.
@@ -57,7 +57,6 @@ pub(super) fn run(
     (record, attempt.device)
 }
 
-/// One attempt to run, verify and analyse a benchmark.
 pub(super) struct Attempt<'a> {
     pub suite: &'a SuiteRun<'a>,
     pub case: &'a Case<'a>,
@@ -66,7 +65,6 @@ pub(super) struct Attempt<'a> {
     pub device: Option<String>,
 }
 
-/// The three runs of a benchmark that went well.
 pub(super) struct Runs {
     pub native: Run,
     pub traced: Run,
@@ -106,7 +104,6 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Verifies and analyses a program of one process.
     fn fill_one(
         &mut self,
         runs: &Runs,
@@ -156,7 +153,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Says of digests that differ that those of launches in another order do.
+    /// Adds the likely reason to differing digests.
     fn explain_order(&mut self, order: Order) {
         let digests = ["golden", "repeats-agree"];
         let checks = self.record.verification.iter_mut();
@@ -222,7 +219,7 @@ impl Attempt<'_> {
         })
     }
 
-    /// That a program launched no kernel: no benchmark is for that, unless its manifest says so. `None` where it launched some.
+    /// Fails or warns if the program launched no kernel and its manifest does not expect that.
     fn launched(&self, run: &Run) -> Option<Check> {
         let summary = run.summary.as_ref().ok()?;
         let size = &self.suite.progress.summary.size;
@@ -241,7 +238,7 @@ impl Attempt<'_> {
         run.ended_well(self.case)
     }
 
-    /// Properties that two runs of the program share, as far as this one can tell.
+    /// Properties that two runs have in common, as far as this run shows them.
     fn comparable(&self, scan: &CaptureScan) -> Reproducibility {
         match self.record.in_situ {
             // The sums do not show which accesses threads made while they waited.
@@ -251,7 +248,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Returns what other runs are compared by.
+    /// Returns the totals and properties with which other runs are compared.
     fn verify_capture(
         &mut self,
         capture: &Capture,
@@ -275,7 +272,6 @@ impl Attempt<'_> {
         Ok((verify::steady_totals(&scan), self.comparable(&scan)))
     }
 
-    /// Checks a capture by itself.
     pub(super) fn check_capture(&mut self, capture: &Capture, scan: &CaptureScan) {
         self.add_checks([verify::capture_complete(capture)]);
         self.add_checks(verify::opaque_assembly(capture));
@@ -314,7 +310,6 @@ impl Attempt<'_> {
         record.kernels = totals.kernels.clone();
     }
 
-    /// Compares a whole trace with expected counts and the golden result.
     pub(super) fn compare_with_known(&mut self, scan: &CaptureScan) -> Result<(), Failure> {
         let totals = verify::steady_totals(scan);
         let size = &self.suite.progress.summary.size;
@@ -342,7 +337,6 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// The failure of a benchmark of which a check does not hold.
     fn verdict(&self) -> Result<(), Failure> {
         let checks = self.record.verification.iter();
         let wrong: Vec<&Check> = checks.filter(|check| check.failed()).collect();
@@ -361,7 +355,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Time and resources of each kernel in both runs, by mangled name; `verify_capture` puts readable names there.
+/// Time and resources of each kernel in both runs, by mangled name.
 fn kernel_times(native: &Run, traced: &Run) -> Vec<KernelTime> {
     let (Ok(native), Ok(traced)) = (&native.summary, &traced.summary) else {
         return Vec::new();

@@ -20,7 +20,6 @@ use superstep_build::bail;
 use superstep_build::failure::Failure;
 
 impl<'a> Attempt<'a> {
-    /// Verifies and analyses what the processes of the runs left.
     pub(super) fn join(&mut self, runs: &Runs, place: &Path) -> Result<(), Failure> {
         let options = self.suite.options;
         let name = self.record.name.clone();
@@ -107,7 +106,6 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// A record of its own for a process.
     fn of_process(&self, process: &ProcessRun, capture: &Capture) -> Attempt<'a> {
         Attempt {
             suite: self.suite,
@@ -131,7 +129,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Verifies and analyses one process, of which `equal` says whether its counts are those of the counting run.
+    /// Verifies and analyses one process; `equal` is the comparison with the counting run.
     fn fill_process(
         &mut self,
         capture: &Capture,
@@ -162,7 +160,7 @@ impl<'a> Attempt<'a> {
         Ok((totals, tables))
     }
 
-    /// Compares each process with one of the counting run: of its rank, and where several have that or none, one that counted the same.
+    /// Compares each process with one of the counting run: of equal rank, and among several, one with equal counts.
     fn counts_of_processes(&self, runs: &Runs, scans: &[CaptureScan]) -> Vec<Check> {
         let same = self.record.same();
         let mut counted: Vec<&ProcessRun> = runs.counted.processes.iter().collect();
@@ -189,7 +187,6 @@ impl<'a> Attempt<'a> {
 
 const PROCESSES: &str = "processes";
 
-/// Whether as many processes launched kernels in each run.
 fn same_number(runs: &Runs) -> Check {
     let number = |run: &Run| run.processes.len().max(1);
     let [native, traced, counted] = runs.all().map(number);
@@ -220,7 +217,6 @@ fn launches_agree(runs: &Runs) -> bool {
     native.is_some() && native == launches(&runs.traced)
 }
 
-/// The sums of all processes.
 #[derive(Default)]
 struct Whole {
     totals: Totals,

@@ -40,7 +40,6 @@ use superstep_build::interrupt;
 use superstep_build::manifest::{Benchmark, Determinism, Suite};
 use superstep_trace::{Backend, Protocol};
 
-/// A run of a suite: its programs one after the other, with the options of all.
 pub struct SuiteRun<'a> {
     pub session: &'a Session,
     pub suite: &'a Suite,
@@ -51,7 +50,7 @@ pub struct SuiteRun<'a> {
 }
 
 impl<'a> SuiteRun<'a> {
-    /// Starts a run of the programs in `fetched`, or continues one as `options` say.
+    /// Starts a run of the programs in `fetched`, or resumes one.
     pub fn begin(
         session: &'a Session,
         fetched: &Fetched<'a>,
@@ -73,10 +72,7 @@ impl<'a> SuiteRun<'a> {
         })
     }
 
-    /// Runs prepared benchmarks and writes their results.
-    ///
-    /// # Errors
-    /// The result folder cannot be written. Benchmarks that fail are in the summary, not here.
+    /// Runs prepared benchmarks and writes their results. Benchmarks that fail are in the summary.
     pub fn run(mut self, prepared: &[Prepared<'_>]) -> Result<(RunSummary, RunFolder), Failure> {
         let reporter = &self.session.reporter;
         reporter.message(
@@ -121,7 +117,7 @@ impl<'a> SuiteRun<'a> {
         Ok((summary, folder))
     }
 
-    /// The result of one benchmark: that of an earlier process, or of a run now.
+    /// The result of one benchmark: of an earlier process, or of a run now.
     fn one(&mut self, item: &Prepared<'_>) -> Result<BenchmarkSummary, Failure> {
         let benchmark = item.benchmark;
         if interrupt::requested() {
@@ -160,8 +156,8 @@ impl<'a> SuiteRun<'a> {
     }
 }
 
-/// Where a suite's golden results are: `golden/<suite>` beside a folder `suites` that holds it, as in the repository and in bundles;
-/// otherwise `golden` in the suite's own folder.
+/// Folder of a suite's golden results: `golden/<suite>` beside a folder `suites` that contains it, as in the repository and in
+/// bundles; otherwise `golden` in the suite's folder.
 pub fn golden_folder(suite: &Suite) -> PathBuf {
     let folder = suite.folder.canonicalize();
     let folder = folder.unwrap_or_else(|_| suite.folder.clone());
@@ -172,7 +168,7 @@ pub fn golden_folder(suite: &Suite) -> PathBuf {
     }
 }
 
-/// The golden file of a benchmark at a size: that of the backend, for programs whose launches depend on the device, or that of both.
+/// The golden file of a benchmark at a size: of this backend if there is one, else of both.
 pub fn golden_file(folder: &Path, benchmark: &str, size: &str, backend: Backend) -> PathBuf {
     let own = folder.join(format!("{benchmark}.{size}.{backend}.json"));
     if own.is_file() {

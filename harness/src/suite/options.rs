@@ -17,15 +17,14 @@ use superstep_build::failure::Failure;
 use superstep_build::fetch::FetchOptions;
 use superstep_build::manifest::{Benchmark, Suite};
 
-/// Which programs of a suite, and in which size.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramChoice {
-    /// `None` for the suite's own default.
+    /// `None`: the suite's default.
     pub size: Option<String>,
     pub selection: Selection,
 }
 
-/// Benchmarks that a backend cannot run, each with the one that can.
+/// Benchmarks that the backend does not support, each with the one that does.
 pub type LeftOut<'a> = Vec<(&'a str, Backend)>;
 
 impl ProgramChoice {
@@ -36,7 +35,7 @@ impl ProgramChoice {
         })
     }
 
-    /// The chosen benchmarks of `suite` that `backend` can run, in order, and those that it cannot, each with the backend that can.
+    /// The chosen benchmarks of `suite` in order: those that `backend` supports, and the others.
     pub fn of<'a>(
         &self,
         suite: &'a Suite,
@@ -83,18 +82,16 @@ impl ProgramChoice {
 pub struct Execution {
     pub backend: Backend,
     pub fetch: FetchOptions,
-    /// Wall time of one run of a program; `None` for the manifest's own.
+    /// Limit of wall time; `None`: the manifest's.
     pub timeout: Option<Duration>,
-    /// Resident memory of one run of a program; `None` for the manifest's own, or most of the machine's.
+    /// Limit of resident memory; `None`: the manifest's, or most of the machine's.
     pub memory_limit_bytes: Option<u64>,
-    /// How traced programs record.
     pub config: Config,
-    /// A run that writes a capture is killed so long after that began.
+    /// Time after which a run that writes a capture is killed.
     pub kill_after: Option<Duration>,
 }
 
 impl Execution {
-    /// On `backend`, as the manifests say.
     pub fn new(backend: Backend, fetch: FetchOptions) -> Self {
         Self {
             backend,
@@ -125,18 +122,16 @@ pub struct AnalysisOptions {
     pub metrics: MetricArgs,
 }
 
-/// Options of a run of a suite.
 #[derive(Debug, Clone)]
 pub struct SuiteOptions {
     pub execution: Execution,
     pub analysis: AnalysisOptions,
     pub running: Running,
     pub out: PathBuf,
-    /// Folder of the suite's golden results; `None`: nothing is compared.
+    /// Folder of golden results; `None`: no comparison.
     pub golden: Option<PathBuf>,
-    /// Accept the digests and counts of this run as golden.
     pub bless: bool,
-    /// Hold sums against those of a trace.
+    /// Compare sums with those of a trace.
     pub verify_in_situ: bool,
 }
 
@@ -163,7 +158,6 @@ pub struct Running {
     pub junit: Option<PathBuf>,
 }
 
-/// Which benchmarks of a suite run.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     only: Vec<Pattern>,
@@ -171,11 +165,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Names that match one of `only` (all when empty) and none of `exclude`. Each text is a comma-separated list of patterns;
-    /// one that begins with `@` selects the members of the suite's groups of that name.
-    ///
-    /// # Errors
-    /// A pattern is malformed.
+    /// Names that match one of `only` (all when empty) and none of `exclude`. Each text is a comma-separated list of patterns; `@NAME`
+    /// selects the members of a group.
     pub fn new(only: &[String], exclude: &[String]) -> Result<Self, Failure> {
         Ok(Self {
             only: patterns(only)?,
@@ -183,12 +174,10 @@ impl Selection {
         })
     }
 
-    /// Whether it selects every benchmark.
     pub fn is_empty(&self) -> bool {
         self.only.is_empty() && self.exclude.is_empty()
     }
 
-    /// Whether the benchmark `name` of a suite with these groups runs.
     pub fn takes(&self, name: &str, groups: &BTreeMap<String, Vec<String>>) -> bool {
         let groups = groups.iter();
         let own = groups.filter(|(_, members)| members.iter().any(|member| member == name));
@@ -211,7 +200,7 @@ fn patterns(texts: &[String]) -> Result<Vec<Pattern>, Failure> {
     }
 }
 
-/// Backend and architectures when the user leaves the choice to us.
+/// Backend and architectures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     pub backend: Backend,
@@ -219,8 +208,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// `backend`, else CUDA where a driver finds a GPU and the CPU elsewhere; `archs`, else sm_90 and the
-    /// GPU's own. Device IR comes from the lowest of them, so that a newer GPU runs the very code of the CPU backend.
+    /// `backend`, else CUDA if there is a GPU and the CPU otherwise; `archs`, else sm_90 and the GPU's own. Device IR is compiled for
+    /// the lowest, so that a newer GPU runs the same code as the CPU backend.
     pub fn choose(backend: Option<Backend>, archs: &[u32]) -> Self {
         let found = match backend {
             Some(Backend::Cpu) => None,
@@ -251,12 +240,12 @@ fn default_archs(found: Option<u32>) -> Vec<u32> {
     }
 }
 
-/// Nine tenths of this machine's memory: a program that wants more would push everything else out.
+/// Nine tenths of this machine's memory.
 pub fn default_memory_limit_bytes() -> Option<u64> {
     Some(machine_bytes()? / 10 * 9)
 }
 
-/// Memory of the analysis: `asked`, or a quarter of the machine's.
+/// Memory of the analysis; by default a quarter of the machine's.
 pub fn analysis_memory_bytes(asked: Option<ByteSize>) -> Option<u64> {
     match asked {
         Some(size) => Some(size.bytes),

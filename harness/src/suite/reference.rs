@@ -25,20 +25,16 @@ enum NoReference {
     NotBuilt(String),
 }
 
-/// Executables that nvcc built from recipes, by the programs' names.
+/// Executables built by nvcc, by program.
 #[derive(Debug, Default)]
 pub struct References {
     built: BTreeMap<String, Result<PathBuf, NoReference>>,
-    /// Holds the executables.
     #[expect(dead_code, reason = "the folder is removed when this is dropped")]
     folder: Option<TempDir>,
 }
 
 impl References {
-    /// Builds all programs with a recipe in parallel. One that nvcc cannot build does not stop the others.
-    ///
-    /// # Errors
-    /// There is no place for temporary files.
+    /// Builds all programs with a recipe in parallel; one failure does not stop the others.
     pub fn build(prepared: &[Prepared<'_>], reporter: &Reporter) -> Result<Self, Failure> {
         let recipes: Vec<_> = (prepared.iter())
             .filter_map(|item| match item.executables.as_ref().ok()?.reference {
@@ -71,7 +67,7 @@ impl References {
         })
     }
 
-    /// Runs a program as nvcc built it, and compares. Where they differ, both run again, which shows what differs by itself.
+    /// Compares a program with nvcc's build. If they differ, both run again, which shows outputs that vary.
     pub fn compare(
         &self,
         case: &Case<'_>,

@@ -19,9 +19,9 @@ pub(super) const WITHOUT_WAITS: &str =
 pub enum Order {
     #[default]
     Fixed,
-    /// This many host threads launch kernels, and number streams and launches as they come.
+    /// Number of host threads that launch kernels; streams and launches are numbered in varying order.
     Threads(u32),
-    /// Processes divide the launches as they come.
+    /// Processes share the launches differently in each run.
     Processes,
 }
 
@@ -47,18 +47,17 @@ impl fmt::Display for Order {
     }
 }
 
-/// Differences between counting runs of a program, which a capture cannot be compared by.
+/// Differences between counting runs of a program, which are left out of comparisons.
 #[derive(Debug, Default)]
 pub struct CountVariation {
     order: Order,
-    /// Mangled names of kernels with a launch in which a site executed more often in one of the runs.
+    /// Mangled names of kernels whose counts vary.
     pub(super) kernels: BTreeSet<String>,
-    /// One run has launches that the other has not.
+    /// The launches vary.
     pub(super) launches: bool,
 }
 
 impl CountVariation {
-    /// No differences, in a program whose launches come in this order.
     pub fn new(order: Order) -> Self {
         Self {
             order,
@@ -66,7 +65,6 @@ impl CountVariation {
         }
     }
 
-    /// Whether the runs that were added are equal.
     pub fn is_empty(&self) -> bool {
         self.kernels.is_empty() && !self.launches
     }
@@ -103,17 +101,15 @@ impl CountVariation {
         self.launches |= !rest.is_empty();
     }
 
-    /// Compares every launch of `scan` with the counting run's `counts`, without what varies.
-    ///
-    /// `same` is what both runs must have in common: with [`Reproducibility::CountsEachLaunch`] launches that only one of them has are left out,
-    /// with [`Reproducibility::Launches`] all counts.
+    /// Compares every launch of `scan` with the counting run's `counts`, without what varies. `same` is what both runs must have in common:
+    /// with [`Reproducibility::CountsEachLaunch`] launches of only one run are left out, with [`Reproducibility::Launches`] all counts.
     pub fn counts_equal(
         &self,
         scan: &CaptureScan,
         counts: Option<&[LaunchCounts]>,
         same: Reproducibility,
     ) -> Check {
-        // A program without kernels has nothing that counts.
+        // A program without kernels has no counts.
         let Some(counts) = counts.or(scan.launches.is_empty().then_some(&[])) else {
             return failed(NAME, "the counting run left no counts");
         };
@@ -182,14 +178,13 @@ enum Difference {
     NotCounted(String),
     #[error("{launch}: the counting run launched {other} there")]
     OtherKernel { launch: String, other: String },
-    /// Followed by the place in the launch and both counts.
     #[error("{launch}{counts}")]
     Counts { launch: String, counts: String },
     #[error("{launch}: no launch of the counting run counted the same; {order}")]
     NoPartner { launch: String, order: Order },
 }
 
-/// How often each site executed in a launch, in situ each kind of access: only what can be compared.
+/// Executions of each site, or in situ of each kind of access.
 type Counts = BTreeMap<u32, u64>;
 
 struct Comparison<'a> {
@@ -261,7 +256,7 @@ impl Comparison<'_> {
         Ok(counts)
     }
 
-    /// In situ: the kinds of which threads of a kernel make as many accesses as they wait, in it or in a function that it may call.
+    /// In situ: kinds of accesses that threads of a kernel repeat while they wait.
     fn waiting_kinds(&self, kernel: &str) -> BTreeSet<u32> {
         let sites = self.scan.sites;
         let may_be_there =
@@ -273,7 +268,7 @@ impl Comparison<'_> {
             .collect()
     }
 
-    /// How many thread accesses agree, launch by launch as they are numbered, or the first difference.
+    /// Compares launches of equal numbers; returns the number of thread accesses.
     fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
         let sites = self.scan.sites;
         let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
@@ -305,7 +300,7 @@ impl Comparison<'_> {
         Ok(compared)
     }
 
-    /// Like [`Self::in_order`], with launches of a kernel in any order.
+    /// Like [`Self::in_order`], with the launches of a kernel in any order.
     fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
         self.same_number(counts.len())?;
         let mut rest: HashMap<(&str, Counts), usize> = HashMap::new();
@@ -338,7 +333,6 @@ impl Comparison<'_> {
         }
     }
 
-    /// The first difference between the counts of a launch, to follow the launch's name.
     fn difference(&self, traced: &Counts, counted: &Counts) -> Option<String> {
         let keys: BTreeSet<u32> = traced.keys().chain(counted.keys()).copied().collect();
         let of = |counts: &Counts, key| counts.get(&key).copied().unwrap_or(0);

@@ -26,21 +26,16 @@ pub struct LaunchLine<'a> {
     pub stream: u64,
 }
 
-/// An access of a warp.
 #[derive(Debug, PartialEq, Eq)]
 pub struct AccessLine<'a> {
-    /// NVBit's number of the launch.
     pub launch: u64,
     pub cta: [u32; 3],
-    /// NVBit's number of the warp.
     pub warp: u32,
-    /// Opcode with its modifiers.
     pub opcode: &'a str,
     /// One for each lane; 0 for those that are inactive.
     pub addresses: [u64; 32],
 }
 
-/// How a line differs from those of `mem_trace`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     #[error(
@@ -65,10 +60,7 @@ pub enum LineError {
 
 type Result<T, E = LineError> = std::result::Result<T, E>;
 
-/// Reads a line; `None` for one that is not `mem_trace`'s.
-///
-/// # Errors
-/// It begins with `MEMTRACE:` but goes on otherwise than expected.
+/// Reads a line; `None` for one without the prefix `MEMTRACE:`.
 pub fn parse(line: &str) -> Result<Option<Line<'_>>> {
     let Some(text) = line.strip_prefix("MEMTRACE: ") else {
         return Ok(None);

@@ -32,7 +32,6 @@ use opcode::{Meaning, meaning};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     pub launches: u64,
-    /// Accesses to global memory by threads.
     pub thread_accesses: u64,
     /// Lines about other memory (shared, local, constant) by opcode.
     pub other_memory: u64,
@@ -42,11 +41,7 @@ pub struct Imported {
     pub generic: u64,
 }
 
-/// Writes a capture into `folder` from the text in `path`.
-///
-/// # Errors
-/// [`ExportError::Line`] at the first line that begins with `MEMTRACE:` and is not understood, or names a launch that was
-/// not announced; the text cannot be read; the capture cannot be written.
+/// Writes a capture into `folder` from the text in `path`. Fails with [`ExportError::Line`] at the first malformed line.
 pub fn import(path: &Path, folder: &Path) -> Result<Imported> {
     let module = survey(path)?;
     let mut import = Import::new(path, folder, &module)?;
@@ -57,7 +52,7 @@ pub fn import(path: &Path, folder: &Path) -> Result<Imported> {
     import.finish()
 }
 
-/// Hands each line that `mem_trace` printed to `visit`, with its number.
+/// Calls `visit` with each line of `mem_trace` and its number.
 fn for_each_line(path: &Path, mut visit: impl FnMut(usize, Line<'_>) -> Result<()>) -> Result<()> {
     let file = File::open(path).map_err(FileError::at("read", path))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
@@ -68,7 +63,7 @@ fn for_each_line(path: &Path, mut visit: impl FnMut(usize, Line<'_>) -> Result<(
         if read.map_err(FileError::at("read", path))? == 0 {
             break;
         }
-        // A program may print anything between the lines, also what is no text.
+        // A program may print binary data between the lines.
         let text = String::from_utf8_lossy(&bytes);
         match line::parse(text.trim_end()) {
             Ok(Some(line)) => visit(number, line)?,
@@ -159,13 +154,12 @@ fn unannounced(launch: u64) -> String {
 }
 
 struct Stream {
-    /// CUDA's number of it; ours is the position.
+    /// Stream number in CUDA.
     number: u64,
     writer: StreamWriter,
     next: u32,
 }
 
-/// A launch whose accesses are being read.
 struct Running {
     stream: StreamId,
     launch: LaunchId,
@@ -180,7 +174,6 @@ struct Import<'a> {
     capture: CaptureWriter,
     sites: FxHashMap<(&'a str, &'a str), SiteId>,
     streams: Vec<Stream>,
-    /// By NVBit's launch number, in order.
     running: BTreeMap<u64, Running>,
     sequence: u64,
     imported: Imported,

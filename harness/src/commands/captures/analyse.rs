@@ -17,7 +17,7 @@ use superstep_trace::captures_in;
 
 use crate::{capture, terminal};
 
-/// The Python that has the module and Spark.
+/// Path of a Python with the module and Spark.
 const PYTHON: &str = "SUPERSTEP_PYTHON";
 
 #[derive(Debug, clap::Args)]
@@ -82,13 +82,12 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     Ok(code)
 }
 
-/// The captures of all processes in each of `paths`.
 fn all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for path in paths {
         let captures = captures_in(path).map_err(failure)?;
         match captures.is_empty() {
-            // Its opening says what is missing.
+            // Opening it reports what is missing.
             true => all.push(path.clone()),
             false => all.extend(captures),
         }
@@ -96,7 +95,7 @@ fn all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(all)
 }
 
-/// A folder for the tables of each capture; `superstep.spark` names them alike.
+/// A folder for the tables of each capture; `superstep.spark` uses the same names.
 fn folders(captures: &[PathBuf]) -> Vec<String> {
     if let [_] = captures {
         return vec![String::new()];
@@ -160,7 +159,7 @@ fn on_cluster(args: &Args, captures: &[PathBuf], master: &str) -> Result<i32, Fa
     }
     let status = command.arg("--").args(captures).status();
     let status = status.map_err(|error| Failure::internal("start Python", error))?;
-    // It ends with the same codes; killed, it has none.
+    // It uses the same codes; a killed process has none.
     Ok(status.code().unwrap_or(exit_code::CLUSTER))
 }
 

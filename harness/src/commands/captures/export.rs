@@ -38,7 +38,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Its name on the command line, and that of the folder when no other is given.
+    /// Name on the command line, and of the default folder.
     fn name(self) -> String {
         let name = self.to_possible_value();
         name.map(|value| value.get_name().to_owned())

@@ -28,14 +28,13 @@ pub struct Args {
 #[derive(Serialize)]
 struct Info<'a> {
     schema_version: u32,
-    /// `complete`, `incomplete` or `damaged`.
     state: &'static str,
     problems: Vec<String>,
     header: &'a Header,
     outcome: Option<&'a Outcome>,
     stored_bytes: u64,
     thread_accesses: u64,
-    /// They were added up while kernels ran, and are not in the capture.
+    /// Accesses were summed up while kernels ran, and are not in the capture.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     in_situ: bool,
     modules: Vec<ModuleInfo<'a>>,
@@ -84,7 +83,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         let _step = Reporter::only_step("verification", &capture);
         capture.verify().map_err(failure)?
     };
-    // Problems that opening did not see are in the accesses' bytes.
+    // Opening does not look at the bytes of accesses.
     let damaged = capture.damaged || problems.len() > capture.problems.len();
     let info = collect(&capture, problems, damaged)?;
     terminal::print(|out| match args.json {

@@ -49,7 +49,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
 }
 
-/// Checks a capture by itself.
 fn check_capture(path: &Path) -> Result<i32, Failure> {
     let capture = capture::open(path)?;
     let scan = {

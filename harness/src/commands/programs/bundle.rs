@@ -50,7 +50,7 @@ pub struct Args {
     build: BuildArgs,
 }
 
-/// Runs the command. `--backend auto` means CUDA here: a bundle is for another machine.
+/// `--backend auto` means CUDA here: a bundle is for another machine.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let backend = args.build.backend.0.unwrap_or(Backend::Cuda);
     let build = args
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let probes: Vec<Probe> = (with_their_own(&args.probe).into_iter())
         .map(|name| session.probe(name))
         .collect::<Result<_, _>>()?;
-    // Inputs come later: what is missing is left out of the bundle, with a warning.
+    // Missing inputs are left out of the bundle with a warning.
     let fetched = session.fetch_sources(&suite, &choice)?;
     let mut code = exit_code::OK;
     let mut programs = Vec::new();
@@ -97,7 +97,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             }
         }
     }
-    // A program without a manifest gets one, for the machine that has nothing but the bundle.
+    // A program without a manifest gets one.
     let staging = tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))?;
     let written = one_program
         .then(|| source::write_manifests(&suite, staging.path()))
@@ -132,7 +132,7 @@ fn say_how_to_run(folder: &Path, bytes: u64, suite: &str, probe: Option<&Probe>)
     println!("bundle: {folder} ({bytes}); run {folder}/superstep {command} there");
 }
 
-/// The probes of that names, with what belongs to them: an injection is chosen from a profile.
+/// Adds both probes of an injection if one is named.
 fn with_their_own(names: &[String]) -> Vec<&str> {
     let mut all = Vec::new();
     for name in names {
@@ -149,7 +149,7 @@ fn with_their_own(names: &[String]) -> Vec<&str> {
     all
 }
 
-/// Each program with all three executables of a suite; with probes, without and with each of them.
+/// Builds each program with the three executables of a suite; with probes, without and with each of them.
 fn build_programs<'a>(
     session: &Session,
     fetched: &Fetched<'a>,

@@ -19,7 +19,7 @@ use crate::arguments::source::is_elf;
 use crate::arguments::{FetchArgs, value};
 use crate::terminal::print;
 
-/// Version of what `--json` prints.
+/// Version of the output of `--json`.
 const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Debug, clap::Args)]
@@ -114,7 +114,6 @@ fn explain_source(args: &Args, source: &Path, session: &Session) -> Result<i32, 
     Ok(exit_code::OK)
 }
 
-/// The program that one CUDA file is.
 fn program(args: &Args, source: &Path) -> Result<Program, Failure> {
     let absolute = |path: &Path, what: &str| match path.canonicalize() {
         Ok(path) => Ok(path),

@@ -47,10 +47,10 @@ table! {
     }
 }
 
-/// Name and title of what is found.
+/// Name and title.
 const PAGE: (&str, &str) = ("injection", "what came of one flipped bit");
 
-/// Processes that use one GPU at the same time: with more, each only waits longer for the driver.
+/// Processes that share one GPU; more of them only wait for the driver.
 const GPU_JOBS: usize = 4;
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
@@ -115,7 +115,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
-/// The campaign on one program.
 struct ProgramCampaign<'a> {
     session: &'a Session,
     fetched: &'a Fetched<'a>,
@@ -124,7 +123,6 @@ struct ProgramCampaign<'a> {
 }
 
 impl ProgramCampaign<'_> {
-    /// The campaign on a program, which is there with both probes.
     fn run(
         &self,
         profile: &Probed<'_>,
@@ -166,7 +164,7 @@ impl ProgramCampaign<'_> {
     }
 }
 
-/// Says what a campaign could not do as it should.
+/// Reports unsteady places and missed injections.
 fn warn(name: &str, made: &Made, reporter: &Reporter) {
     if made.unsteady_places > 0 {
         reporter.line(&format!(
@@ -183,9 +181,9 @@ fn warn(name: &str, made: &Made, reporter: &Reporter) {
     }
 }
 
-/// Lets the programs that we start have the same addresses in each run: what a flipped bit of a pointer leads to depends on them.
+/// Disables address randomisation of the programs that we start: the effect of a flipped bit of a pointer depends on addresses.
 fn fix_addresses() {
-    /// Makes `personality` return the present setting without a change.
+    /// Makes `personality` return the setting without a change.
     const ASK: libc::c_ulong = 0xffff_ffff;
     // SAFETY: no pointers; children inherit the setting, this process keeps its addresses.
     unsafe {

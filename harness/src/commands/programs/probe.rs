@@ -33,7 +33,7 @@ pub struct Args {
     programs: ProgramArgs,
 }
 
-/// Runs the command: each probe by itself, since the code of one would be measured by another.
+/// Runs each probe by itself: its code must not be measured by another.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let programs = &args.programs;
     programs.execute.record.whole_launches()?;

@@ -56,7 +56,7 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         return print_lines(&session.commands(&fetched)?);
     }
     let programs = session.build(&fetched, |_, _| ())?;
-    // Without a program there is nothing to record: the error is all there is to say.
+    // Without executables, the build error is the only result.
     for program in &programs {
         program.executables.as_ref().map_err(Clone::clone)?;
     }

@@ -49,9 +49,8 @@ struct Line {
     benchmark: String,
     equal: bool,
     detail: String,
-    /// Times of the second run over those of the first; none where one ran on a GPU and one on a CPU.
+    /// Times of the second run over those of the first; empty if one ran on a GPU and one on a CPU.
     time_ratios: Vec<(&'static str, f64)>,
-    /// The communication in both runs, where both were analysed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     communication: Vec<Quantity>,
 }
@@ -105,7 +104,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
-/// Why the times of two runs have nothing to say about each other.
+/// Reason why times of the two runs are not comparable.
 fn devices_apart(a: &RunSummary, b: &RunSummary) -> Option<String> {
     (a.backend != b.backend).then(|| {
         format!(
@@ -146,7 +145,6 @@ fn compare(a: &RunSummary, b: &RunSummary, thresholds: Thresholds) -> Vec<Line> 
     a.benchmarks.iter().chain(only_in_b).map(line).collect()
 }
 
-/// The times that both runs have.
 fn times(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64, f64)> {
     [
         ("native", a.native, b.native),
@@ -167,7 +165,6 @@ fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
         .collect()
 }
 
-/// The first thing in which two runs of a benchmark differ.
 #[derive(Debug, thiserror::Error)]
 enum Difference {
     #[error("only in the {0} run")]
@@ -199,7 +196,7 @@ enum Difference {
     },
 }
 
-/// Compares two values, which `show` writes where they differ.
+/// Compares two values; `show` formats them for the message.
 fn same<T: PartialEq>(
     what: &'static str,
     first: &T,
@@ -242,7 +239,7 @@ fn show_communication(communication: &Option<CommunicationSummary>) -> String {
     )
 }
 
-/// Summary of two equal results, or their first difference.
+/// A summary of two equal results, or the first difference.
 fn benchmarks(
     a: &BenchmarkSummary,
     b: &BenchmarkSummary,
@@ -310,7 +307,7 @@ fn benchmarks(
     Ok(detail)
 }
 
-/// Whether what two runs say about communication can be the same, where one of them was in situ.
+/// Compares the bounds of communication, where one run was in situ.
 fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), Difference> {
     let (a, b) = (a.communication, b.communication);
     let (first, second) = (a.unwrap_or_default(), b.unwrap_or_default());
@@ -332,7 +329,7 @@ fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), Diffe
     Ok(())
 }
 
-/// How the volumes of a program that varies differ.
+/// Describes the change of volumes of a nondeterministic program.
 fn volume_changes(
     a: &BenchmarkSummary,
     b: &BenchmarkSummary,

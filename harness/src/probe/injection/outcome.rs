@@ -11,26 +11,25 @@ use crate::verify::{check_manifest, outputs_equal};
 use superstep_build::manifest::Checks;
 use superstep_build::run::End;
 
-/// How a run with an error ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     Masked,
-    /// The program was ended by a signal, or for want of memory.
+    /// Ended by a signal, or out of memory.
     Crash,
     Hang,
-    /// It said that something is wrong: a kernel failed, the exit code or an expected message is another, or there is an error message.
+    /// A kernel failed, the exit code or an expected message differs, or there is an error message.
     FailureSymptom,
-    /// A file that it wrote differs.
+    /// An output file differs.
     OutputDiffers,
-    /// Only what it printed differs.
+    /// Only standard output differs.
     StdoutOnly,
-    /// The execution was not reached, so nothing was flipped: the program does not execute the same instructions in each run.
+    /// The execution was not reached, and nothing was flipped: instructions differ from run to run.
     Missed,
 }
 
 impl Outcome {
-    /// Every class, in the order of the figure.
+    /// All classes, in the order of the figure.
     pub const ALL: [Outcome; 6] = [
         Outcome::Masked,
         Outcome::Crash,
@@ -52,8 +51,8 @@ impl Outcome {
         }
     }
 
-    /// Outcome of `run`, compared with a `reference` without an injection. `flips` is how many bits the probe says were flipped; unknown where
-    /// the launch did not end.
+    /// Outcome of `run`, compared with a `reference` without an injection. `flips` is the number of flipped bits that the probe counted;
+    /// unknown if the launch did not end.
     pub fn of(run: &Run, reference: &Run, checks: &Checks, flips: Option<u64>) -> Self {
         match run.files.end {
             End::Signalled(_) | End::OutOfMemory => return Outcome::Crash,
@@ -62,7 +61,7 @@ impl Outcome {
         }
         let faults = run.summary.as_ref().map(|summary| summary.faults.len());
         let failed = faults.as_ref().is_ok_and(|&faults| faults > 0);
-        // Without a summary the program ended in the middle of something, the launch perhaps.
+        // Without a summary the program ended abruptly, perhaps in the launch.
         if flips == Some(0) || flips.is_none() && faults.as_ref().is_ok_and(|&faults| faults == 0) {
             return Outcome::Missed;
         }
@@ -79,7 +78,7 @@ impl Outcome {
         if outputs_equal(&reference.files, &run.files, checks).ok {
             return Outcome::Masked;
         }
-        // Files alone: every line of the standard output may differ.
+        // Only files: every line of standard output may differ.
         let files_only = Checks {
             volatile_lines: Regex::new("").into_iter().collect(),
             ..checks.clone()
@@ -132,7 +131,6 @@ impl Interval {
     }
 }
 
-/// How often one class came of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     pub outcome: Outcome,
@@ -140,7 +138,7 @@ pub struct Tally {
     pub interval: Interval,
 }
 
-/// Every class with its count. Injections that missed are none.
+/// Counts of all classes; missed injections are left out.
 pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
     let made = (outcomes.iter()).filter(|&&outcome| outcome != Outcome::Missed);
     let all = made.count() as u64;
@@ -160,7 +158,7 @@ pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
         .collect()
 }
 
-/// A line a program, a column a class; below several programs their mean, in which each counts as much as every other.
+/// One line per program and one column per class; the mean of several programs weighs them equally.
 pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
     let header = ["program", "injections"].into_iter();
     let header = header.chain(Outcome::ALL.map(|outcome| outcome.word()));
