@@ -12,7 +12,6 @@ use pyo3::prelude::*;
 use superstep_analysis::AnalysisError;
 use superstep_export::ExportError;
 use superstep_report::ReportError;
-use superstep_trace::TraceError;
 
 create_exception!(superstep, SuperstepError, PyException);
 create_exception!(superstep, CaptureError, SuperstepError);
@@ -26,14 +25,6 @@ fn failure(error: impl Into<ExportError>) -> PyErr {
         }
         error => SuperstepError::new_err(error.to_string()),
     }
-}
-
-fn of_trace(error: TraceError) -> PyErr {
-    failure(error)
-}
-
-fn of_analysis(error: AnalysisError) -> PyErr {
-    failure(error)
 }
 
 fn of_report(error: ReportError) -> PyErr {

@@ -205,16 +205,6 @@ impl Metrics {
         })
     }
 
-    /// The density maps alone, with one of `window`, from an analysis with transfers.
-    pub fn density_of(
-        analysis: &Analysis,
-        sites: &SiteTable,
-        window: &CtaWindow,
-    ) -> Result<Vec<density::DensityRow>> {
-        let grids = analysis.grids();
-        density::rows(&Source::of(analysis, &grids, sites), Some(window))
-    }
-
     /// The reads of what nothing has written alone.
     pub fn uninitialised_of(
         analysis: &Analysis,
@@ -273,7 +263,7 @@ impl Metrics {
     }
 
     /// Whether the tables were written into `folder`.
-    pub fn are_in(folder: &Path) -> bool {
+    fn are_in(folder: &Path) -> bool {
         file(folder, connectivity::ConnectivityRow::TABLE, Format::Csv).exists()
     }
 }

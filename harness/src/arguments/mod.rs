@@ -1,6 +1,5 @@
 //! Options that several commands share.
 
-pub mod metrics;
 pub mod programs;
 pub mod record;
 pub mod reported_run;
@@ -34,12 +33,28 @@ pub struct SelectArgs {
     /// Size preset [default: that of the suite].
     #[arg(long, value_name = "NAME")]
     pub size: Option<String>,
+    #[command(flatten)]
+    pub patterns: PatternArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct PatternArgs {
     /// Take only benchmarks whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
     #[arg(long, value_name = "PATTERNS")]
-    pub only: Vec<String>,
+    only: Vec<String>,
     /// Leave out benchmarks whose names match one of these comma-separated patterns.
     #[arg(long, value_name = "PATTERNS")]
-    pub exclude: Vec<String>,
+    exclude: Vec<String>,
+}
+
+impl PatternArgs {
+    /// The matching programs, in `size` or the suite's default.
+    pub fn choice(&self, size: Option<String>) -> Result<ProgramChoice, Failure> {
+        Ok(ProgramChoice {
+            size,
+            selection: Selection::new(&self.only, &self.exclude)?,
+        })
+    }
 }
 
 /// Where sources and inputs come from.
@@ -170,10 +185,7 @@ impl FetchArgs {
 
 impl SelectArgs {
     pub fn choice(&self) -> Result<ProgramChoice, Failure> {
-        Ok(ProgramChoice {
-            size: self.size.clone(),
-            selection: Selection::new(&self.only, &self.exclude)?,
-        })
+        self.patterns.choice(self.size.clone())
     }
 }
 

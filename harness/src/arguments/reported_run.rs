@@ -13,7 +13,7 @@ use crate::arguments::value::ByteSize;
 use crate::arguments::{ExecuteArgs, InSituArgs};
 use crate::results::{
     Color, MessageFormat, RunFolder, in_situ_notes, not_compared, partial_notes, slowdown_table,
-    slowdowns, summary_table, warnings, write_junit,
+    summary_table, warnings, write_junit,
 };
 use crate::session::Session;
 use crate::suite::{AnalysisOptions, Running, SuiteOptions};
@@ -105,7 +105,7 @@ fn print(summary: &RunSummary, folder: &RunFolder, color: Color) -> std::io::Res
         writeln!(out, "{line}")?;
     }
     if summary.backend == Backend::Cuda {
-        let table = slowdown_table(&slowdowns([summary]));
+        let table = slowdown_table(summary);
         writeln!(
             out,
             "kernel time, registers and occupancy, untraced > traced:\n{table}\n"

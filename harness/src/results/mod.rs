@@ -14,7 +14,7 @@ pub use host::host;
 pub use junit::write_junit;
 pub use partial::{in_situ_notes, not_compared, partial_notes, warnings};
 pub use reporter::{Color, MessageFormat, Reporter, Step};
-pub use slowdown::{slowdown_table, slowdowns};
+pub use slowdown::slowdown_table;
 pub use table::{counted, human_bytes, human_count, summary_table};
 pub use text::{geometric_mean, plain_table, table_lines};
 

@@ -9,7 +9,7 @@ use superstep_analysis::run_summary::{
 };
 use superstep_analysis::scan::CaptureScan;
 use superstep_analysis::tables;
-use superstep_trace::{Bounds, Capture, CtaBlocks, LaunchDigest, SampleUnit};
+use superstep_trace::{Bounds, Capture, LaunchDigest, SampleUnit};
 
 use super::benchmark::{Attempt, Runs};
 use super::processes::ProcessRun;
@@ -78,7 +78,8 @@ impl<'a> Attempt<'a> {
             let mut one = self.of_process(process, capture);
             let (totals, tables) = one.fill_process(capture, scan, equal)?;
             parts.push((process.process, tables));
-            whole.add(&one.record, &totals, scan);
+            whole.add(&one.record, &totals);
+            self.add_process(&one.record);
             let checks = one.record.verification.iter();
             let named = checks.map(|check| Check {
                 detail: format!("{}: {}", process.process, check.detail),
@@ -95,6 +96,7 @@ impl<'a> Attempt<'a> {
             let readable = names.find(|readable| *readable != kernel.name);
             kernel.name = readable.map_or_else(|| kernel.name.clone(), str::to_owned);
         }
+        self.fill_totals(&all, &whole.totals);
         whole.fill(&mut self.record);
         match self.record.selection.is_some() {
             true => self.add_checks([verify::golden_is_whole()]),
@@ -160,6 +162,16 @@ impl<'a> Attempt<'a> {
         Ok((totals, tables))
     }
 
+    /// Adds sizes and times of a process to the result of all.
+    fn add_process(&mut self, one: &BenchmarkSummary) {
+        let record = &mut self.record;
+        record.in_situ |= one.in_situ;
+        record.cta_blocks = one.cta_blocks;
+        *record.capture_bytes.get_or_insert_default() += one.capture_bytes.unwrap_or(0);
+        let analysis = one.seconds.analysis.unwrap_or(0.0);
+        *record.seconds.analysis.get_or_insert_default() += analysis;
+    }
+
     /// Compares each process with one of the counting run: of equal rank, and among several, one with equal counts.
     fn counts_of_processes(&self, runs: &Runs, scans: &[CaptureScan]) -> Vec<Check> {
         let same = self.record.same();
@@ -220,11 +232,6 @@ fn launches_agree(runs: &Runs) -> bool {
 #[derive(Default)]
 struct Whole {
     totals: Totals,
-    digest: LaunchDigest,
-    in_situ: bool,
-    cta_blocks: CtaBlocks,
-    capture_bytes: u64,
-    analysis_s: f64,
     stored_bytes: u64,
     communicated_bytes: u64,
     between: Option<Bounds>,
@@ -232,13 +239,8 @@ struct Whole {
 }
 
 impl Whole {
-    fn add(&mut self, record: &BenchmarkSummary, totals: &Totals, scan: &CaptureScan) {
+    fn add(&mut self, record: &BenchmarkSummary, totals: &Totals) {
         self.totals.add(totals);
-        self.digest += scan.digest;
-        self.in_situ |= record.in_situ;
-        self.cta_blocks = record.cta_blocks;
-        self.capture_bytes += record.capture_bytes.unwrap_or(0);
-        self.analysis_s += record.seconds.analysis.unwrap_or(0.0);
         if let Some(communication) = &record.communication {
             let between = communication.communicated_between();
             let sum = self.between.unwrap_or(Bounds::exactly(0));
@@ -268,23 +270,13 @@ impl Whole {
         }
     }
 
-    fn fill(&mut self, record: &mut BenchmarkSummary) {
-        record.in_situ = self.in_situ;
-        record.cta_blocks = self.cta_blocks;
-        record.capture_bytes = Some(self.capture_bytes);
-        record.seconds.analysis = Some(self.analysis_s);
-        record.digest = (!self.in_situ).then(|| self.digest.to_string());
+    fn fill(self, record: &mut BenchmarkSummary) {
         let mut communication =
             CommunicationSummary::new(self.stored_bytes, self.communicated_bytes);
         communication.communicated_bytes_between =
             self.between.filter(|between| !between.is_exact());
         record.communication = Some(communication);
-        record.selection = self.selection.take();
-        record.launches = Some(self.totals.launches);
-        record.ctas = Some(self.totals.ctas);
-        record.threads = Some(self.totals.threads);
-        record.bytes = Some(self.totals.bytes);
-        record.kernels = self.totals.kernels.clone();
+        record.selection = self.selection;
     }
 }
 

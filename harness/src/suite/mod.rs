@@ -4,7 +4,6 @@
 //! recorded with the kind of its failure and the others go on; `run.json` is written after each, so that an interrupted
 //! run leaves what it had.
 
-mod again;
 mod analyse;
 mod benchmark;
 mod execute;
@@ -21,7 +20,6 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 
-pub use again::{with_density, with_link};
 pub use analyse::{redraw, reproduction};
 pub use execute::{Case, Kind, Run};
 pub use options::{

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use superstep_abi::Config;
 use superstep_analysis::communication::Matching;
+use superstep_analysis::metrics::{CtaWindow, Settings};
 use superstep_toolchain::gpu;
 use superstep_trace::{Backend, Pattern};
 
-use crate::arguments::metrics::MetricArgs;
-use crate::arguments::value::{ByteSize, matching};
+use crate::arguments::value::{self, ByteSize, matching};
 use superstep_build::bail;
 use superstep_build::compile::DEFAULT_ARCH;
 use superstep_build::failure::Failure;
@@ -120,6 +120,29 @@ pub struct AnalysisOptions {
     pub no_captures: bool,
     #[command(flatten)]
     pub metrics: MetricArgs,
+}
+
+/// Choices about the metrics; each has a default.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Tables and figures")]
+pub struct MetricArgs {
+    /// Draw an additional density map of these CTAs (numbered by x, then y, then z): FIRST-LAST or SOURCES:RECEIVERS, for example
+    /// 100-299 or 4000-4199:0-63. Above 200 CTAs in a direction, several share a cell.
+    #[arg(long, value_name = "RANGE", value_parser = CtaWindow::parse)]
+    density_ctas: Option<CtaWindow>,
+    /// Bandwidth of a GPU's link in one direction, in GB/s (10^9 bytes), for the model of several GPUs [default: 450, NVLink 4].
+    #[arg(long, value_name = "GB/S", value_parser = value::bandwidth)]
+    link_bandwidth: Option<f64>,
+}
+
+impl MetricArgs {
+    pub fn settings(&self) -> Settings {
+        let default = Settings::default();
+        Settings {
+            density: self.density_ctas.clone(),
+            link_gb_per_s: self.link_bandwidth.unwrap_or(default.link_gb_per_s),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]

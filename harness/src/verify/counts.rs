@@ -128,7 +128,7 @@ impl CountVariation {
         }
         let compared = match compared {
             Ok(compared) => compared,
-            Err(difference) => return failed(NAME, difference.to_string()),
+            Err(Difference(difference)) => return failed(NAME, difference),
         };
         let (traced, counted) = (scan.launches.len(), counts.len());
         if !self.is_empty() {
@@ -169,20 +169,8 @@ impl CountVariation {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Difference {
-    #[error("{0} was counted, and is in no module's table")]
-    UnknownSite(SiteId),
-    #[error("{traced} launches traced, {counted} counted")]
-    Launches { traced: usize, counted: usize },
-    #[error("{0}: traced, but not counted")]
-    NotCounted(String),
-    #[error("{launch}: the counting run launched {other} there")]
-    OtherKernel { launch: String, other: String },
-    #[error("{launch}{counts}")]
-    Counts { launch: String, counts: String },
-    #[error("{launch}: no launch of the counting run counted the same; {order}")]
-    NoPartner { launch: String, order: Order },
-}
+#[error("{0}")]
+struct Difference(String);
 
 /// Executions of each site, or in situ of each kind of access.
 type Counts = BTreeMap<u32, u64>;
@@ -248,7 +236,10 @@ impl Comparison<'_> {
                 (true, Some(site)) if waits.contains(&kind_of(site.op)) => continue,
                 (true, Some(site)) => kind_of(site.op),
                 (true, None) => {
-                    return Err(Difference::UnknownSite(SiteId(number)));
+                    let site = SiteId(number);
+                    return Err(Difference(format!(
+                        "{site} was counted, and is in no module's table"
+                    )));
                 }
             };
             *counts.entry(key).or_default() += accesses;
@@ -282,18 +273,17 @@ impl Comparison<'_> {
             let counted = match rest.remove(&(launch.stream, launch.launch)) {
                 Some(counted) if counted.kernel == launch.kernel => counted,
                 _ if !self.is_whole() => continue,
-                None => return Err(Difference::NotCounted(name())),
+                None => return Err(Difference(format!("{}: traced, but not counted", name()))),
                 Some(counted) => {
-                    return Err(Difference::OtherKernel {
-                        launch: name(),
-                        other: sites.display_name(&counted.kernel).to_owned(),
-                    });
+                    let (launch, other) = (name(), sites.display_name(&counted.kernel));
+                    return Err(Difference(format!(
+                        "{launch}: the counting run launched {other} there"
+                    )));
                 }
             };
             let (in_trace, in_count) = (self.traced(traced), self.counted(counted)?);
             if let Some(counts) = self.difference(&in_trace, &in_count) {
-                let launch = name();
-                return Err(Difference::Counts { launch, counts });
+                return Err(Difference(name() + &counts));
             }
             compared += in_trace.values().sum::<u64>();
         }
@@ -315,10 +305,11 @@ impl Comparison<'_> {
             match rest.get_mut(&(traced.launch.kernel.as_str(), counts)) {
                 Some(left) if *left > 0 => *left -= 1,
                 _ => {
-                    return Err(Difference::NoPartner {
-                        launch: launch_name(self.scan.sites, traced.launch),
-                        order: self.varying.order,
-                    });
+                    let launch = launch_name(self.scan.sites, traced.launch);
+                    return Err(Difference(format!(
+                        "{launch}: no launch of the counting run counted the same; {}",
+                        self.varying.order
+                    )));
                 }
             }
         }
@@ -328,7 +319,9 @@ impl Comparison<'_> {
     fn same_number(&self, counted: usize) -> Result<(), Difference> {
         let traced = self.scan.launches.len();
         match self.is_whole() && traced != counted {
-            true => Err(Difference::Launches { traced, counted }),
+            true => Err(Difference(format!(
+                "{traced} launches traced, {counted} counted"
+            ))),
             false => Ok(()),
         }
     }

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::arguments::value::one_of;
 use crate::capture::failure;
 use crate::results::{Reporter, human_count};
 use clap::ValueEnum;
+use clap::builder::TypedValueParser;
 use superstep_analysis::needs_accesses;
 use superstep_build::bail;
 use superstep_build::failure::Failure;
@@ -46,31 +48,22 @@ impl Format {
     }
 }
 
-/// A table of a capture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Table {
-    /// One row per thread access.
-    Accesses,
-    /// One row per launch.
-    Launches,
-    /// One row per memory instruction.
-    Sites,
-    /// One row per allocation or device variable.
-    Allocations,
-    /// One row per pair of CTAs of two launches that communicate.
-    Transfers,
-}
-
-impl From<Table> for TableName {
-    fn from(table: Table) -> Self {
-        match table {
-            Table::Accesses => Self::Accesses,
-            Table::Launches => Self::Launches,
-            Table::Sites => Self::Sites,
-            Table::Allocations => Self::Allocations,
-            Table::Transfers => Self::Transfers,
-        }
-    }
+fn table() -> impl TypedValueParser<Value = TableName> {
+    one_of(&[
+        ("accesses", "One row per thread access", TableName::Accesses),
+        ("launches", "One row per launch", TableName::Launches),
+        ("sites", "One row per memory instruction", TableName::Sites),
+        (
+            "allocations",
+            "One row per allocation or device variable",
+            TableName::Allocations,
+        ),
+        (
+            "transfers",
+            "One row per pair of CTAs of two launches that communicate",
+            TableName::Transfers,
+        ),
+    ])
 }
 
 #[derive(Debug, clap::Args)]
@@ -81,8 +74,8 @@ pub struct Args {
     #[arg(long, value_enum)]
     format: Format,
     /// Table to write as Parquet, CSV or JSON; repeat the option for more [default: all].
-    #[arg(long = "table", value_enum, value_name = "TABLE")]
-    tables: Vec<Table>,
+    #[arg(long = "table", value_name = "TABLE", value_parser = table())]
+    tables: Vec<TableName>,
     /// Folder for the files [default: the name of the format].
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -132,10 +125,9 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 fn tables_in(
     capture: &Capture,
     format: tables::Format,
-    named: &[Table],
+    named: &[TableName],
     folder: &Path,
 ) -> Result<Vec<PathBuf>, Failure> {
-    let named: Vec<TableName> = named.iter().map(|&table| table.into()).collect();
     let has_no_accesses = named.is_empty() && capture.is_in_situ();
     if has_no_accesses {
         eprintln!("note: the run was in situ, so there is no table of accesses");

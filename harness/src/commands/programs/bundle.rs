@@ -9,12 +9,11 @@ use superstep_build::{bail, exit_code};
 use superstep_trace::{Backend, Protocol};
 
 use crate::arguments::source::{self, SourceArgs, is_elf};
-use crate::arguments::{BuildArgs, FetchArgs, InSituArgs, protocol, start_workers};
+use crate::arguments::{BuildArgs, FetchArgs, InSituArgs, PatternArgs, protocol, start_workers};
 use crate::bundle::{self, BundledProgram, Parts, Programs, traced_programs};
 use crate::probe::injection::PROBES;
 use crate::results::{MessageFormat, human_bytes};
 use crate::session::{Fetched, Prepared, Session};
-use crate::suite::{ProgramChoice, Selection};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -24,12 +23,8 @@ pub struct Args {
     /// Folder for the bundle.
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
-    /// Take only benchmarks whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
-    #[arg(long, value_name = "PATTERNS")]
-    only: Vec<String>,
-    /// Leave out benchmarks whose names match one of these comma-separated patterns.
-    #[arg(long, value_name = "PATTERNS")]
-    exclude: Vec<String>,
+    #[command(flatten)]
+    patterns: PatternArgs,
     /// Sizes whose inputs are included, comma-separated [default: the default size of the suite].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     size: Vec<String>,
@@ -71,15 +66,11 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         session.suite(&args.suite)?
     };
     start_workers(args.build.jobs)?;
-    let choice = ProgramChoice {
-        size: None,
-        selection: Selection::new(&args.only, &args.exclude)?,
-    };
     let probes: Vec<Probe> = (with_their_own(&args.probe).into_iter())
         .map(|name| session.probe(name))
         .collect::<Result<_, _>>()?;
     // Missing inputs are left out of the bundle with a warning.
-    let fetched = session.fetch_sources(&suite, &choice)?;
+    let fetched = session.fetch_sources(&suite, &args.patterns.choice(None)?)?;
     let mut code = exit_code::OK;
     let mut programs = Vec::new();
     let built = build_programs(&session, &fetched, &probes)?;

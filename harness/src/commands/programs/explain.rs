@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use crate::results::{Color, MessageFormat, plain_table, table_lines};
 use crate::session::Session;
-use crate::suite::{ProgramChoice, Selection};
 use serde_json::{Value, json};
 use superstep_build::compile::{BuildOptions, DEFAULT_ARCH, Explanation, Program, Summary};
 use superstep_build::failure::Failure;
@@ -16,7 +15,7 @@ use superstep_build::{bail, exit_code, interrupt};
 use superstep_trace::{Backend, Pattern};
 
 use crate::arguments::source::is_elf;
-use crate::arguments::{FetchArgs, value};
+use crate::arguments::{FetchArgs, PatternArgs, value};
 use crate::terminal::print;
 
 /// Version of the output of `--json`.
@@ -26,7 +25,11 @@ const SCHEMA_VERSION: u32 = 1;
 pub struct Args {
     /// CUDA file to explain; all files of a program whose units are linked on the device (--flag=-fgpu-rdc); or the executable of a
     /// project.
-    #[arg(value_name = "SOURCE.cu|EXECUTABLE", required_unless_present = "suite")]
+    #[arg(
+        value_name = "SOURCE.cu|EXECUTABLE",
+        required_unless_present = "suite",
+        conflicts_with_all = ["only", "exclude"]
+    )]
     source: Vec<PathBuf>,
     /// Summarise every program of this suite instead: a name in `suites/`, or a folder with a suite.yaml. Inputs are not needed.
     #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["source", "include", "flag", "kernel"])]
@@ -40,12 +43,8 @@ pub struct Args {
     /// Only operations in kernels and device functions whose names match this pattern: a glob, or `regex:EXPR`.
     #[arg(long, value_name = "PATTERN")]
     kernel: Option<Pattern>,
-    /// Take only programs of the suite whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
-    #[arg(long, value_name = "PATTERNS", conflicts_with = "source")]
-    only: Vec<String>,
-    /// Leave out programs of the suite whose names match one of these comma-separated patterns.
-    #[arg(long, value_name = "PATTERNS", conflicts_with = "source")]
-    exclude: Vec<String>,
+    #[command(flatten)]
+    patterns: PatternArgs,
     /// Refuse a program that has an access whose address space cannot be proven.
     #[arg(long)]
     strict: bool,
@@ -207,11 +206,7 @@ fn explain_suite(
     color: Color,
 ) -> Result<i32, Failure> {
     let suite = session.suite(suite)?;
-    let choice = ProgramChoice {
-        size: None,
-        selection: Selection::new(&args.only, &args.exclude)?,
-    };
-    let fetched = session.fetch_sources(&suite, &choice)?;
+    let fetched = session.fetch_sources(&suite, &args.patterns.choice(None)?)?;
     let builder = session.builder()?;
     let mut rows: Vec<(&str, Result<Summary, Failure>)> = Vec::new();
     for (benchmark, tree) in fetched.sources() {

@@ -79,14 +79,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         if interrupt::requested() {
             break;
         }
-        let one = ProgramCampaign {
-            session: &session,
-            fetched: &fetched,
-            execution: &execution,
-            folder: folder.join(&profile.benchmark.name),
-        };
-        match one.run(profile, flip, &campaign) {
-            Ok(tally) => tallies.push((profile.benchmark.name.clone(), tally)),
+        let name = &profile.benchmark.name;
+        let (programs, place) = ((profile, flip), folder.join(name));
+        match run_one(&session, &fetched, &execution, programs, &campaign, &place) {
+            Ok(tally) => tallies.push((name.clone(), tally)),
             Err(failure) => {
                 session.reporter.line(&format!("error: {failure}"));
                 failed = Some(exit_code::of(failure.kind));
@@ -115,53 +111,47 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
-struct ProgramCampaign<'a> {
-    session: &'a Session,
-    fetched: &'a Fetched<'a>,
-    execution: &'a Execution,
-    folder: PathBuf,
-}
-
-impl ProgramCampaign<'_> {
-    fn run(
-        &self,
-        profile: &Probed<'_>,
-        flip: &Probed<'_>,
-        wanted: &CampaignOptions,
-    ) -> Result<Vec<Tally>, Failure> {
-        let (benchmark, size_name) = (profile.benchmark, &self.fetched.size);
-        let (name, reporter) = (&benchmark.name, &self.session.reporter);
-        let (counting, flipping) = (profile.executables.clone()?, flip.executables.clone()?);
-        let Some(size) = benchmark.sizes.get(size_name) else {
-            bail!(
-                Usage,
-                "failed to inject into {name}: it has no size {size_name}"
-            );
-        };
-        let campaign = Campaign {
-            case: Case {
-                suite: self.fetched.suite,
-                benchmark,
-                size,
-                execution: self.execution,
-                sources: &profile.sources,
-            },
-            size: size_name,
-            profile: &counting.probed,
-            flip: &flipping.probed,
-            folder: &self.folder,
-        };
-        let done = AtomicU64::new(0);
-        let _step = reporter.step(format!("{name}: injection"), None);
-        let made = campaign.run(wanted, || {
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            reporter.doing(format!("injecting into {name}: {done} runs"));
-        })?;
-        write_outcomes(&self.folder, &made)?;
-        warn(name, &made, reporter);
-        let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
-        Ok(tally(&classes))
-    }
+/// Runs the campaign on a program, which is built with both probes.
+fn run_one(
+    session: &Session,
+    fetched: &Fetched<'_>,
+    execution: &Execution,
+    (profile, flip): (&Probed<'_>, &Probed<'_>),
+    wanted: &CampaignOptions,
+    folder: &Path,
+) -> Result<Vec<Tally>, Failure> {
+    let (benchmark, size_name) = (profile.benchmark, &fetched.size);
+    let (name, reporter) = (&benchmark.name, &session.reporter);
+    let (counting, flipping) = (profile.executables.clone()?, flip.executables.clone()?);
+    let Some(size) = benchmark.sizes.get(size_name) else {
+        bail!(
+            Usage,
+            "failed to inject into {name}: it has no size {size_name}"
+        );
+    };
+    let campaign = Campaign {
+        case: Case {
+            suite: fetched.suite,
+            benchmark,
+            size,
+            execution,
+            sources: &profile.sources,
+        },
+        size: size_name,
+        profile: &counting.probed,
+        flip: &flipping.probed,
+        folder,
+    };
+    let done = AtomicU64::new(0);
+    let _step = reporter.step(format!("{name}: injection"), None);
+    let made = campaign.run(wanted, || {
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        reporter.doing(format!("injecting into {name}: {done} runs"));
+    })?;
+    write_outcomes(folder, &made)?;
+    warn(name, &made, reporter);
+    let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
+    Ok(tally(&classes))
 }
 
 /// Reports unsteady places and missed injections.
