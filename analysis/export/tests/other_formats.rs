@@ -8,7 +8,6 @@ use common::{LOAD, STORE, group, worked_example};
 use proptest::prelude::*;
 use superstep_analysis::communication::Options;
 use superstep_export::appendix_b::{self, Accesses, LoadStore, Matched, NestedFormat};
-use superstep_export::graph;
 use superstep_export::timeline;
 use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{AccessGroup, KnownCall};
@@ -80,20 +79,6 @@ fn pickle_says_the_same_as_json() {
             String::from_utf8_lossy(&run.stderr)
         );
     }
-}
-
-#[test]
-fn graphml_of_the_worked_example() {
-    let folder = tempfile::tempdir().unwrap();
-    let capture = worked_example(&folder.path().join("capture"));
-    let xml = graph::write(&capture, &folder.path().join("a.graphml")).unwrap();
-    let xml = fs::read_to_string(xml).unwrap();
-    assert_eq!(xml.matches("<node ").count(), 4, "{xml}");
-    assert!(xml.contains("<edge source=\"n3\" target=\"n1\">"), "{xml}");
-    assert!(
-        xml.contains("<key id=\"bytes\" for=\"edge\" attr.name=\"bytes\" attr.type=\"long\"/>"),
-        "{xml}"
-    );
 }
 
 #[test]

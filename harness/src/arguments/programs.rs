@@ -10,7 +10,7 @@ use superstep_build::manifest::{Manifest, Suite};
 use crate::arguments::source::SourceArgs;
 use crate::arguments::{BuildArgs, ExecuteArgs, FetchArgs, InSituArgs, SelectArgs, session};
 use crate::session::Session;
-use crate::suite::ProgramChoice;
+use crate::suite::{ProgramChoice, Selection};
 
 /// A suite and the chosen programs.
 pub struct Asked {
@@ -62,24 +62,23 @@ pub fn one_program(
     source: &SourceArgs,
     size: Option<String>,
 ) -> Result<Asked, Failure> {
-    let (suite, name, size) = if is_manifest(program) {
-        from_manifest(program, source, size)?
-    } else {
-        source.suite(program)?
-    };
-    Ok(Asked {
-        suite,
-        choice: ProgramChoice::one(name, size)?,
-    })
+    match is_manifest(program) {
+        true => from_manifest(program, source, size),
+        false => alone(source.suite(program)?),
+    }
 }
 
 /// A command that starts programs, given after `--` without a program.
 pub fn command(source: &SourceArgs) -> Result<Asked, Failure> {
-    let (suite, name, size) = source.suite_of_command()?;
-    Ok(Asked {
-        suite,
-        choice: ProgramChoice::one(name, size)?,
-    })
+    alone(source.suite_of_command()?)
+}
+
+fn alone(suite: Suite) -> Result<Asked, Failure> {
+    let choice = ProgramChoice {
+        size: Some(suite.default_size.clone()),
+        selection: Selection::new(&suite.names, &[])?,
+    };
+    Ok(Asked { suite, choice })
 }
 
 pub fn is_manifest(program: &Path) -> bool {
@@ -91,7 +90,7 @@ fn from_manifest(
     program: &Path,
     source: &SourceArgs,
     size: Option<String>,
-) -> Result<(Suite, String, String), Failure> {
+) -> Result<Asked, Failure> {
     if source.any() {
         bail!(
             Usage,
@@ -111,5 +110,8 @@ fn from_manifest(
         );
     }
     let size = size.unwrap_or_else(|| suite.default_size.clone());
-    Ok((suite, name, size))
+    Ok(Asked {
+        suite,
+        choice: ProgramChoice::one(name, size)?,
+    })
 }

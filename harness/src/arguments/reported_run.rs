@@ -15,8 +15,8 @@ use crate::results::{
     Color, MessageFormat, RunFolder, in_situ_notes, not_compared, partial_notes, slowdown_table,
     summary_table, warnings, write_junit,
 };
-use crate::session::Session;
-use crate::suite::{AnalysisOptions, Running, SuiteOptions};
+use crate::session::{Prepared, Session};
+use crate::suite::{AnalysisOptions, Running, SuiteOptions, SuiteRun};
 
 /// How programs run, how often, how they are analysed and reported.
 #[derive(Debug, Args)]
@@ -67,27 +67,30 @@ impl ReportedRunArgs {
         })
     }
 
-    /// Prints the table of a run and the paths of its results, and returns the exit code.
-    pub fn conclude(&self, summary: &RunSummary, folder: &RunFolder, color: Color) -> i32 {
+    /// Runs the programs and reports the results. Also returns the exit code.
+    pub fn finish(
+        &self,
+        run: SuiteRun<'_>,
+        programs: &[Prepared<'_>],
+        color: Color,
+    ) -> Result<(RunSummary, i32), Failure> {
+        let (summary, folder) = run.run(programs)?;
+        if let Some(path) = &self.running.junit {
+            write_junit(path, &summary)?;
+        }
         if self.execute.message_format == MessageFormat::Human {
             // A closed pipe must not change the exit code.
-            let _ = print(summary, folder, color);
+            let _ = print(&summary, &folder, color);
         }
         let failed = |status| status == Status::Failed;
-        if interrupt::requested() {
+        let code = if interrupt::requested() {
             exit_code::INTERRUPTED
         } else if summary.benchmarks.iter().any(|one| failed(one.status)) {
             exit_code::BENCHMARK_FAILED
         } else {
             exit_code::OK
-        }
-    }
-
-    pub fn write_junit(&self, summary: &RunSummary) -> Result<(), Failure> {
-        match &self.running.junit {
-            Some(path) => write_junit(path, summary),
-            None => Ok(()),
-        }
+        };
+        Ok((summary, code))
     }
 }
 

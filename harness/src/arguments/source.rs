@@ -71,15 +71,24 @@ pub struct SourceArgs {
 impl SourceArgs {
     /// Whether an option is given that a manifest has a key for.
     pub fn any(&self) -> bool {
-        let paths = [&self.more, &self.with, &self.include, &self.input];
-        let texts = [&self.args, &self.define, &self.flag, &self.link_flag];
-        paths.iter().any(|list| !list.is_empty())
-            || texts.iter().any(|list| !list.is_empty())
-            || !self.library_path.is_empty()
-            || !self.library.is_empty()
+        let lists = [&self.more, &self.with, &self.input];
+        lists.iter().any(|list| !list.is_empty())
+            || !self.args.is_empty()
+            || self.of_compilation().iter().any(|(_, is_given)| *is_given)
             || self.exit_code.is_some()
             || !self.volatile_lines.is_empty()
             || self.nondeterministic
+    }
+
+    fn of_compilation(&self) -> [(&'static str, bool); 6] {
+        [
+            ("--include", !self.include.is_empty()),
+            ("--define", !self.define.is_empty()),
+            ("--library-path", !self.library_path.is_empty()),
+            ("--library", !self.library.is_empty()),
+            ("--flag", !self.flag.is_empty()),
+            ("--link-flag", !self.link_flag.is_empty()),
+        ]
     }
 
     /// Options that may be missing when the program fails; a manifest has keys for them.
@@ -97,15 +106,7 @@ impl SourceArgs {
 
     /// Refuses options for the compilation of a program that is already built.
     fn no_compilation(&self, program: &Path) -> Result<(), Failure> {
-        let given = [
-            ("--include", !self.include.is_empty()),
-            ("--define", !self.define.is_empty()),
-            ("--library-path", !self.library_path.is_empty()),
-            ("--library", !self.library.is_empty()),
-            ("--flag", !self.flag.is_empty()),
-            ("--link-flag", !self.link_flag.is_empty()),
-        ];
-        match given.iter().find(|(_, is_given)| *is_given) {
+        match self.of_compilation().iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => bail!(
                 Usage,
                 "{option} is for a compilation, and {} is built already: give the option to its own build system, or name the CUDA file",
@@ -115,7 +116,8 @@ impl SourceArgs {
         }
     }
 
-    pub fn suite(&self, program: &Path) -> Result<(Suite, String, String), Failure> {
+    /// The suite made of `program` alone.
+    pub fn suite(&self, program: &Path) -> Result<Suite, Failure> {
         let main = self.absolute(program)?;
         let folder = main.parent().unwrap_or(Path::new("/")).to_owned();
         let name = name_of(&main);
@@ -173,20 +175,19 @@ impl SourceArgs {
             },
             ..Benchmark::default()
         };
-        let suite = Suite {
+        Ok(Suite {
             folder,
             name: name.clone(),
             title: name.clone(),
             default_size: SIZE.to_owned(),
-            names: vec![name.clone()],
+            names: vec![name],
             benchmarks: vec![benchmark],
             ..Suite::default()
-        };
-        Ok((suite, name, SIZE.to_owned()))
+        })
     }
 
     /// The suite of a command that starts executables: those among its words and in `--with`.
-    pub fn suite_of_command(&self) -> Result<(Suite, String, String), Failure> {
+    pub fn suite_of_command(&self) -> Result<Suite, Failure> {
         let mut words = self.args.clone();
         let mut with = self.with.clone();
         // The command starts in another folder.
@@ -211,29 +212,21 @@ impl SourceArgs {
             with,
             ..self.clone()
         };
-        let starter = Path::new(STARTER);
-        let (mut suite, of_starter, size) = like.suite(starter)?;
-        let benchmark = suite
-            .benchmarks
-            .iter_mut()
-            .find(|one| one.name == of_starter);
-        if let Some(benchmark) = benchmark {
+        let mut suite = like.suite(Path::new(STARTER))?;
+        for benchmark in &mut suite.benchmarks {
             for unit in &mut benchmark.translation_units {
                 unit.file = suite.folder.join(&unit.file);
             }
-            let files = benchmark
-                .translation_units
-                .iter()
-                .map(|unit| unit.file.clone());
-            benchmark.files = files.collect();
+            let units = benchmark.translation_units.iter();
+            benchmark.files = units.map(|unit| unit.file.clone()).collect();
             (benchmark.name, benchmark.title) = (name.clone(), name.clone());
         }
-        (suite.name, suite.title, suite.names) = (name.clone(), name.clone(), vec![name.clone()]);
+        (suite.name, suite.title, suite.names) = (name.clone(), name.clone(), vec![name]);
         suite.folder = match folder {
             Some(folder) if folder.is_absolute() => folder,
             _ => std::env::current_dir().map_err(Failure::io("open", &Path::new(".")))?,
         };
-        Ok((suite, name, size))
+        Ok(suite)
     }
 
     fn absolute(&self, path: &Path) -> Result<PathBuf, Failure> {

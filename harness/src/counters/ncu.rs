@@ -5,35 +5,17 @@ use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CountersError {
-    /// No table, or one without launches; with the log of Nsight Compute.
-    #[error(
-        "failed to find counters: no line begins with \"ID\"{log}; collect them with ncu --csv as a user who may read the GPU's counters (root, or with the driver's NVreg_RestrictProfilingToAdminUsers=0)"
-    )]
-    NoTable { log: String },
-    #[error(
-        "failed to find counters: the table has no column \"{name}\"; collect it with the options that `superstep verify --ncu-options` prints"
-    )]
-    NoColumn { name: &'static str },
-    #[error("failed to read line {line} of the counters: {error}")]
-    Line { line: usize, error: LineError },
+    #[error("failed to find counters: {0}")]
+    NoTable(String),
+    #[error("failed to read line {line} of the counters: {reason}")]
+    Line { line: usize, reason: String },
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LineError {
-    #[error("expected {expected} fields, found {found}; the file is cut off or was edited")]
-    Fields { expected: usize, found: usize },
-    #[error(
-        "launch {launch} belongs to {first} and to {second}: the file holds several profiles; give one"
-    )]
-    TwoKernels {
-        launch: u64,
-        first: String,
-        second: String,
-    },
-    #[error("the unit {0} is rounded; collect the counters with --print-units base")]
-    RoundedUnit(String),
-    #[error("{0:?} is not a count; expected digits")]
-    NotACount(String),
+fn no_table(text: &str) -> CountersError {
+    CountersError::NoTable(format!(
+        "no line begins with \"ID\"{}; collect them with ncu --csv as a user who may read the GPU's counters (root, or with the driver's NVreg_RestrictProfilingToAdminUsers=0)",
+        log(text)
+    ))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,18 +29,24 @@ pub struct Profiled {
 pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
     let mut lines = text.lines().enumerate();
     let Some((_, header)) = lines.find(|(_, line)| line.starts_with("\"ID\",")) else {
-        return Err(CountersError::NoTable { log: log(text) });
+        return Err(no_table(text));
     };
     let header = fields(header);
     let column = |name: &str| header.iter().position(|field| field == name);
-    let column = |name| column(name).ok_or(CountersError::NoColumn { name });
+    let column = |name| {
+        column(name).ok_or_else(|| {
+            CountersError::NoTable(format!(
+                "the table has no column \"{name}\"; collect it with the options that `superstep verify --ncu-options` prints"
+            ))
+        })
+    };
     let (id, kernel) = (column("ID")?, column("Kernel Name")?);
     let (name, value) = (column("Metric Name")?, column("Metric Value")?);
     let unit = column("Metric Unit")?;
     let mut launches: BTreeMap<u64, Profiled> = BTreeMap::new();
     for (index, text) in lines {
         let line = index + 1;
-        let fail = |error| CountersError::Line { line, error };
+        let fail = |reason| Err(CountersError::Line { line, reason });
         if !text.starts_with('"') {
             continue;
         }
@@ -67,8 +55,11 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
             continue;
         };
         if row.len() != header.len() {
-            let (found, expected) = (row.len(), header.len());
-            return Err(fail(LineError::Fields { expected, found }));
+            return fail(format!(
+                "expected {} fields, found {}; the file is cut off or was edited",
+                header.len(),
+                row.len()
+            ));
         }
         let launch = launches.entry(number).or_insert_with(|| Profiled {
             id: number,
@@ -76,17 +67,33 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
             metrics: BTreeMap::new(),
         });
         if launch.kernel != row[kernel] {
-            return Err(fail(LineError::TwoKernels {
-                launch: number,
-                first: launch.kernel.clone(),
-                second: row[kernel].clone(),
-            }));
+            return fail(format!(
+                "launch {number} belongs to {} and to {}: the file holds several profiles; give one",
+                launch.kernel, row[kernel]
+            ));
         }
-        let value = count(&row[value], &row[unit]).map_err(fail)?;
-        launch.metrics.insert(row[name].clone(), value);
+        let (value, unit) = (&row[value], &row[unit]);
+        if ["K", "M", "G", "T"]
+            .iter()
+            .any(|larger| unit.starts_with(larger))
+        {
+            return fail(format!(
+                "the unit {unit} is rounded; collect the counters with --print-units base"
+            ));
+        }
+        // Thousands may be separated.
+        let digits = value.replace(',', "");
+        let count = match value.as_str() {
+            "" | "n/a" => None,
+            _ => match digits.strip_suffix(".00").unwrap_or(&digits).parse() {
+                Ok(count) => Some(count),
+                Err(_) => return fail(format!("{value:?} is not a count; expected digits")),
+            },
+        };
+        launch.metrics.insert(row[name].clone(), count);
     }
     if launches.is_empty() {
-        return Err(CountersError::NoTable { log: log(text) });
+        return Err(no_table(text));
     }
     Ok(launches.into_values().collect())
 }
@@ -117,22 +124,6 @@ fn fields(line: &str) -> Vec<String> {
     }
     fields.push(field);
     fields
-}
-
-/// A counter's value: thousands may be separated, and an unsupported counter is "n/a".
-fn count(text: &str, unit: &str) -> Result<Option<u64>, LineError> {
-    const LARGER: [&str; 4] = ["K", "M", "G", "T"];
-    if text.is_empty() || text == "n/a" {
-        return Ok(None);
-    }
-    if LARGER.iter().any(|larger| unit.starts_with(larger)) {
-        return Err(LineError::RoundedUnit(unit.to_owned()));
-    }
-    let digits: String = text.chars().filter(|&character| character != ',').collect();
-    let number = digits.strip_suffix(".00").unwrap_or(&digits).parse();
-    number
-        .map(Some)
-        .map_err(|_| LineError::NotACount(text.to_owned()))
 }
 
 #[cfg(test)]

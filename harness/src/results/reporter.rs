@@ -1,7 +1,6 @@
 //! Output of a command while it works: progress for people on standard error, messages for programs on standard output.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -9,9 +8,9 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use superstep_trace::{Capture, LoadedBytes, Progress};
+use superstep_trace::Capture;
 
-use super::{counted, human_bytes};
+use super::human_bytes;
 
 /// Form of a command's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -97,37 +96,14 @@ impl Reporter {
     /// read.
     #[must_use]
     pub fn step(&self, what: impl Into<String>, capture: Option<&Capture>) -> Step {
-        Step::new(self.shown(what.into(), capture), true)
-    }
-
-    /// Begins a run of a program that writes a capture into `folder`, and shows its size so far.
-    #[must_use]
-    pub fn run_step(&self, what: impl Into<String>, folder: &Path) -> Step {
-        let shown = Shown {
-            shows: Shows::Growing(folder.to_owned()),
-            ..self.shown(what.into(), None)
-        };
-        Step::new(shown, true)
+        Step::new(self.clone(), what.into(), capture, true)
     }
 
     /// The only step of a command: a log gets a line only if it takes long.
     #[must_use]
     pub fn only_step(what: &str, capture: &Capture) -> Step {
         let reporter = Self::new(MessageFormat::Human);
-        Step::new(reporter.shown(what.to_owned(), Some(capture)), false)
-    }
-
-    fn shown(&self, what: String, capture: Option<&Capture>) -> Shown {
-        let shows = capture.map_or(Shows::Nothing, |capture| {
-            let progress = capture.progress.clone();
-            Shows::Read(progress.read_bytes(), progress, capture.access_bytes())
-        });
-        Shown {
-            reporter: self.clone(),
-            what,
-            started: Instant::now(),
-            shows,
-        }
+        Step::new(reporter, what.to_owned(), Some(capture), false)
     }
 
     /// Prints a line on standard error, in human format.
@@ -165,7 +141,9 @@ impl Reporter {
 /// A step, shown on a terminal's progress line while it lasts. A log gets a line now and then, and one at its end.
 #[derive(Debug)]
 pub struct Step {
-    shown: Shown,
+    reporter: Reporter,
+    what: String,
+    started: Instant,
     is_logged: bool,
     ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -174,21 +152,35 @@ pub struct Step {
 const LOG_INTERVAL: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
 /// Time between updates of a terminal's progress line.
 const TERMINAL_INTERVAL: Duration = Duration::from_millis(250);
-/// Most time that looking at a growing capture may take, as 1/n.
-const LOOKS_SHARE: u32 = 20;
 
 impl Step {
-    fn new(shown: Shown, is_logged: bool) -> Self {
-        let reporter = &shown.reporter;
-        reporter.doing(shown.what.clone());
-        let ticks = reporter.is_log || reporter.terminal && !matches!(shown.shows, Shows::Nothing);
+    fn new(reporter: Reporter, what: String, capture: Option<&Capture>, is_logged: bool) -> Self {
+        reporter.doing(what.clone());
+        let started = Instant::now();
+        let ticks = reporter.is_log || reporter.terminal && capture.is_some();
         let ticker = ticks.then(|| {
             let (sender, receiver) = channel();
-            let shown = shown.clone();
-            (sender, std::thread::spawn(move || shown.tick(&receiver)))
+            let (reporter, what) = (reporter.clone(), what.clone());
+            let read = capture.map(|capture| {
+                let progress = capture.progress.clone();
+                (progress.read_bytes(), progress, capture.access_bytes())
+            });
+            let text = move || match &read {
+                None => what.clone(),
+                Some((before, progress, all)) => {
+                    let read = (progress.read_bytes() - before).min(*all);
+                    let percent = 100.0 * read as f64 / (*all).max(1) as f64;
+                    let (read, all) = (human_bytes(read), human_bytes(*all));
+                    format!("{what}: {read} of {all} read ({percent:.0} %)")
+                }
+            };
+            let tick = move || reporter.tick(started, text, &receiver);
+            (sender, std::thread::spawn(tick))
         });
         Self {
-            shown,
+            reporter,
+            what,
+            started,
             is_logged,
             ticker,
         }
@@ -201,98 +193,31 @@ impl Drop for Step {
             drop(sender);
             let _ = thread.join();
         }
-        let (shown, reporter) = (&self.shown, &self.shown.reporter);
         if !self.is_logged {
-            reporter.finish();
-        } else if reporter.is_log {
-            let seconds = shown.started.elapsed().as_secs_f64();
-            reporter.line(&format!("{}: {seconds:.2} s", shown.what));
+            self.reporter.finish();
+        } else if self.reporter.is_log {
+            let seconds = self.started.elapsed().as_secs_f64();
+            self.reporter
+                .line(&format!("{}: {seconds:.2} s", self.what));
         }
     }
 }
 
-#[derive(Clone, Debug)]
-struct Shown {
-    reporter: Reporter,
-    what: String,
-    started: Instant,
-    shows: Shows,
-}
-
-#[derive(Clone, Debug)]
-enum Shows {
-    Nothing,
-    /// Bytes of a capture: read before the step, read so far, in all.
-    Read(u64, Progress, u64),
-    /// Folder of a capture that a program writes.
-    Growing(PathBuf),
-}
-
-impl Shown {
-    /// Shows the step until the sender of `end` is dropped.
-    fn tick(&self, end: &Receiver<()>) {
-        let is_log = self.reporter.is_log;
-        let mut interval = match is_log {
+impl Reporter {
+    /// Shows a step until the sender of `end` is dropped.
+    fn tick(&self, started: Instant, text: impl Fn() -> String, end: &Receiver<()>) {
+        let mut interval = match self.is_log {
             true => LOG_INTERVAL[0],
             false => TERMINAL_INTERVAL,
         };
-        let mut pause = interval;
-        while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-            let asked = Instant::now();
-            let text = self.text();
-            let least = asked.elapsed() * LOOKS_SHARE;
-            if is_log {
-                let seconds = self.started.elapsed().as_secs();
-                self.reporter.line(&format!("{text}, {seconds} s so far"));
+        while end.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+            if self.is_log {
+                let seconds = started.elapsed().as_secs();
+                self.line(&format!("{}, {seconds} s so far", text()));
                 interval = LOG_INTERVAL[1].min(2 * interval);
             } else {
-                self.reporter.doing(text);
+                self.doing(text());
             }
-            pause = interval.max(least);
-        }
-    }
-
-    fn text(&self) -> String {
-        let what = &self.what;
-        match &self.shows {
-            Shows::Nothing => what.clone(),
-            Shows::Read(before, progress, all) => {
-                let read = (progress.read_bytes() - before).min(*all);
-                let percent = 100.0 * read as f64 / (*all).max(1) as f64;
-                let (read, all) = (human_bytes(read), human_bytes(*all));
-                format!("{what}: {read} of {all} read ({percent:.0} %)")
-            }
-            // The capture begins with the program's first call of CUDA.
-            Shows::Growing(folder) => match Capture::open(folder) {
-                Ok(capture) => format!("{what}: {}", so_far(&capture, self.started.elapsed())),
-                Err(_) => what.clone(),
-            },
         }
     }
 }
-
-fn so_far(capture: &Capture, since: Duration) -> String {
-    let (mut launches, mut accesses) = (0, 0);
-    let mut loaded = LoadedBytes::default();
-    for launch in capture.launches() {
-        launches += 1;
-        accesses += launch.thread_accesses();
-        if let Some(sums) = launch.sums {
-            loaded += sums.loaded;
-        }
-    }
-    let speed = accesses as f64 / since.as_secs_f64() / 1e6;
-    let mut text = format!(
-        "{}, {} ({speed:.1} million a second)",
-        counted(launches, "launch"),
-        counted(accesses, "access")
-    );
-    if capture.is_in_situ() {
-        let share = 100.0 * loaded.communicated as f64 / loaded.all().max(1) as f64;
-        text += &format!(", {share:.0} % of the loaded bytes communicated");
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests;

@@ -188,8 +188,7 @@ impl Attempt<'_> {
         };
         self.add_checks(compared);
         let traced = {
-            let what = format!("{}: traced run", case.benchmark.name);
-            let _step = (self.suite.session.reporter).run_step(what, capture_folder);
+            let _step = self.step("traced run", None);
             let capture = Some(capture_folder);
             case.execute(Kind::Traced, &executables.traced, &place, capture)?
         };

@@ -23,11 +23,15 @@ pub struct ProcessRun {
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum NoSummary {
-    #[error("{0}")]
-    Unreadable(String),
-    #[error("{0} left no summary, it did not end by itself")]
-    Missing(String),
+#[error("{0}")]
+pub struct NoSummary(String);
+
+impl NoSummary {
+    fn of(process: &str) -> Self {
+        Self(format!(
+            "{process} left no summary, it did not end by itself"
+        ))
+    }
 }
 
 pub struct Left {
@@ -140,7 +144,7 @@ pub fn collect(
     fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
     let summary = match is_idle && is_over && only.summary.is_none() {
         true => Ok(Summary::new(backend)),
-        false => Summary::read(&summary).map_err(|error| NoSummary::Unreadable(error.to_string())),
+        false => Summary::read(&summary).map_err(|error| NoSummary(error.to_string())),
     };
     if let (Some(capture), true, Ok(summary)) = (capture, is_over, &summary) {
         let ended = match &only.capture {
@@ -227,7 +231,7 @@ fn process(name: &str, found: &Found) -> Option<ProcessRun> {
         capture.launches().next()?;
         return Some(ProcessRun {
             process: capture.header.process?,
-            summary: Err(NoSummary::Missing(name.to_owned())),
+            summary: Err(NoSummary::of(name)),
             capture: found.capture.clone(),
         });
     };
@@ -285,7 +289,7 @@ fn added_up(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
     let mut all = processes.iter();
     let mut sum = match all.next() {
         Some(first) => first.summary.clone()?,
-        None => return Err(NoSummary::Missing("every process".to_owned())),
+        None => return Err(NoSummary::of("every process")),
     };
     let named = |process: Process, texts: &[String]| -> Vec<String> {
         texts

@@ -170,43 +170,27 @@ fn compare(
 }
 
 #[derive(Debug, thiserror::Error)]
-enum FileDifference {
-    #[error("cannot read {}: {error}", path.display())]
-    Unreadable {
-        path: PathBuf,
-        error: std::io::Error,
-    },
-    #[error("the first different byte is at {0}")]
-    Byte(usize),
-    #[error("the {shorter} one ends after {bytes} bytes, the {longer} goes on")]
-    Length {
-        shorter: &'static str,
-        longer: &'static str,
-        bytes: usize,
-    },
-}
+#[error("{0}")]
+struct FileDifference(String);
 
 fn same_file(a: &Path, b: &Path) -> Result<(), FileDifference> {
     let read = |path: &Path| {
-        fs::read(path).map_err(|error| FileDifference::Unreadable {
-            path: path.to_owned(),
-            error,
-        })
+        let content = fs::read(path);
+        content.map_err(|error| FileDifference(format!("cannot read {}: {error}", path.display())))
     };
     let (a, b) = (read(a)?, read(b)?);
     if let Some(position) = a.iter().zip(&b).position(|(a, b)| a != b) {
-        return Err(FileDifference::Byte(position));
+        let text = format!("the first different byte is at {position}");
+        return Err(FileDifference(text));
     }
     let (shorter, longer, bytes) = match a.len().cmp(&b.len()) {
         Ordering::Equal => return Ok(()),
         Ordering::Less => ("first", "second", a.len()),
         Ordering::Greater => ("second", "first", b.len()),
     };
-    Err(FileDifference::Length {
-        shorter,
-        longer,
-        bytes,
-    })
+    Err(FileDifference(format!(
+        "the {shorter} one ends after {bytes} bytes, the {longer} goes on"
+    )))
 }
 
 /// The content of a file; empty if it cannot be read.

@@ -1,6 +1,5 @@
 //! `superstep analyse`: the tables of captures, on this machine or on a Spark cluster.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -120,23 +119,17 @@ fn on_cluster(args: &Args, captures: &[PathBuf], master: &str) -> Result<i32, Fa
     let mut command = Command::new(&python);
     command.args(["-m", "superstep.spark", "--spark", master, "--out"]);
     command.arg(&args.out);
-    let mut option = |name: &str, value: Option<&dyn AsRef<OsStr>>| {
-        if let Some(value) = value {
-            command.arg(name).arg(value);
-        }
-    };
-    let number = |number: &Option<u32>| number.map(|number| number.to_string());
-    let (buckets, wait) = (number(&args.buckets), number(&args.executor_wait));
-    let memory = args.task_memory.map(|size| size.bytes.to_string());
     for (name, value) in [
-        ("--buckets", &buckets),
-        ("--executor-wait", &wait),
-        ("--task-memory", &memory),
+        ("--buckets", args.buckets.map(u64::from)),
+        ("--executor-wait", args.executor_wait.map(u64::from)),
+        ("--task-memory", args.task_memory.map(|size| size.bytes)),
     ] {
-        option(name, value.as_ref().map(|value| value as &dyn AsRef<OsStr>));
+        if let Some(value) = value {
+            command.arg(name).arg(value.to_string());
+        }
     }
     for setting in &args.spark_conf {
-        option("--spark-conf", Some(setting));
+        command.arg("--spark-conf").arg(setting);
     }
     let has_module = Command::new(&python)
         .args([

@@ -11,7 +11,6 @@ use superstep_analysis::needs_accesses;
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 use superstep_export::appendix_b::{self, NestedFormat};
-use superstep_export::graph;
 use superstep_export::tables::{self, TableName};
 use superstep_export::timeline;
 use superstep_trace::{Capture, memtrace_v1};
@@ -35,8 +34,6 @@ pub enum Format {
     AppendixBPickle,
     /// The timeline of launches and copies, for Perfetto or chrome://tracing.
     ChromeTrace,
-    /// The graph of CTAs and their transfers as GraphML.
-    Graphml,
 }
 
 impl Format {
@@ -106,10 +103,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         (Format::ChromeTrace, _) => {
             let path = folder.join("timeline.json");
             vec![timeline::write(&capture, &path).map_err(failure)?]
-        }
-        (Format::Graphml, _) => {
-            let path = folder.join("communication.graphml");
-            vec![graph::write(&capture, &path).map_err(failure)?]
         }
         (_, None) => nested(NestedFormat::Json)?,
     };

@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let program = Path::new(&args.suite);
     let one_program = is_elf(program) || program.extension().is_some() && !program.is_dir();
     let suite = if one_program {
-        args.source.suite(program)?.0
+        args.source.suite(program)?
     } else if args.source.any() {
         bail!(
             Usage,

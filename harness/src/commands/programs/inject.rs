@@ -13,8 +13,7 @@ use superstep_trace::Backend;
 use crate::arguments::programs::ProgramArgs;
 use crate::arguments::start_workers;
 use crate::probe::injection::{
-    Campaign, CampaignOptions, Injection, Interval, Made, Outcome, PROBES, Tally, tally,
-    tally_table,
+    Campaign, CampaignOptions, Injection, Made, Outcome, PROBES, Tally, tally, tally_table,
 };
 use crate::probe::{write_found, write_page};
 use crate::results::Reporter;
@@ -201,14 +200,11 @@ fn write(
     tallies: &[(String, Vec<Tally>)],
 ) -> Result<(), Failure> {
     let shares = tallies.iter().flat_map(|(program, tallies)| {
-        tallies.iter().map(|tally| {
-            let Interval { share, low, high } = tally.interval;
-            OutcomeShare {
-                program: program.clone(),
-                class: tally.outcome.word(),
-                count: tally.count,
-                share: [share, low, high],
-            }
+        tallies.iter().map(|tally| OutcomeShare {
+            program: program.clone(),
+            class: tally.outcome.word(),
+            count: tally.count,
+            share: tally.share,
         })
     });
     let found = outcomes(&shares.collect::<Vec<_>>());

@@ -60,9 +60,8 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     for program in &programs {
         program.executables.as_ref().map_err(Clone::clone)?;
     }
-    let (summary, folder) = SuiteRun::begin(&session, &fetched, &options)?.run(&programs)?;
-    args.run.write_junit(&summary)?;
-    let code = args.run.conclude(&summary, &folder, color);
+    let run = SuiteRun::begin(&session, &fetched, &options)?;
+    let (summary, code) = args.run.finish(run, &programs, color)?;
     if code != exit_code::BENCHMARK_FAILED {
         return Ok(code);
     }

@@ -53,7 +53,5 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         session.reporter.message("benchmark-built", fields);
     })?;
     session.prune(PruneLimits::default());
-    let (summary, folder) = run.run(&programs)?;
-    args.run.write_junit(&summary)?;
-    Ok(args.run.conclude(&summary, &folder, color))
+    Ok(args.run.finish(run, &programs, color)?.1)
 }

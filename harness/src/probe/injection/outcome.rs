@@ -101,41 +101,26 @@ fn without_numbers(text: &str) -> String {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
-    pub share: f64,
-    pub low: f64,
-    pub high: f64,
-}
-
-impl Interval {
-    /// The 95 % interval of `count` of `all` (Wilson, "Probable inference, the law of succession, and statistical inference", 1927).
-    pub fn wilson(count: u64, all: u64) -> Self {
-        const Z: f64 = 1.959_963_984_540_054;
-        if all == 0 {
-            return Interval {
-                share: 0.0,
-                low: 0.0,
-                high: 1.0,
-            };
-        }
-        let (n, share) = (all as f64, count as f64 / all as f64);
-        let scale = 1.0 + Z * Z / n;
-        let middle = (share + Z * Z / (2.0 * n)) / scale;
-        let reach = Z / scale * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-        Interval {
-            share,
-            low: (middle - reach).max(0.0),
-            high: (middle + reach).min(1.0),
-        }
+/// The share of `count` in `all` and its 95 % interval (Wilson, "Probable inference, the law of succession, and statistical inference",
+/// 1927).
+fn wilson(count: u64, all: u64) -> [f64; 3] {
+    const Z: f64 = 1.959_963_984_540_054;
+    if all == 0 {
+        return [0.0, 0.0, 1.0];
     }
+    let (n, share) = (all as f64, count as f64 / all as f64);
+    let scale = 1.0 + Z * Z / n;
+    let middle = (share + Z * Z / (2.0 * n)) / scale;
+    let reach = Z / scale * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    [share, (middle - reach).max(0.0), (middle + reach).min(1.0)]
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tally {
     pub outcome: Outcome,
     pub count: u64,
-    pub interval: Interval,
+    /// Share, and its 95 % interval.
+    pub share: [f64; 3],
 }
 
 /// Counts of all classes; missed injections are left out.
@@ -153,7 +138,7 @@ pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
         .map(|outcome| Tally {
             outcome,
             count: count(outcome),
-            interval: Interval::wilson(count(outcome), all),
+            share: wilson(count(outcome), all),
         })
         .collect()
 }
@@ -166,7 +151,7 @@ pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
     for (name, tallies) in programs {
         let all: u64 = tallies.iter().map(|tally| tally.count).sum();
         let cells = tallies.iter().map(|tally| {
-            let Interval { share, low, high } = tally.interval;
+            let [share, low, high] = tally.share;
             format!(
                 "{:.1} % ({:.1}-{:.1})",
                 100.0 * share,
@@ -180,7 +165,7 @@ pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
         let means = Outcome::ALL.map(|outcome| {
             let tallies = programs.iter().flat_map(|(_, tallies)| tallies);
             let shares = tallies.filter(|tally| tally.outcome == outcome);
-            let sum: f64 = shares.map(|tally| tally.interval.share).sum();
+            let sum: f64 = shares.map(|tally| tally.share[0]).sum();
             format!("{:.1} %", 100.0 * sum / programs.len() as f64)
         });
         let all = ["mean".to_owned(), String::new()];
