@@ -6,7 +6,7 @@
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
 use superstep_analysis::communication::Options;
-use superstep_analysis::synthetic::{Pattern, accesses, engine, program};
+use superstep_testing::synthetic::{Pattern, accesses, engine, program};
 
 fn main() {
     let mut criterion = Criterion::default().sample_size(10).configure_from_args();

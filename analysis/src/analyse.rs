@@ -21,18 +21,16 @@ pub struct Analysis {
     pub timeline: Vec<TimelineRow>,
     /// Opaque launches by kernel.
     pub opaque: Vec<OpaqueRow>,
-    /// The allocations by their numbers.
     pub allocations: Vec<AllocationInfo>,
-    /// Copies to the host of what nothing had written, by allocation.
+    /// Copies of unwritten memory to the host, by allocation.
     pub unwritten_copies: Vec<UnwrittenCopy>,
-    /// Why the capture cannot tell what reads memory that nothing has written; `None` where it can.
+    /// Why the capture cannot tell which loads read unwritten memory; `None` where it can.
     pub initialisation_unknown: Option<String>,
     /// Where accesses were added up while kernels ran. Then there are no strides, no widths of accesses and no details.
     pub in_situ: Option<InSitu>,
 }
 
 impl Analysis {
-    /// Whether it kept what the metrics are made from.
     pub(crate) fn has_metrics(&self) -> bool {
         let communication = &self.communication;
         let in_situ = self.in_situ.as_ref();
@@ -64,9 +62,6 @@ pub fn analyse(capture: &Capture, options: Options) -> Result<Analysis> {
 }
 
 /// [`analyse`] with a limit to the memory.
-///
-/// # Errors
-/// Those of [`analyse`]; [`crate::AnalysisError::Spill`].
 pub fn analyse_within(
     capture: &Capture,
     options: Options,
@@ -75,7 +70,7 @@ pub fn analyse_within(
     if in_situ::has_sums(capture)? {
         return of_sums(capture, options, limit);
     }
-    // By one of the threads that share the work: to hand each launch to another one takes longer than a small launch.
+    // On a pool thread: handing each launch over to another thread takes longer than analysing a small launch.
     rayon::scope(|_| {
         let mut engine = Engine::limited(options, limit, capture.cancellation);
         let walk = walk(capture, &mut engine, &mut OfCapture(capture))?;
@@ -83,9 +78,9 @@ pub fn analyse_within(
     })
 }
 
-/// Where the accesses of launches come from. Everything else about an analysis is the same on one machine and on many.
+/// Source of the launches' accesses. Everything else in an analysis is the same on one machine and on many.
 pub(crate) trait Accesses {
-    /// Hands those of the next launch to the engine; returns what they count as.
+    /// Feeds the accesses of the next launch to the engine; returns their counts.
     fn launch(
         &mut self,
         engine: &mut Engine,
@@ -93,7 +88,7 @@ pub(crate) trait Accesses {
         record: &LaunchRecord<'_>,
     ) -> Result<Counts>;
 
-    /// Whether nothing has written any of the bytes that the host copies: copy number `copy` to the host.
+    /// Whether the bytes that the host copies are unwritten; `copy` numbers the copies to the host.
     fn nothing_wrote(&mut self, engine: &mut Engine, copy: u32, from: &HostCopy) -> Result<bool>;
 }
 
@@ -118,7 +113,6 @@ impl Accesses for OfCapture<'_> {
     }
 }
 
-/// Results of a program beside its communication.
 #[derive(Default)]
 pub(crate) struct Walk<'a> {
     launches: Vec<LaunchCounts>,
@@ -127,7 +121,7 @@ pub(crate) struct Walk<'a> {
     is_partial: bool,
 }
 
-/// Tells `engine` everything that happened in the program, in the order of the host's calls.
+/// Replays the program into `engine`, in the order of the host's calls.
 pub(crate) fn walk<'a>(
     capture: &'a Capture,
     engine: &mut Engine,
@@ -225,7 +219,7 @@ impl Walk<'_> {
     }
 }
 
-/// The host writes to other memory as it likes, or has ways that are not seen.
+/// The host can write to other kinds of memory without a call that is seen.
 fn is_device(capture: &Capture, id: AllocationId) -> bool {
     (capture.allocation(id)).is_some_and(|a| a.kind == AllocationKind::Device)
 }
@@ -249,7 +243,7 @@ fn of_sums(capture: &Capture, options: Options, limit: &MemoryLimit) -> Result<A
     })
 }
 
-/// Why not every write of the program is in the capture, or not looked at.
+/// The reason why some writes of the program are not in the capture or were not analysed.
 fn unseen_writes(
     capture: &Capture,
     options: Options,
@@ -280,7 +274,6 @@ fn unseen_writes(
     Some(why.to_owned())
 }
 
-/// Name, place and size of each allocation, by its number.
 fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
     let allocations = capture.allocations();
     let mut all = vec![AllocationInfo::default(); allocations.len()];
@@ -301,8 +294,8 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
     all
 }
 
-/// Memory that the host may write without any call that is seen: initial values of variables, and memory that it shares
-/// with the device or that belongs to another process. Whatever kernels find there and did not write themselves came from the host.
+/// Memory that the host may write without a call that is seen: initial values of variables, and memory shared with the
+/// device or with another process. Values in it that no kernel wrote came from the host.
 fn host_writes_unseen(kind: &AllocationKind) -> bool {
     match kind {
         AllocationKind::Managed
@@ -313,7 +306,6 @@ fn host_writes_unseen(kind: &AllocationKind) -> bool {
     }
 }
 
-/// The chunks of one launch.
 pub(crate) struct LaunchChunks<'a> {
     capture: &'a Capture,
     chunks: &'a [ChunkRef],

@@ -13,7 +13,7 @@ use superstep_trace::{AccessGroup, Launch, Op, SiteTable};
 pub trait GroupSource: Sync {
     fn chunks(&self) -> usize;
 
-    /// Hands every group of a chunk to `sink`, in order.
+    /// Passes every group of a chunk to `sink`, in order.
     fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()>;
 }
 

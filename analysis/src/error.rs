@@ -9,15 +9,12 @@ use superstep_trace::{LaunchId, StreamId, TraceError};
 pub enum AnalysisError {
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The program is larger than the analysis can number.
     #[error("failed to analyse the capture: {what} is {value}, the analysis numbers up to {limit}")]
     TooLarge {
         what: &'static str,
         value: u64,
-        /// The largest value that works.
         limit: u64,
     },
-    /// Launches were added up while they ran, and launches were recorded.
     #[error(
         "failed to analyse the capture: launch {} of stream {} has sums, launch {} of stream {} has accesses; run the program again, with or without --in-situ",
         sums.1, sums.0, accesses.1, accesses.0
@@ -26,12 +23,10 @@ pub enum AnalysisError {
         sums: (StreamId, LaunchId),
         accesses: (StreamId, LaunchId),
     },
-    /// The capture has sums in place of accesses.
     #[error(
         "failed to find {what}: the capture has no accesses, only their sums; run the program without --in-situ"
     )]
     NeedsTrace { what: &'static str },
-    /// A temporary file could not be written or read.
     #[error(
         "failed to keep a part of the analysis in {}: {source}; free space there, or allow more memory with --analysis-memory",
         path.display()
@@ -40,7 +35,6 @@ pub enum AnalysisError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// A message between machines is no part of an analysis.
     #[error(
         "failed to read a part of the analysis: {what}; remove the folder for its parts and run the analysis again, with one version of Superstep on all machines"
     )]

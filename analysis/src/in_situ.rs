@@ -59,7 +59,6 @@ pub struct InSitu {
     inexact: BTreeSet<(u32, u32)>,
     /// Granularity of transfer endpoints; a block is named by its first CTA.
     pub cta_blocks: CtaBlocks,
-    /// Whether [`Options::transfers`] asked for them.
     pub(crate) has_transfers: bool,
 }
 
@@ -79,10 +78,9 @@ pub(crate) fn has_sums(capture: &Capture) -> Result<bool> {
     }
 }
 
-/// That a capture has the accesses themselves, which `what` needs.
-///
+/// Checks that a capture has accesses, which `what` needs.
 /// # Errors
-/// [`AnalysisError::NeedsTrace`] where it has their sums.
+/// [`AnalysisError::NeedsTrace`] where it has only their sums.
 pub fn needs_accesses(capture: &Capture, what: &'static str) -> Result<()> {
     match capture.is_in_situ() {
         true => Err(AnalysisError::NeedsTrace { what }),
@@ -111,7 +109,7 @@ pub(crate) fn counts(sums: &LaunchSums) -> Counts {
     }
 }
 
-/// The volume of a launch, as far as its own sums tell it.
+/// The volume of a launch as its own sums tell it.
 fn volume(sums: &LaunchSums) -> Volume {
     let loaded = sums.loaded;
     Volume {
@@ -271,7 +269,7 @@ fn loads_between(volume: Volume, perhaps_local: u64) -> VolumeBounds {
     bounds
 }
 
-/// Takes in what is not known of the bytes that one launch read of another with `ctas` CTAs.
+/// Widens bounds for bytes of one launch that a launch of `ctas` CTAs read and whose exact source is unknown.
 fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
     // By the definition a byte is received from each CTA that wrote it, and a communicated store of each. One store has been counted.
     let several = |counted: u64| {

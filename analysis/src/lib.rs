@@ -15,7 +15,6 @@ pub mod metrics;
 pub mod run_summary;
 pub mod scan;
 mod sites;
-pub mod synthetic;
 pub mod tables;
 mod widths;
 

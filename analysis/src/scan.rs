@@ -20,7 +20,6 @@ pub struct SiteCount {
 pub struct LaunchScan<'a> {
     pub launch: &'a Launch,
     pub recorded: Recorded,
-    /// `None` when it did not end.
     pub end: Option<&'a LaunchEnd>,
     /// Order-independent digest of its accesses.
     pub digest: LaunchDigest,
@@ -45,7 +44,7 @@ pub const UNKNOWN_SITES: usize = 2;
 /// Behind the end of an allocation, in its last page.
 pub const BEHIND_ALLOCATIONS: usize = 3;
 
-/// How often something was wrong with an access group, and the first time it was.
+/// Number of access groups with a problem, and the first one.
 #[derive(Debug, Clone, Default)]
 pub struct Violation {
     pub groups: u64,
@@ -68,7 +67,7 @@ impl CaptureScan<'_> {
         self.launches.iter().any(|launch| launch.sums.is_some())
     }
 
-    /// Whether threads wait for each other with accesses to memory, of which two runs need not make as many.
+    /// Whether threads wait for each other by accesses to memory, whose number differs from run to run.
     pub fn has_waits(&self) -> bool {
         self.sites.iter().any(|site| site.waits)
     }
@@ -80,7 +79,6 @@ struct Place<'a> {
     found: Mutex<Found>,
 }
 
-/// A count for each site, by module and number in it.
 type SiteCounts = Vec<Vec<SiteCount>>;
 
 #[derive(Clone, Default)]
@@ -226,7 +224,7 @@ impl<'a> ChunkScan<'a> {
             });
         }
         if let Some(address) = outside {
-            // The first byte of an access may lie in front of the allocation's end.
+            // The first byte of an access may be inside the allocation.
             let last = address.saturating_add(u64::from(group.width_bytes).max(1) - 1);
             let kind = match name.record.allocations.is_behind(last) {
                 true => BEHIND_ALLOCATIONS,
@@ -307,7 +305,6 @@ impl Violation {
     }
 }
 
-/// How messages name a launch.
 pub fn launch_name(sites: &SiteTable, launch: &Launch) -> String {
     format!(
         "launch {} of stream {} ({})",
@@ -317,7 +314,6 @@ pub fn launch_name(sites: &SiteTable, launch: &Launch) -> String {
     )
 }
 
-/// How messages name a site.
 pub fn site_name(sites: &SiteTable, id: SiteId) -> String {
     match sites.get(id) {
         Some(site) => format!("site {id} ({} at {}:{})", site.op, site.file, site.line),

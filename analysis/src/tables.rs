@@ -71,7 +71,6 @@ pub fn tables(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Re
     with_metrics(analysis, sites, settings).map(|(tables, _)| tables)
 }
 
-/// The tables, and the metrics among them.
 pub fn with_metrics(
     analysis: &Analysis,
     sites: &SiteTable,
@@ -168,9 +167,6 @@ pub fn digest(tables: &[Table]) -> String {
 }
 
 /// Writes every table of an analysis as CSV and JSON into `folder`, which is created. Returns the files.
-///
-/// # Errors
-/// A table cannot be written; [`crate::AnalysisError::Spill`].
 pub fn write_tables(
     folder: &Path,
     analysis: &Analysis,
@@ -181,9 +177,6 @@ pub fn write_tables(
 }
 
 /// Writes the tables of several processes as one each, in which the first columns say which process it is.
-///
-/// # Errors
-/// A table cannot be written.
 pub fn write_joined(folder: &Path, parts: &[(Process, Vec<Table>)]) -> Result<()> {
     let Some((_, first)) = parts.first() else {
         return Ok(());
@@ -220,9 +213,6 @@ pub fn write_joined(folder: &Path, parts: &[(Process, Vec<Table>)]) -> Result<()
 }
 
 /// Writes tables as CSV and JSON into `folder`, which is created. Returns the files.
-///
-/// # Errors
-/// A table cannot be written.
 pub fn write(folder: &Path, tables: &[Table]) -> Result<Vec<PathBuf>> {
     let formats = [Format::Csv, Format::Json];
     let files = tables

@@ -4,7 +4,7 @@ use std::path::Path;
 use superstep_analysis::communication::Options;
 use superstep_analysis::metrics::Settings;
 use superstep_analysis::{AnalysisError, analyse, tables};
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{
     AccessGroup, AllocationId, AllocationKind, Block, Capture, CopyDirection, Event, Gap,
     KnownCall, Launch, ModuleTable, Op, SiteId, StreamId,

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use superstep_analysis::cluster::{Kind, Map, Merged, Row, combine, reduce, tasks};
 use superstep_analysis::communication::{MemoryLimit, Options};
-use superstep_analysis::{Analysis, AnalysisError, analyse, synthetic};
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_analysis::{Analysis, AnalysisError, analyse};
+use superstep_testing::synthetic;
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{
     AccessGroup, AllocationId, AllocationKind, Capture, CopyDirection, Launch, Op, StreamId,
 };

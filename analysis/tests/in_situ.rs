@@ -5,7 +5,7 @@ use superstep_analysis::communication::{Matching, Options, Transfer, Volume};
 use superstep_analysis::metrics::bounds::BoundRow;
 use superstep_analysis::metrics::{Metrics, Settings};
 use superstep_analysis::{Analysis, AnalysisError, analyse, tables};
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{
     Backend, Capture, Event, FirstRead, Header, Launch, LaunchOutcome, LaunchSums, LoadedBytes, Op,
     Parts, Received, Tally,

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use superstep_analysis::communication::{MemoryLimit, Options};
-use superstep_analysis::synthetic::{self, Pattern};
 use superstep_analysis::{Analysis, AnalysisError, analyse_within};
+use superstep_testing::synthetic::{self, Pattern};
 use superstep_trace::{Cancellation, Capture, TraceError};
 
 /// One large launch: after its chunks are read, the engine works on it for long without reading.

@@ -4,8 +4,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::metrics::Settings;
-use superstep_analysis::synthetic::{self, Pattern};
 use superstep_analysis::{analyse_within, tables};
+use superstep_testing::synthetic::{self, Pattern};
 use superstep_trace::Capture;
 
 /// Counts bytes.

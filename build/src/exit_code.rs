@@ -7,7 +7,6 @@ macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $meaning:literal;)*) => {
         $($(#[$doc])* pub const $name: i32 = $code;)*
 
-        /// Every code with its meaning.
         #[cfg(test)]
         const ALL: &[(i32, &str)] = &[$(($name, $meaning)),*];
     };
@@ -24,13 +23,10 @@ codes! {
     BUILD = 6, "the program does not build (`superstep run`, `explain`)";
     VERIFICATION = 7, "the verification failed (`superstep run`, `verify`)";
     CAPTURE = 8, "a capture is unreadable or damaged";
-    /// It is sound as far as it goes, but its program never ended properly.
     CAPTURE_INCOMPLETE = 9, "a capture is incomplete";
-    /// It failed, crashed, or ran out of time or memory.
     RUN = 10, "the program failed, crashed or timed out (`superstep run`)";
     /// Finished steps are kept.
     CLUSTER = 11, "a cluster did not finish an analysis (`superstep analyse --spark`)";
-    /// Superstep itself is at fault.
     INTERNAL = 70, "an internal error";
     /// Ctrl-C, as shells report it.
     INTERRUPTED = 130, "interrupted";

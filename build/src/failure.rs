@@ -13,7 +13,6 @@ macro_rules! bail {
     };
 }
 
-/// An error with all its causes on one line (`failed to a: b: c`).
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

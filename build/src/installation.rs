@@ -7,7 +7,7 @@ use crate::compile::BuildError;
 /// Environment variable that names the repository root (the folder with `runtime/` and `suites/`).
 pub const ROOT_VARIABLE: &str = "SUPERSTEP_ROOT";
 
-/// Superstep's own pieces. Each is checked when it is first used, so that commands that only read captures work anywhere.
+/// Superstep's own pieces, each checked when it is first used, so that commands that only read captures work anywhere.
 #[derive(Debug, Clone)]
 pub struct Installation {
     /// Folder of the running executable; the built binaries and libraries are next to it.
@@ -42,17 +42,16 @@ impl Installation {
         self.binary("libsuperstep_cuda.so")
     }
 
-    /// A folder inside the repository, `runtime/cpu/device` for instance.
     pub fn folder(&self, relative: &str) -> Result<PathBuf, BuildError> {
         let why = match self.root.as_ref().map(|root| root.join(relative)) {
             Some(folder) if folder.is_dir() => return Ok(folder),
             Some(folder) => format!("{} is not a folder", folder.display()),
             None => "no repository above the executable or the working folder".to_owned(),
         };
-        Err(BuildError::Installation {
-            what: format!("the folder {relative}"),
-            reason: format!("{why}; set {ROOT_VARIABLE} to the repository's root"),
-        })
+        Err(BuildError::installation(
+            format!("the folder {relative}"),
+            format!("{why}; set {ROOT_VARIABLE} to the repository's root"),
+        ))
     }
 
     /// The folder of a suite: `suites/<name>`, or `name` itself when it is a folder with a `suite.yaml`.
@@ -70,13 +69,13 @@ impl Installation {
         if path.is_file() {
             return Ok(path);
         }
-        Err(BuildError::Installation {
-            what: name.to_owned(),
-            reason: format!(
+        Err(BuildError::installation(
+            name,
+            format!(
                 "it is not next to the executable in {}; unpack the archive anew (in the repository, run `cargo xtask build`)",
                 self.binaries.display()
             ),
-        })
+        ))
     }
 }
 

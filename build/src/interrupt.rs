@@ -33,8 +33,8 @@ pub fn requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
 }
 
-/// [`requested`] for use after a command failed: Ctrl-C goes to all processes of the terminal, and a command may end before the handler of this
-/// process has run.
+/// [`requested`] for use after a command failed: Ctrl-C goes to all processes of the terminal, and a command may end before the handler of
+/// this process has run.
 pub fn requested_meanwhile() -> bool {
     let failed = Instant::now();
     while !requested() && failed.elapsed() < HANDLER_LATENCY {

@@ -177,7 +177,7 @@ fn completions_and_version() {
 /// A capture of sums: what needs accesses says so, all else works.
 #[test]
 fn a_capture_of_sums_is_exported_without_accesses() {
-    use superstep_trace::testing::{self, CaptureBuilder};
+    use superstep_testing::{self as testing, CaptureBuilder};
     use superstep_trace::{Event, LaunchOutcome, LaunchSums, Tally};
     let folder = tempfile::tempdir().unwrap();
     let mut capture = CaptureBuilder::new(&folder.path().join("capture"), &common::table());

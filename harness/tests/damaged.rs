@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::table;
 use rayon::prelude::*;
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{AccessGroup, AllocationKind, CopyDirection, Event, Gap, Launch, StreamId};
 
 /// No command may take more processor time.

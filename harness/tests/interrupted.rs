@@ -14,7 +14,7 @@ use common::{run, superstep};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
-use superstep_analysis::synthetic::{self, Pattern};
+use superstep_testing::synthetic::{self, Pattern};
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]

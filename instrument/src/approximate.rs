@@ -8,7 +8,6 @@ const ATTRIBUTE: &str = "reciprocal-estimates";
 const FULL: &str = "divf";
 const FAST: &str = "divf:0";
 
-/// How inexact a division may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Division {
     /// PTX's `div.full`, for the whole range of numbers (`-prec-div=false`).

@@ -7,14 +7,13 @@
 use crate::ir::{Call, Location, Module, traits::*};
 use crate::ptx::Effect;
 
-/// Marks what goes when nothing uses it.
 const DROPPABLE: &str = "superstep-droppable";
 
 /// Keeps LLVM from drawing conclusions about inline PTX that says nothing of the memory that it accesses.
 pub fn declare(module: &Module) {
     for (call, template) in pieces(module) {
         // Without the attribute, it may do anything.
-        if call.assembly_has_effects() || !call.has_attribute("memory") {
+        if call.callee().has_side_effects() || !call.has_attribute("memory") {
             continue;
         }
         let effect = Effect::of(&template);
@@ -28,7 +27,7 @@ pub fn declare(module: &Module) {
     }
 }
 
-/// Leaves out what nvcc leaves out. No site may stand at what a backend would leave out later.
+/// Drops what nvcc drops, so that no site is at code that a backend would drop later.
 pub fn drop_unused(module: &Module) {
     for (call, _) in pieces(module) {
         if call.text_attribute(DROPPABLE).is_some() && call.users().is_empty() {
@@ -37,7 +36,6 @@ pub fn drop_unused(module: &Module) {
     }
 }
 
-/// The calls of inline PTX, with its text.
 fn pieces(module: &Module) -> impl Iterator<Item = (Call<'_>, String)> {
     let functions = module.defined_functions().into_iter();
     functions

@@ -5,7 +5,7 @@ use crate::ir::{Builder, Module, Opcode, Type, traits::*};
 use std::collections::HashMap;
 use superstep_trace::KernelInfo;
 
-/// Functions of the device runtime (`cuda_device_runtime_api.h`), and Superstep's in their place.
+/// Functions of the device runtime (`cuda_device_runtime_api.h`), and Superstep's replacements.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("GetParameterBuffer", "arguments"),
     ("LaunchDevice", "launch"),
@@ -27,10 +27,9 @@ const FUNCTIONS: &[(&str, &str)] = &[
 
 const PREFIX: &str = "__cudaCDP2";
 
-/// Superstep's `cudaMalloc` of the device.
 pub const MALLOC: &str = "__superstep_child_malloc";
 
-/// Whether Superstep has the device function `name`, which no unit defines.
+/// Whether Superstep defines the device function `name`, which no unit does.
 pub fn has(name: &str) -> bool {
     ours(name).is_some()
 }
@@ -41,7 +40,6 @@ fn ours(name: &str) -> Option<String> {
     Some(format!("__superstep_child_{}", found.1))
 }
 
-/// Whether the device function `name` gives memory for the arguments of a launch to come.
 pub fn gives_arguments(name: &str) -> bool {
     name.strip_prefix(PREFIX) == Some("GetParameterBuffer")
 }
@@ -65,8 +63,8 @@ pub fn lower(module: &Module) -> bool {
     any
 }
 
-/// The same for a GPU, where the host launches a kernel by its number in the table, from 1: the address of a kernel becomes that. One that
-/// comes out of a variable is none, and its launch an error.
+/// [`lower`] for a GPU, where the host launches a kernel by its number in the table, from 1, which replaces its address. An address from a
+/// variable is no kernel's, and its launch fails.
 pub fn lower_for_gpu(module: &Module, kernels: &[KernelInfo]) -> bool {
     if !lower(module) {
         return false;

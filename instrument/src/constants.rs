@@ -10,14 +10,13 @@ const CONSTANT: u32 = 4;
 /// What `harness/compatibility/old_cuda.h` has Clang note of a variable that is `__constant__`.
 const DECLARED: &str = "superstep-constant";
 
-/// Constant memory of a module, in bytes.
 const CONSTANT_BYTES: u64 = 64 << 10;
 
 /// Clang's name for the initial value of a variable that a function keeps on its stack, up to the function's and the variable's.
 const INITIAL_VALUE: &str = "__const.";
 
-/// Puts into global memory what Clang puts into constant memory though it is not `__constant__`: variables of type `const`, whether `__device__`
-/// or of the host, and those that are `static` in functions.
+/// Puts into global memory what Clang puts into constant memory though it is not `__constant__`: variables of type `const`, whether
+/// `__device__` or of the host, and those that are `static` in functions.
 pub fn place(module: &mut Module) {
     let declared: HashSet<String> = (module.annotations().into_iter())
         .filter(|annotation| annotation.text == DECLARED)

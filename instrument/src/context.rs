@@ -27,16 +27,15 @@ pub fn extend<'m>(
     contexts
 }
 
-/// The call that stands in the place of each that was rebuilt.
+/// New calls by those that they replace.
 pub type Rebuilt<'m> = HashMap<Value<'m>, Call<'m>>;
 
-/// What stands in an instruction's place now.
 pub fn now<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instruction<'m> {
     let call = rebuilt.get(&instruction.value());
     call.map_or(instruction, |call| call.instruction())
 }
 
-/// The same for the functions in `probed` and those that lead to them.
+/// [`extend`] for the functions in `probed` and those that lead to them.
 pub fn extend_functions<'m>(
     module: &'m Module,
     probed: &HashSet<Function<'m>>,
@@ -76,7 +75,6 @@ pub fn extend_functions<'m>(
 
 struct Extended<'m> {
     functions: HashSet<Function<'m>>,
-    /// Whether indirect calls pass the context on.
     indirect: bool,
 }
 
@@ -120,7 +118,7 @@ fn forget_memory_promises(function: Function) {
     }
 }
 
-/// The same for functions that keep their parameters (the CPU backend).
+/// Forgets the promises of functions that keep their parameters (the CPU backend).
 pub fn forget_all_memory_promises(module: &Module) {
     for function in module.defined_functions() {
         forget_memory_promises(function);

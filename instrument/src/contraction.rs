@@ -7,7 +7,6 @@
 
 use crate::ir::{Builder, Instruction, Module, Opcode::*, Value, traits::*};
 
-/// Fuses what may be fused in every function.
 pub fn fuse(module: &Module) {
     for function in module.defined_functions() {
         let instructions = function.instructions().into_iter();

@@ -15,7 +15,7 @@ pub struct Explanation {
     schema_version: u32,
     /// Copies of device functions that specialisation made.
     clones: usize,
-    /// Pieces of inline PTX that were let through though nobody knows what they do to memory.
+    /// Inline PTX statements with unknown effects on memory, let through.
     opaque_assembly: usize,
     operations: Vec<Explained>,
 }
@@ -39,7 +39,6 @@ struct Explained {
     because: Vec<String>,
 }
 
-/// Explains every memory operation, with the analysis that the probes are placed by.
 pub fn explain(module: &Module, copies: &Copies, allow_opaque: bool) -> Result<Explanation> {
     let analysis = Analysis::of(module);
     let (mut operations, mut opaque) = (Vec::new(), 0);

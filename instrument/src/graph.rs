@@ -4,7 +4,7 @@ use crate::ir::{Block, Function, traits::*};
 use crate::reach::reach;
 use std::collections::{HashMap, HashSet};
 
-/// The blocks of a function by number, with an end behind all that it can end in.
+/// The blocks of a function by number, and a virtual end block.
 pub struct Flow<'m> {
     pub blocks: Vec<Block<'m>>,
     numbers: HashMap<Block<'m>, usize>,
@@ -12,9 +12,7 @@ pub struct Flow<'m> {
     predecessors: Vec<Vec<usize>>,
 }
 
-/// A loop that is entered in one place.
 pub struct Loop {
-    /// The block in which it is entered.
     pub head: usize,
     pub blocks: HashSet<usize>,
 }
@@ -68,7 +66,6 @@ impl<'m> Flow<'m> {
         loops.map(|(head, blocks)| Loop { head, blocks }).collect()
     }
 
-    /// The blocks of a loop from which it can be left.
     pub fn exits(&self, of: &Loop) -> Vec<usize> {
         let is_outside = |to: &usize| !of.blocks.contains(to);
         let leaves = |at: &&usize| self.successors[**at].iter().any(is_outside);
@@ -83,7 +80,7 @@ impl<'m> Flow<'m> {
             let mut decided = HashSet::new();
             if self.successors[branch].len() > 1 {
                 for &way in &self.successors[branch] {
-                    // All that follows on this way, up to what follows the branch in any case.
+                    // All that follows on this way, up to the block that follows the branch in any case.
                     let mut at = Some(way);
                     while let Some(one) = at.filter(|one| Some(*one) != behind[branch]) {
                         decided.insert(one);

@@ -207,7 +207,6 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Analyses the module, inserts the probes, and describes what was done.
 fn probe_module(
     module: &mut ir::Module,
     arguments: &Arguments,
@@ -258,7 +257,6 @@ fn probe_module(
     Ok(table)
 }
 
-/// Inserts the probe that traces or counts, and notes its sites in the table.
 fn insert_probes(
     module: &ir::Module,
     table: &mut ModuleTable,
@@ -314,8 +312,7 @@ fn finish_for_gpu(
         };
         probe::link_handler(module, handler, most, is_handler)?;
     }
-    // What the handler asks about its constants (`__builtin_constant_p`) can be answered now, and the other way goes. What
-    // functions keep for it comes into registers.
+    // What the handler asks about its constants (`__builtin_constant_p`) can be answered now; its variables become registers.
     let passes = match adds_up {
         true => "always-inline,function(sroa,lower-constant-intrinsics),globaldce",
         false => "always-inline,function(lower-constant-intrinsics),globaldce",

@@ -21,7 +21,6 @@ fn fits(shape: Shape, part: Part, element: Element) -> bool {
     (1..=most).contains(&shape.registers(part, element))
 }
 
-/// The operation of an intrinsic, by its name.
 pub fn of_intrinsic(name: &str) -> Option<MatrixOperation> {
     let words = name.strip_prefix("llvm.nvvm.wmma.")?;
     read("wmma", words.split('.'))

@@ -8,16 +8,15 @@ use superstep_trace::Op;
 use superstep_trace::matrix::{MatrixOperation, Tile};
 use thiserror::Error;
 
-/// How many bytes an operation touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width<'m> {
     Fixed(u32),
-    /// As many as the value says when the program runs.
+    /// Known at run time only.
     Varies(Value<'m>),
 }
 
 impl Width<'_> {
-    /// The bytes; 0 when only the running program knows them.
+    /// The bytes; 0 when known at run time only.
     pub fn known_bytes(self) -> u32 {
         match self {
             Width::Fixed(bytes) => bytes,
@@ -32,7 +31,6 @@ pub struct MemoryOperation<'m> {
     pub pointer: Value<'m>,
     pub op: Op,
     pub width: Width<'m>,
-    /// How far behind `pointer`, in bytes.
     pub offset_bytes: i64,
     /// Whether it happens at all; always without.
     pub guard: Option<Guard<'m>>,
@@ -42,7 +40,6 @@ pub struct MemoryOperation<'m> {
     pub lines: Option<Lines<'m>>,
 }
 
-/// The lines of a matrix in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines<'m> {
     pub tile: Tile,
@@ -58,7 +55,6 @@ pub struct Guard<'m> {
 }
 
 impl<'m> MemoryOperation<'m> {
-    /// An access that always happens, right at `pointer`.
     pub fn new(pointer: Value<'m>, op: Op, width: Width<'m>) -> Self {
         MemoryOperation {
             pointer,
@@ -71,7 +67,6 @@ impl<'m> MemoryOperation<'m> {
         }
     }
 
-    /// A lane's piece of the matrix that its warp loads or stores.
     fn piece(pointer: Value<'m>, op: Op, tile: Tile, stride: Option<Value<'m>>) -> Self {
         MemoryOperation {
             lines: Some(Lines { tile, stride }),
@@ -79,7 +74,6 @@ impl<'m> MemoryOperation<'m> {
         }
     }
 
-    /// Into which memory the access goes, with what `analysis` knows.
     pub fn fact(&self, analysis: &Analysis<'m>) -> Fact {
         if self.says_global {
             Fact::Is(Space::Global)
@@ -89,7 +83,6 @@ impl<'m> MemoryOperation<'m> {
     }
 }
 
-/// An instruction that touches memory in a way that cannot be traced.
 #[derive(Debug, Error)]
 #[error(
     "{location}: `{what}` in {function} touches memory in a way that Superstep cannot trace yet; {hint}"
@@ -114,36 +107,11 @@ impl Unsupported {
 
 /// Intrinsics that take pointers and neither read nor write what they point to (or touch shared memory only, as the matrix
 /// loads of `ldmatrix` do).
-const HARMLESS: &[&str] = &[
-    "llvm.assume",
-    "llvm.dbg.",
-    "llvm.experimental.noalias",
-    "llvm.fake.use",
-    "llvm.invariant.",
-    "llvm.is.constant",
-    "llvm.launder.",
-    "llvm.lifetime.",
-    "llvm.nvvm.cp.async.bulk.prefetch.L2",
-    "llvm.nvvm.getctarank",
-    "llvm.nvvm.isspacep.",
-    "llvm.nvvm.ldmatrix.",
-    "llvm.nvvm.mapa",
-    "llvm.nvvm.mbarrier",
-    "llvm.nvvm.prefetch",
-    "llvm.nvvm.stmatrix.",
-    "llvm.objectsize",
-    "llvm.prefetch",
-    "llvm.ptr.annotation",
-    "llvm.ptrmask",
-    "llvm.stackrestore",
-    "llvm.strip.",
-    "llvm.threadlocal.address",
-    "llvm.var.annotation",
-    "llvm.va_",
-    "llvm.nvvm.applypriority",
-    "llvm.nvvm.discard",
-    "llvm.nvvm.ptr.",
-];
+const HARMLESS: &str = "assume dbg. experimental.noalias fake.use invariant. is.constant launder. lifetime. \
+    nvvm.cp.async.bulk.prefetch.L2 nvvm.getctarank nvvm.isspacep. nvvm.ldmatrix. nvvm.mapa \
+    nvvm.mbarrier nvvm.prefetch nvvm.stmatrix. objectsize prefetch ptr.annotation ptrmask \
+    stackrestore strip. threadlocal.address var.annotation va_ nvvm.applypriority nvvm.discard \
+    nvvm.ptr.";
 
 /// The accesses to memory that an instruction makes, in the order in which it makes them.
 pub fn memory_operations<'m>(
@@ -152,7 +120,6 @@ pub fn memory_operations<'m>(
     allow_opaque_assembly: bool,
 ) -> Result<Vec<MemoryOperation<'m>>, Unsupported> {
     let bytes_of = |value: Value| Width::Fixed(module.store_size_bytes(value.ty()) as u32);
-    // An access through one operand, as wide as another.
     let one = |pointer: u32, op, value: Value| {
         let pointer = instruction.operand(pointer);
         Ok(vec![MemoryOperation::new(pointer, op, bytes_of(value))])
@@ -205,11 +172,8 @@ pub fn is_opaque(instruction: Instruction) -> bool {
     })
 }
 
-/// How many pieces of inline PTX a module has that touch memory in a way that their text does not show.
 pub fn count_opaque(module: &Module) -> u32 {
-    let functions = module.defined_functions().into_iter();
-    let instructions = functions.flat_map(|f| f.instructions());
-    instructions.filter(|i| is_opaque(*i)).count() as u32
+    module.instructions().filter(|i| is_opaque(*i)).count() as u32
 }
 
 /// What a call reads to pass it by value: Clang hands on the address of the original where it can, and code generation
@@ -242,6 +206,8 @@ fn intrinsic<'m>(
     };
     let result_bytes = || Width::Fixed(module.store_size_bytes(call.ty()) as u32);
     let is = |prefix: &str| name.starts_with(prefix);
+    let plain = name.strip_prefix("llvm.").unwrap_or(name);
+    let is_harmless = HARMLESS.split(' ').any(|prefix| plain.starts_with(prefix));
     let found = if is("llvm.memcpy.") || is("llvm.memmove.") {
         let width = length(arguments[2]);
         vec![
@@ -300,7 +266,7 @@ fn intrinsic<'m>(
             (Some(pointer), Some(bytes)) => vec![access(*pointer, op, length(*bytes))],
             _ => Vec::new(),
         }
-    } else if HARMLESS.iter().any(|prefix| is(prefix)) || !arguments.iter().any(may_be_global) {
+    } else if is_harmless || !arguments.iter().any(may_be_global) {
         Vec::new()
     } else {
         let hint = if is("llvm.nvvm.cp.async.bulk.") {
@@ -348,7 +314,6 @@ fn atomic_op(operation: Option<Rmw>) -> Op {
     }
 }
 
-/// The atomic operation that PTX calls by this name.
 pub fn named_atomic_op(name: &str) -> Option<Op> {
     let all = Op::ALL.into_iter();
     all.filter(|op| *op != Op::AtomicOther)

@@ -47,24 +47,13 @@ fn name_clusters(module: &ir::Module) {
     }
 }
 
-/// Functions of the device's heap, and the operators of C++ that call them.
-const HEAP: [&str; 10] = [
-    "malloc",
-    "free",
-    "_Znwm",
-    "_Znam",
-    "_ZnwmRKSt9nothrow_t",
-    "_ZnamRKSt9nothrow_t",
-    "_ZdlPv",
-    "_ZdaPv",
-    "_ZdlPvm",
-    "_ZdaPvm",
-];
+const HEAP: &str = "malloc free _Znwm _Znam _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t _ZdlPv _ZdaPv _ZdlPvm \
+    _ZdaPvm";
 
 /// Lets memory of the device's heap be what the program says. LLVM leaves out what is allocated and freed in one function, with all stores to
 /// it; nvcc does not.
 fn keep_heap(module: &ir::Module) {
-    for function in HEAP.iter().filter_map(|name| module.function(name)) {
+    for function in HEAP.split(' ').filter_map(|name| module.function(name)) {
         function.set_attribute("nobuiltin");
         function
             .callers()
@@ -81,7 +70,6 @@ impl Prepare {
         name_clusters(&module);
         keep_heap(&module);
         constants::place(&mut module);
-        // They mean nothing to what follows.
         module.delete_annotations();
         let machine = ir::Machine::nvptx(&self.target_cpu)?;
         module.run_passes("reading the input", &self.passes, &machine)?;

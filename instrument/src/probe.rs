@@ -10,37 +10,36 @@ use std::collections::HashMap;
 use std::path::Path;
 use superstep_trace::{Backend, Op};
 
-/// The handler that every probe file defines.
+/// The handler of every probe file.
 pub const HANDLER: &str = "__superstep_probe_access";
-/// What a handler that adds up defines beside it, for the begin and the ends of a function.
+/// Functions beside the handler of an aggregating probe, called at the begin and the ends of a function.
 pub const BEGIN: &str = "__superstep_probe_begin";
 pub const END: &str = "__superstep_probe_end";
-/// Words of 64 bits that each function keeps for such a handler, in which it counts.
+/// Words of 64 bits in which each function counts for such a handler.
 const OWN_WORDS: u64 = 24;
-/// Ours around it, for addresses that must be tested or widths that may be zero.
+/// Wrapper of the handler for addresses that must be tested or widths that may be zero.
 pub const TESTED: &str = "superstep.probe_access_tested";
 /// The CPU runtime's answer to "is this address in device memory?".
 pub const CPU_TEST: &str = "__superstep_is_global";
 
-/// With more calls than this in one function, the handler is called and not inlined. A traced kernel of some fifty
-/// operations is a megabyte of PTX otherwise, over which ptxas takes minutes, and one of a few hundred
-/// does not end.
+/// In functions with more calls than this, the handler is not inlined: fifty operations inlined are a megabyte of PTX, over which ptxas
+/// takes minutes.
 pub const INLINED_CALLS: usize = 31;
-/// The same for a handler that adds up: what is inlined of it is short.
+/// The limit of an aggregating handler, whose inlined part is short.
 pub const INLINED_CALLS_THAT_ADD_UP: usize = 127;
 
-/// What a function hands to the probes inside it: the trace context and the number of the launch.
+/// The trace context and the launch number, which a function hands to its probes.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'m> {
     pub pointer: Value<'m>,
     pub launch: Value<'m>,
 }
 
-/// Where the operation's number lies in the site that a handler gets which asks for it.
+/// Position of the operation in the site that an aggregating handler gets.
 const OPERATION_SHIFT: u32 = 28;
 
-/// Puts a handler call before each operation. `contexts` says what each function passes on. `adds_up`: the handler gets the number
-/// of the operation in the site's highest bits, and a place of the function's own to count in.
+/// Puts a handler call before each operation. `contexts` has the context of each function. An aggregating handler gets the operation in the
+/// site's highest bits, and the function's counters.
 pub fn insert<'m>(
     module: &'m Module,
     operations: &[TracedOperation<'m>],
@@ -97,7 +96,7 @@ pub fn insert<'m>(
     Ok(())
 }
 
-/// Gives a function its place to count in, which the handler is asked to make ready, and hands it over wherever the function ends.
+/// Gives a function its counters, which the handler initialises, and hands them over wherever the function ends.
 fn insert_own_place<'m>(
     module: &'m Module,
     function: Function<'m>,
@@ -131,19 +130,16 @@ fn ends_thread(call: Call) -> bool {
         })
 }
 
-/// An access as a handler is told of it.
 pub struct Access<'m> {
     pub op: Op,
-    /// A generic pointer.
     pub address: Value<'m>,
-    /// 32 bits.
     pub width_bytes: Value<'m>,
-    /// Whether it may turn out to be none: of 0 bytes.
+    /// Whether it may be an access of 0 bytes.
     pub may_be_empty: bool,
 }
 
-/// The access number `index` that an instruction makes, as values at the builder's place. Asked again, not remembered:
-/// handing the context on has rebuilt parameters and calls since.
+/// Access number `index` of an instruction, as values at the builder's place. Recomputed, because `context::extend` has replaced parameters
+/// and calls.
 pub fn access<'m>(
     module: &'m Module,
     builder: &Builder<'m>,
@@ -211,7 +207,6 @@ pub fn link_handler(
     Ok(())
 }
 
-/// Keeps the calls of `handler`, which is inlined elsewhere, in functions that have more than `most` of them.
 fn keep_calls_in_crowded_functions(handler: Function, most: usize) {
     let mut calls: HashMap<Function, Vec<Call>> = HashMap::new();
     for call in handler.callers() {
@@ -223,7 +218,6 @@ fn keep_calls_in_crowded_functions(handler: Function, most: usize) {
         .for_each(|call| call.set_attribute("noinline"));
 }
 
-/// How far a lane's piece of a matrix lies behind the matrix's begin: the pieces follow each other through all lines.
 fn piece_offset<'m>(module: &'m Module, builder: &Builder<'m>, lines: Lines<'m>) -> Value<'m> {
     let Lines { tile, stride } = lines;
     let long = Type::int(64);
@@ -254,7 +248,7 @@ fn only_if<'m>(builder: &Builder<'m>, guard: Guard<'m>, width: Value<'m>) -> Val
     builder.select(holds, width, Type::int(32).constant(0))
 }
 
-/// A length as 32 bits: no thread copies 4 GiB at once, but if one did, the largest number says so.
+/// A length as 32 bits; the largest number stands for lengths from 4 GiB on.
 fn saturate<'m>(builder: &Builder<'m>, length: Value<'m>) -> Value<'m> {
     let i32t = Type::int(32);
     if length.ty() == i32t {

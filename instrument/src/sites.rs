@@ -12,7 +12,6 @@ use superstep_trace::{KernelInfo, Proof, Site, SiteId, display_name};
 /// Sites of one module at most: the lower half of a site's number.
 const MAXIMUM_SITES: usize = 1 << 16;
 
-/// A memory operation that gets a probe.
 #[derive(Clone, Copy, Debug)]
 pub struct TracedOperation<'m> {
     pub id: SiteId,
@@ -30,12 +29,11 @@ pub struct SiteOptions {
     pub module_index: u32,
     /// Refuse what the analysis cannot decide, as Rieber 2017 does.
     pub strict: bool,
-    /// Let inline assembly pass that cannot be understood.
     pub allow_opaque_assembly: bool,
 }
 
-/// Every operation that touches global memory or may do so, but for the barrier of a cooperative kernel's grid, in block layout order (the order that the CPU backend's
-/// reconvergence model relies on).
+/// Every operation that touches global memory or may do so, but for the barrier of a cooperative kernel's grid, in block layout order (the
+/// order that the CPU backend's reconvergence model relies on).
 pub fn find<'m>(
     module: &'m Module,
     analysis: &Analysis<'m>,
@@ -96,7 +94,7 @@ pub fn find<'m>(
 
 /// The sites whose access the code has, marked by [`InstructionExt::add_sites`].
 pub fn marked(module: &Module) -> HashSet<SiteId> {
-    let instructions = instructions(module);
+    let instructions = module.instructions();
     instructions.flat_map(|access| access.sites()).collect()
 }
 
@@ -107,12 +105,12 @@ pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Resul
     let is_kept = |access: &Instruction| {
         access.as_call().is_none_or(|call| {
             call.callee().inline_assembly().is_none()
-                || call.assembly_has_effects()
+                || call.callee().has_side_effects()
                 || !call.users().is_empty()
         })
     };
     let mut lost = before.clone();
-    for access in instructions(module) {
+    for access in module.instructions() {
         if is_kept(&access) {
             for site in access.sites() {
                 lost.remove(&site);
@@ -130,11 +128,6 @@ pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Resul
         );
     }
     Ok(())
-}
-
-fn instructions(module: &Module) -> impl Iterator<Item = Instruction<'_>> {
-    let functions = module.defined_functions().into_iter();
-    functions.flat_map(|function| function.instructions())
 }
 
 /// Whether an address is made from nothing but the registers that say where the driver keeps the grid's barrier

@@ -3,7 +3,7 @@
 //! Rieber 2017, figure 5.6: `copy(shared, global)` and `copy(global, shared)` in one kernel make every access of `copy`
 //! undecidable; as `copy_0` and `copy_1` both are proven.
 
-use crate::ir::{Function, Module, Value, traits::*};
+use crate::ir::{Function, Module, Value, duplicate, traits::*};
 use crate::space::{Context, Contexts};
 use std::collections::HashMap;
 use superstep_trace::display_name;
@@ -16,7 +16,6 @@ pub struct Copies {
     pub ways: HashMap<String, String>,
 }
 
-/// Clones what needs cloning and redirects the calls.
 pub fn specialise<'m>(module: &'m Module, contexts: &Contexts<'m>) -> Copies {
     let mut copies: HashMap<Context, (Function, HashMap<Value, Value>)> = HashMap::new();
     let mut used = HashMap::<Function, usize>::new();
@@ -29,9 +28,11 @@ pub fn specialise<'m>(module: &'m Module, contexts: &Contexts<'m>) -> Copies {
             (context.0, HashMap::new())
         } else {
             result.added += 1;
-            context
-                .0
-                .duplicate(module, &format!("{}.copy_{copy}", context.0.name()))
+            duplicate(
+                context.0,
+                module,
+                &format!("{}.copy_{copy}", context.0.name()),
+            )
         };
         let spaces: Vec<&str> = context.1.iter().map(|fact| fact.name()).collect();
         let name = display_name(&context.0.name());

@@ -23,7 +23,7 @@ pub fn link(inputs: &[PathBuf]) -> Result<(Module, Vec<String>), ModuleError> {
     Ok((module, sources))
 }
 
-/// What each unit needs, also one whose IR nothing has prepared.
+/// Prepares each unit, also one whose IR was not prepared before.
 fn prepare(module: &Module) {
     assembly::declare(module);
     assembly::drop_unused(module);
@@ -47,10 +47,9 @@ fn join_static_variables(module: &Module) {
     }
 }
 
-/// What stands between a static variable's name and what tells it from those of other units.
+/// Separates a static variable's name from what tells it from those of other units.
 const STATIC: &str = "__static__";
 
-/// Something that would be missing when the program is linked.
 #[derive(Debug, Error)]
 pub enum Missing {
     #[error(
@@ -73,7 +72,7 @@ pub enum Missing {
     },
 }
 
-/// What Superstep lacks where device code calls `name`, a function of CUDA's device runtime; `None` where it is none.
+/// The missing feature behind `name`, a function of CUDA's device runtime; `None` where it is none.
 fn lacking(name: &str) -> Option<&'static str> {
     let called = name
         .strip_prefix("__cudaCDP2")
@@ -90,7 +89,6 @@ fn lacking(name: &str) -> Option<&'static str> {
     })
 }
 
-/// An instruction that newer GPUs have no more.
 #[derive(Debug, Error)]
 #[error(
     "{location}: {user} uses {intrinsic}, which GPUs have no more since sm_70, and this is compiled for sm_{arch}; call the function \
@@ -103,7 +101,7 @@ pub struct Removed {
     arch: u32,
 }
 
-/// Shuffles and votes without a mask, for which code generation would find no instruction.
+/// Refuses shuffles and votes without a mask, for which code generation would find no instruction.
 pub fn refuse_removed(module: &Module, arch: u32) -> Result<(), Removed> {
     let removed = |name: &str| {
         ["llvm.nvvm.shfl.", "llvm.nvvm.vote."].iter().any(|start| {
@@ -126,10 +124,10 @@ pub fn refuse_removed(module: &Module, arch: u32) -> Result<(), Removed> {
     Ok(())
 }
 
-/// What stands in a table of virtual functions where a class has none that may be called.
+/// Entries of tables of virtual functions for pure and deleted ones.
 const NOT_TO_BE_CALLED: [&str; 2] = ["__cxa_pure_virtual", "__cxa_deleted_virtual"];
 
-/// Defines those of these functions that a module names, as nvcc does: whoever calls one traps.
+/// Defines those of these functions that a module names, as nvcc does: calling one traps.
 pub fn define_missing_virtuals(module: &Module) {
     let named = NOT_TO_BE_CALLED
         .iter()
@@ -143,10 +141,10 @@ pub fn define_missing_virtuals(module: &Module) {
     }
 }
 
-/// What CUDA itself brings to device code.
+/// Defined by CUDA itself.
 const PROVIDED: &[&str] = &["vprintf", "malloc", "free", "__assertfail", "__assert_fail"];
 
-/// Refuses a module in which something is only declared. `units` names its sources; `provided` says what the backend brings.
+/// Refuses a module in which something is only declared. `units` names its sources; `provided` tells functions that the backend defines.
 pub fn refuse(
     module: &Module,
     units: &str,

@@ -19,7 +19,6 @@ use crate::space::{Analysis, Fact, Space};
 use std::collections::HashSet;
 use superstep_trace::Op;
 
-/// Facts about the functions of a module.
 struct Waits<'m, 'a> {
     module: &'m Module,
     analysis: &'a Analysis<'m>,
@@ -30,7 +29,6 @@ struct Waits<'m, 'a> {
     found: HashSet<Instruction<'m>>,
 }
 
-/// The instructions of a module whose accesses to memory count as waiting.
 pub fn find<'m>(module: &'m Module, analysis: &Analysis<'m>) -> HashSet<Instruction<'m>> {
     let mut all = Waits {
         module,
@@ -116,10 +114,7 @@ impl<'m> Waits<'m, '_> {
         let calls = instructions
             .iter()
             .filter_map(|it| it.as_call()?.defined_function());
-        let called = reach(calls, |function| {
-            let calls = function.calls().filter_map(Call::defined_function);
-            calls.collect::<Vec<_>>()
-        });
+        let called = reach(calls, Function::callees);
         let theirs = called
             .into_iter()
             .flat_map(|function| function.instructions());
@@ -198,10 +193,7 @@ impl<'m> Waits<'m, '_> {
             Some(function) if function.is_intrinsic() => true,
             Some(function) if function.is_declaration() => false,
             Some(function) => {
-                let functions = reach([function], |function| {
-                    let calls = function.calls().filter_map(Call::defined_function);
-                    calls.collect::<Vec<_>>()
-                });
+                let functions = reach([function], Function::callees);
                 let mut instructions = functions.into_iter().flat_map(|it| it.instructions());
                 instructions.all(|it| {
                     // Their own calls are among the functions.

@@ -17,8 +17,7 @@ pub fn allow(module: &Module, cpu: bool) {
             Fact::Is(Space::Shared | Space::Local)
         )
     };
-    let functions = module.defined_functions().into_iter();
-    for instruction in functions.flat_map(|f| f.instructions()) {
+    for instruction in module.instructions() {
         if instruction.get_opcode() == GetElementPtr
             && instruction.ty().is_pointer_type()
             && (cpu || instruction.ty().address_space() == 0)
@@ -29,7 +28,6 @@ pub fn allow(module: &Module, cpu: bool) {
     }
 }
 
-/// Does so with the indices of one address of such memory.
 pub fn allow_in(address: Instruction) {
     let mut changed = false;
     for index in 1..address.operand_count() {

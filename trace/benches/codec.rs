@@ -4,7 +4,7 @@
 
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::*;
 
 /// Groups that a stencil makes: five loads and a store of neighbouring warps, all arithmetic sequences.

@@ -19,8 +19,6 @@ impl Cancellation {
         self.0.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
-    /// # Errors
-    /// [`TraceError::Interrupted`] when the work is to end.
     pub fn check(self) -> Result<()> {
         if self.is_requested() {
             return Err(TraceError::Interrupted);
@@ -36,7 +34,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Stored bytes of all chunks that were read so far.
     pub fn read_bytes(&self) -> u64 {
         self.read_bytes.load(Ordering::Relaxed)
     }

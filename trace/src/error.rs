@@ -33,7 +33,7 @@ pub enum TraceError {
         path.display()
     )]
     DiskFull {
-        /// File that could not grow.
+        /// The file that could not grow.
         path: PathBuf,
         /// Its length: whole chunks only.
         kept_bytes: u64,
@@ -49,7 +49,6 @@ pub enum TraceError {
     Busy,
     #[error("failed to open {}: {reason}", path.display())]
     NotACapture {
-        /// File or folder that was given.
         path: PathBuf,
         /// The missing part, and how to correct it.
         reason: String,
@@ -60,7 +59,6 @@ pub enum TraceError {
     )]
     SeveralCaptures {
         path: PathBuf,
-        /// Names of their folders.
         processes: Vec<String>,
     },
     #[error("failed to read {}: {source}", path.display())]
@@ -82,11 +80,7 @@ pub enum TraceError {
          read it with the version that wrote it, or trace the program again",
         path.display(), crate::FORMAT_VERSION
     )]
-    FormatVersion {
-        path: PathBuf,
-        /// Version that the file's header gives.
-        version: u32,
-    },
+    FormatVersion { path: PathBuf, version: u32 },
     #[error("failed to read {} at byte {offset}: {reason}", path.display())]
     Damaged {
         path: PathBuf,

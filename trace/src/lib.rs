@@ -39,77 +39,61 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod access;
-mod allocations;
-mod builder;
 mod cancellation;
 mod capture;
 mod codec;
 mod container;
-mod cta_blocks;
-pub mod digest;
 mod error;
-mod event;
-mod failure;
-mod header;
-mod ids;
 mod in_situ;
-mod journal;
-pub mod matrix;
 pub mod memtrace_v1;
 mod named;
-mod names;
-mod op;
-mod parts;
-mod pattern;
 pub mod probe;
-mod process;
-mod protocol;
-mod reproducibility;
+mod program;
+mod run;
 mod selection;
-mod summary;
-mod table;
-pub mod testing;
 mod varint;
 
-mod writer;
-
-pub use access::{AccessGroup, WARP_LANES};
-pub use allocations::{
-    Allocation, AllocationKey, AllocationMap, DEVICE_HEAP, DEVICE_PAGE_BYTES, Resolver,
-};
-pub use builder::{ChunkBuilder, TARGET_CHUNK_BYTES};
 pub use cancellation::{Cancellation, Progress};
+pub use capture::builder::{ChunkBuilder, TARGET_CHUNK_BYTES};
+pub use capture::digest::{self, LaunchDigest};
+pub use capture::header::{DeviceInfo, Header, Outcome};
+pub use capture::writer::{
+    CaptureWriter, EVENTS_FILE, StreamWriter, end_capture, stream_file_name,
+};
 pub use capture::{Capture, ChunkRef, GroupBuffer, HostEvent, LaunchRecord, Replay};
 pub use codec::Offsets;
 pub use container::{FORMAT_VERSION, MAGIC, SealedChunk};
-pub use cta_blocks::CtaBlocks;
-pub use digest::LaunchDigest;
 pub use error::{JournalError, TraceError};
-pub use event::{
+pub use in_situ::cta_blocks::CtaBlocks;
+pub use in_situ::parts::SealedParts;
+pub use in_situ::{Bounds, FirstRead, LaunchSums, LoadedBytes, Parts, Received, Tally};
+pub use named::UnknownName;
+pub use probe::{DefinedProbe, PointSite, ProbeResults, ProbeSpec, ProbeWriter};
+pub use program::access::{AccessGroup, WARP_LANES};
+pub use program::allocations::{
+    Allocation, AllocationKey, AllocationMap, DEVICE_HEAP, DEVICE_PAGE_BYTES, Resolver,
+};
+pub use program::event::{
     AllocationKind, Block, CopyDirection, Event, Gap, HostCopy, HostMemset, KnownCall, Launch,
     LaunchEnd, LaunchOutcome, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, SourcePlace, TimedEvent,
     Transport,
 };
-pub use failure::{Failure, FailureKind};
-pub use header::{DeviceInfo, Header, Outcome};
-pub use ids::{AllocationId, LaunchId, SiteId, StreamId};
-pub use in_situ::{Bounds, FirstRead, LaunchSums, LoadedBytes, Parts, Received, Tally};
-pub use journal::Journal;
-pub use named::UnknownName;
-pub use names::display_name;
-pub use op::Op;
-pub use parts::SealedParts;
-pub use pattern::Pattern;
-pub use probe::{DefinedProbe, PointSite, ProbeResults, ProbeSpec, ProbeWriter};
-pub use process::{Process, captures_in};
-pub use protocol::Protocol;
-pub use reproducibility::Reproducibility;
+pub use program::ids::{AllocationId, LaunchId, SiteId, StreamId};
+pub use program::matrix;
+pub use program::names::display_name;
+pub use program::op::Op;
+pub use program::process::{Process, captures_in};
+pub use program::table::{
+    Backend, KernelInfo, ModuleTable, Probe, Proof, Site, SiteTable, TABLE_SCHEMA_VERSION,
+};
+pub use run::failure::{Failure, FailureKind};
+pub use run::journal::Journal;
+pub use run::protocol::Protocol;
+pub use run::reproducibility::Reproducibility;
+pub use run::summary::{
+    KernelResources, KernelTotals, LaunchCounts, SUMMARY_SCHEMA_VERSION, Summary,
+};
+pub use selection::pattern::Pattern;
 pub use selection::{
     Chooser, CtaRange, Recorded, SAMPLE_AT_LEAST, Sample, SampleUnit, Selection, SelectionError,
 };
-pub use summary::{KernelResources, KernelTotals, LaunchCounts, SUMMARY_SCHEMA_VERSION, Summary};
-pub use table::{
-    Backend, KernelInfo, ModuleTable, Probe, Proof, Site, SiteTable, TABLE_SCHEMA_VERSION,
-};
-pub use writer::{CaptureWriter, EVENTS_FILE, StreamWriter, end_capture, stream_file_name};

@@ -9,7 +9,8 @@ pub struct UnknownName {
     pub expected: String,
 }
 
-/// Declares an enum and its names; what it is called in a sentence stands in brackets. Serde writes and reads the names, too.
+/// Declares an enum whose variants have names; the text in parentheses is its name in messages. Serde uses the names,
+/// too.
 macro_rules! named {
     (
         $(#[$about:meta])*
@@ -25,7 +26,6 @@ macro_rules! named {
         }
 
         impl $type {
-            /// Every variant, in order.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
             /// The name in files, in tables and on command lines.

@@ -12,7 +12,6 @@ pub(crate) fn put(buffer: &mut [u8], mut at: usize, mut value: u64) -> usize {
     at + 1
 }
 
-/// Appends `value`.
 #[inline(always)]
 pub(crate) fn append(out: &mut Vec<u8>, value: u64) {
     if value < 0x80 {
@@ -57,7 +56,6 @@ pub(crate) const fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// The inverse of [`zigzag`].
 #[inline(always)]
 pub(crate) const fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)

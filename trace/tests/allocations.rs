@@ -1,7 +1,7 @@
 //! Addresses resolve as of a point in time.
 
 use proptest::prelude::*;
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::*;
 
 fn builder(folder: &tempfile::TempDir) -> CaptureBuilder {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{any_group, groups, launch, module, write};
 use proptest::prelude::*;
-use superstep_trace::testing;
+use superstep_testing as testing;
 use superstep_trace::*;
 
 const BASE: u64 = 0x7f00_0000_0000;

@@ -5,6 +5,7 @@ mod common;
 use common::{any_group, any_loop, groups, write};
 use proptest::prelude::*;
 use std::ops::Range;
+use superstep_testing as testing;
 use superstep_trace::*;
 use xxhash_rust::xxh3::xxh3_64;
 

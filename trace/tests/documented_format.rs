@@ -9,6 +9,7 @@ use common::{any_group, any_loop, write};
 use decode::decode;
 use proptest::prelude::*;
 use std::path::Path;
+use superstep_testing as testing;
 use superstep_trace::*;
 use xxhash_rust::xxh3::xxh3_64;
 

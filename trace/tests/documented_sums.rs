@@ -4,6 +4,7 @@ mod common;
 
 use common::documented::{Bytes, chunks};
 use std::path::Path;
+use superstep_testing as testing;
 use superstep_trace::*;
 
 fn decode_parts(payload: &[u8]) -> Parts {

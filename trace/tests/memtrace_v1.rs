@@ -4,8 +4,8 @@ mod common;
 
 use common::{any_group, groups, launch, write};
 use proptest::prelude::*;
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::memtrace_v1::{self, Item, Reader, Record};
-use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::*;
 
 const BASE: u64 = 0x7f00_0000_0000;

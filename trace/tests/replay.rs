@@ -1,7 +1,7 @@
 //! The order of a replay, events about nothing, and captures that are stored in the repository.
 
 use std::path::Path;
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::*;
 
 const ARRAY: u64 = 0x10_0000;

@@ -7,8 +7,8 @@ use xshell::cmd;
 use crate::context::Context;
 
 /// Every crate with those of the workspace that it may depend on, as the code map of ARCHITECTURE.md says; tests may use
-/// `superstep-toolchain` besides, to compile small programs.
-const LAYERS: [(&str, &str); 16] = [
+/// `superstep-testing` besides, and `superstep-toolchain` to compile small programs.
+const LAYERS: [(&str, &str); 17] = [
     ("superstep-trace", ""),
     ("superstep-abi", "trace"),
     ("superstep-instrument", "trace abi"),
@@ -17,6 +17,7 @@ const LAYERS: [(&str, &str); 16] = [
     ("superstep-cuda", "trace abi runtime-core"),
     ("superstep-table", ""),
     ("superstep-analysis", "trace table runtime-core"),
+    ("superstep-testing", "trace analysis"),
     ("superstep-export", "trace table analysis"),
     ("superstep-report", "trace table analysis"),
     ("superstep-python", "trace table analysis export report"),
@@ -26,7 +27,10 @@ const LAYERS: [(&str, &str); 16] = [
         "superstep-harness",
         "trace abi table analysis export report toolchain build",
     ),
-    ("superstep-bench", "trace abi analysis report build harness"),
+    (
+        "superstep-bench",
+        "trace abi testing analysis report build harness",
+    ),
     ("xtask", "toolchain"),
 ];
 
@@ -92,7 +96,8 @@ fn layers(metadata: &Value) -> Vec<String> {
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let on = dependency["name"].as_str().unwrap_or_default();
-            let for_tests = dependency["kind"] == "dev" && on == "superstep-toolchain";
+            let for_tests = dependency["kind"] == "dev"
+                && ["superstep-testing", "superstep-toolchain"].contains(&on);
             let is_allowed = |on: &str| for_tests || allowed.split(' ').any(|name| name == on);
             if (on.strip_prefix("superstep-")).is_some_and(|on| !is_allowed(on)) {
                 findings.push(format!("{name} must not depend on {on}"));

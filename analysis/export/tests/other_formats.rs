@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use superstep_analysis::communication::Options;
 use superstep_export::appendix_b::{self, Accesses, LoadStore, Matched, NestedFormat};
 use superstep_export::timeline;
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{AccessGroup, KnownCall};
 
 fn read(path: &std::path::Path) -> serde_json::Value {

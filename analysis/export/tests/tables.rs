@@ -9,7 +9,7 @@ use common::{BASE, LOAD, STORE, group, worked_example};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
 use superstep_export::tables::{Format, TableName, write};
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{AccessGroup, AllocationKind, Launch};
 
 fn text(format: Format, table: TableName) -> String {

@@ -49,7 +49,6 @@ pub struct Map {
     ops: SiteOps,
     /// Position of the launch, chunk, number in the program.
     chunks: std::vec::IntoIter<(u32, ChunkRef, u64)>,
-    /// Gone at the end.
     cutter: Option<Cutter>,
     sums: Sums,
     bucket_of_sums: u32,
@@ -165,7 +164,6 @@ pub fn reduce(
     Ok(Box::new(rows))
 }
 
-/// The accesses of one bucket, from rows.
 struct OfBucket<'a> {
     next: NextRow<'a>,
     waiting: VecDeque<OfLaunch>,
@@ -174,7 +172,7 @@ struct OfBucket<'a> {
 }
 
 impl OfBucket<'_> {
-    /// The launch of the next accesses, if there are more.
+    /// The launch of the next accesses, if there are any.
     fn ahead(&mut self) -> Result<Option<u32>> {
         while self.waiting.is_empty() {
             let Some(row) = (self.next)()? else {
@@ -239,7 +237,7 @@ impl Accesses for OfBucket<'_> {
     }
 }
 
-/// The third step: joins what all buckets of pages say of the same CTAs.
+/// The third step: joins the parts of all buckets for the same CTAs.
 pub fn combine(
     capture: &Capture,
     bucket: u32,
@@ -337,7 +335,7 @@ impl Merged {
     }
 }
 
-/// Launches of which everything is known.
+/// A source of accesses for launches that are fully known.
 struct Settled<'a> {
     sums: &'a mut Sums,
     strides: &'a mut Vec<LaunchStrides>,

@@ -2,8 +2,8 @@
 
 use crate::communication::{BLOCK_RECORDS, Item, Sorted, Sums, pack, unpack};
 use crate::error::{AnalysisError, Result};
-use crate::synthetic::mixed;
 use std::collections::VecDeque;
+use superstep_trace::digest::mix;
 
 /// A message between machines. The rows of a bucket have to arrive in the order of `chunk` and `number`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,11 +21,8 @@ pub struct Row {
 pub enum Kind {
     /// Numbers that are added up.
     Sums,
-    /// Accesses of one bucket of pages.
     Accesses,
-    /// Communicating loads.
     Loads,
-    /// Communicating stores.
     Stores,
     Transfers,
     /// Accesses across page borders.
@@ -55,7 +52,6 @@ impl Kind {
 /// Rows as they become ready.
 pub type Rows = Box<dyn Iterator<Item = Result<Row>> + Send>;
 
-/// Hands out the rows of one bucket, one by one.
 pub type NextRow<'a> = &'a mut dyn FnMut() -> Result<Option<Row>>;
 
 pub(super) fn unexpected(what: &'static str) -> AnalysisError {
@@ -103,7 +99,8 @@ pub(super) fn packed<T: Item + 'static>(
                 None => None,
             };
             if let Some(item) = item {
-                let bucket = (mixed(owner(&item)) % u64::from(buckets)) as u32;
+                let bucket = (mix(owner(&item).wrapping_add(0x9e37_79b9_7f4a_7c15))
+                    % u64::from(buckets)) as u32;
                 let of = &mut held[bucket as usize];
                 of.push(item);
                 count += 1;

@@ -79,16 +79,15 @@ pub struct Engine {
     scratch: Pool<Scratch>,
     flat: Pool<Vec<Record>>,
     spare: Spare,
-    /// Records of the current launch that memory had no room for.
+    /// Records of the current launch that did not fit in memory.
     spilled: Option<SpillFile>,
     untraced: Untraced,
-    /// Nothing has changed memory since the last opaque launch that may have written all of it.
+    /// Nothing has written memory since the last opaque launch that may have written all of it.
     is_unknown: bool,
     regions: Regions,
     found: Found,
     unwritten: Unwritten,
     launches: Vec<LaunchVolume>,
-    /// Kernel number of each launch.
     kernel_of: Vec<u32>,
     /// In the order of first launch.
     kernels: Vec<KernelVolume>,
@@ -98,7 +97,6 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Nothing has run yet. There is no limit to the memory.
     pub fn new(options: Options) -> Self {
         Self::limited(options, &MemoryLimit::none(), Cancellation::default())
     }
@@ -142,7 +140,7 @@ impl Engine {
         self.set(address, end, Tag::NEVER);
     }
 
-    /// Code that is not traced ran: it may have written to any allocation.
+    /// Code that is not traced ran and may have written any allocation.
     pub fn opaque_launch(&mut self) {
         if !self.is_unknown {
             let live: Vec<_> = self.regions.ranges().collect();
@@ -153,14 +151,14 @@ impl Engine {
         }
     }
 
-    /// Code that is not traced ran: it may have written to these bytes, and to no others.
+    /// Code that is not traced ran and may have written these bytes only.
     pub fn opaque_wrote(&mut self, address: u64, bytes: u64) {
         let before = self.is_unknown;
         self.set(address, address.saturating_add(bytes), Tag::UNKNOWN);
         self.is_unknown = before;
     }
 
-    /// Allocation `id` came to life at `address`. Says only whose the bytes are: see also [`Engine::forget`].
+    /// Registers allocation `id`; does not change who wrote its bytes (see [`Engine::forget`]).
     pub fn allocated(&mut self, id: AllocationId, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);
         self.regions.insert(address, end, id);
@@ -171,13 +169,12 @@ impl Engine {
         self.regions.remove(address, address.saturating_add(bytes));
     }
 
-    /// The allocation of all of these bytes, if they have the same.
+    /// The allocation that contains all of these bytes, if there is one.
     pub fn allocation_of(&self, address: u64, bytes: u64) -> Option<AllocationId> {
         let end = address.saturating_add(bytes);
         self.regions.only(address, end).flatten()
     }
 
-    /// Number of launches so far.
     pub fn launches(&self) -> u32 {
         self.launches.len() as u32
     }
@@ -201,8 +198,8 @@ impl Engine {
         }
     }
 
-    /// Whether neither the host nor a kernel, traced or not, has written any of these bytes since they were allocated. Not where addresses are
-    /// matched: there it is never so.
+    /// Whether neither the host nor a kernel, traced or not, has written any of these bytes since they were allocated.
+    /// Always false where addresses are matched.
     pub fn nothing_wrote(&mut self, address: u64, bytes: u64) -> Result<bool> {
         let end = address.saturating_add(bytes);
         if exact::asked(self.options) || self.untraced.parts(address, end).next().is_some() {
@@ -220,8 +217,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// Analyses the next launch and returns its counts. `source` gives all of its access groups; those of one thread in
-    /// program order. After an error the engine's results mean nothing.
+    /// Analyses the next launch and returns its counts. `source` provides all access groups, those of one thread in
+    /// program order. After an error the engine's results are meaningless.
     pub fn launch(
         &mut self,
         launch: &Launch,
@@ -252,7 +249,7 @@ impl Engine {
         Ok(counts)
     }
 
-    /// Numbers the next launch, of which nothing is known yet.
+    /// Numbers the next launch.
     pub(crate) fn begin(&mut self, launch: &Launch) -> Result<u32> {
         let limit = u32::MAX - 1;
         let position = u32::try_from(self.launches.len()).unwrap_or(limit);
@@ -284,8 +281,8 @@ impl Engine {
         Ok(position)
     }
 
-    /// Lets the shards work on all records of the launch at `position`: what they add up to, and what of it belongs to accesses
-    /// across page borders, of which others may have a part.
+    /// Runs the shards on all records of the launch at `position`. Returns their sums and, apart, parts of accesses
+    /// across page borders.
     pub(crate) fn records(
         &mut self,
         position: u32,
@@ -334,7 +331,7 @@ impl Engine {
         Ok((counts, blocks, wide.into_accesses()))
     }
 
-    /// Moves `blocks` to disk where they are too many bytes.
+    /// Moves `blocks` to disk if they exceed the budget.
     pub(crate) fn make_room(&mut self, blocks: &mut Vec<Block>, bytes: &mut usize) -> Result<()> {
         if *bytes > self.budget.record_bytes {
             if self.spilled.is_none() {
@@ -348,12 +345,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes `records`, which are of one launch.
+    /// Makes a block of `records`, which belong to one launch.
     pub(crate) fn block(&self, records: &mut Vec<Record>) -> Block {
         Block::of(records, &self.spare)
     }
 
-    /// Lets each shard work on its records of the launch at `position`.
+    /// Runs each shard on its records of the launch at `position`.
     fn shards_of(
         &mut self,
         position: u32,
@@ -401,7 +398,7 @@ impl Engine {
             })
     }
 
-    /// Takes what the shards found in the latest launch.
+    /// Collects the shards' results of the latest launch.
     fn gather(&mut self) -> (LaunchPart, Vec<WideSource>) {
         let (mut part, mut wide) = (LaunchPart::default(), Vec::new());
         for shard in &mut self.shards {
@@ -411,7 +408,7 @@ impl Engine {
         (part, wide)
     }
 
-    /// Adds all that was found in the launch at `position`.
+    /// Adds the results of the launch at `position` to the tables.
     pub(crate) fn settle(&mut self, position: u32, part: LaunchPart) {
         if self.options.details {
             self.found.footprints.push(part.footprint);
@@ -432,12 +429,11 @@ impl Engine {
         }
     }
 
-    /// Adds what parts of the pages found over the whole run.
     pub(crate) fn found(&mut self) -> &mut Found {
         &mut self.found
     }
 
-    /// Takes what the shards found over the whole run.
+    /// Collects the shards' results over the whole run.
     fn end_shards(&mut self) {
         for mut shard in self.shards.drain(..) {
             self.found.add(std::mem::take(&mut shard.out.details));
@@ -448,7 +444,7 @@ impl Engine {
         }
     }
 
-    /// Results at the end of a run of which this engine has seen a part; its launches are not finished.
+    /// Results of an engine that has seen a part of the pages; its launches are not finished.
     pub(crate) fn finish_part(mut self) -> Result<EngineEnd> {
         self.end_shards();
         let launches = self.launches.iter();
@@ -462,7 +458,6 @@ impl Engine {
         })
     }
 
-    /// The tables over everything that was analysed.
     pub fn finish(mut self) -> Result<Communication> {
         self.end_shards();
         let Kept {

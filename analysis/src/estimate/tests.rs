@@ -1,8 +1,8 @@
 //! Tests of `estimate`.
 
 use super::*;
-use crate::synthetic::mixed;
 use proptest::prelude::*;
+use superstep_trace::digest::mix;
 
 fn stratum(population: u64, observed: &[f64]) -> Stratum {
     Stratum {
@@ -78,7 +78,7 @@ proptest! {
         let truth: f64 = values.iter().map(|&value| f64::from(value)).sum();
         let (mut sum, mut squares, mut said, mut held) = (0.0, 0.0, 0.0, 0);
         for sample in 0..SAMPLES {
-            let taken = |unit: usize| mixed(mixed(seed ^ sample) ^ unit as u64) % 100 < percent;
+            let taken = |unit: usize| mix(mix(seed ^ sample) ^ unit as u64) % 100 < percent;
             let part = |range: std::ops::Range<usize>| Stratum {
                 population: range.len() as u64,
                 observed: range.filter(|&unit| taken(unit)).map(|unit| f64::from(values[unit])).collect(),

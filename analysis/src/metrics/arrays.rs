@@ -1,4 +1,4 @@
-//! Which arrays carry the communication.
+//! Arrays that carry the communication.
 
 use super::{Source, share};
 use crate::columns;
@@ -82,9 +82,9 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
     rows
 }
 
-/// The variable that is allocated at `column` (from 1; 0 where it is not known) of a line: the first argument of a call like
-/// `cudaMalloc((void **)&d_a, bytes)`, without casts and `&`; else what is assigned to, `d_a = allocate(n)`, or declared,
-/// `Array d_a(n)`. `None` where that is no variable or member.
+/// The variable that is allocated at `column` (from 1; 0: unknown) of a line: the first argument of a call like
+/// `cudaMalloc((void **)&d_a, bytes)`, without casts and `&`, or the assigned (`d_a = allocate(n)`) or declared (`Array
+/// d_a(n)`) variable. `None` where that is no variable or member.
 pub fn variable(line: &str, column: u32) -> Option<&str> {
     let at = (column as usize).saturating_sub(1);
     let (before, rest) = line.split_at_checked(at).unwrap_or(("", line));

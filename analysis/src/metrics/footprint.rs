@@ -22,7 +22,6 @@ table! {
     }
 }
 
-/// In the order of the host's calls.
 pub(super) fn rows(source: &Source<'_>) -> Vec<FootprintRow> {
     let communication = source.communication;
     (communication.launches.iter().zip(&communication.footprints))

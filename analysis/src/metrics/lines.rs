@@ -1,4 +1,4 @@
-//! Which lines of the sources load what other CTAs and kernels have written.
+//! Source lines that load what other CTAs and kernels have written.
 
 use super::{Source, share};
 use crate::columns;
@@ -19,7 +19,7 @@ table! {
     }
 }
 
-/// Lines that communicate, those that communicate most first.
+/// Communicating lines, those that communicate most first.
 pub(super) fn rows(source: &Source<'_>) -> Vec<LineRow> {
     let mut lines: BTreeMap<(&str, u32, &str), (u64, u64)> = BTreeMap::new();
     let mut all = 0;

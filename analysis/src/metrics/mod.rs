@@ -1,29 +1,25 @@
-//! Metrics of figures 6.2 to 6.9: pure functions over what the engine finds, one file each, rows in and out of CSV.
+//! Metrics: pure functions of the engine's results, one file each, with rows that CSV files hold.
 
 pub mod arrays;
-pub mod bisection;
 pub mod bounds;
-pub mod connectivity;
-pub mod degree;
-pub mod density;
-pub mod distance;
 pub mod footprint;
 pub mod lines;
 pub mod opaque;
 pub mod pattern;
 pub mod scaling;
 mod settings;
-pub mod stride;
-pub mod superstep;
 #[cfg(test)]
 mod tests;
+mod thesis;
 pub mod timeline;
-pub mod transfer_size;
 pub mod uninitialised;
 #[cfg(test)]
 mod window_tests;
 
 pub use settings::{CtaWindow, Settings, WindowError};
+pub use thesis::{
+    bisection, connectivity, degree, density, distance, stride, superstep, transfer_size,
+};
 
 use crate::analyse::Analysis;
 use crate::communication::{Communication, Transfers};
@@ -54,11 +50,10 @@ pub struct Source<'a> {
     pub sites: &'a SiteTable,
     /// By number.
     pub allocations: &'a [AllocationInfo],
-    /// Copies of what nothing had written.
     pub copies: &'a [UnwrittenCopy],
 }
 
-/// Copies to the host of device memory in which nothing had been written, not a single byte: those of one allocation.
+/// Copies to the host of device memory of one allocation in which not a single byte had been written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnwrittenCopy {
     pub allocation: AllocationId,
@@ -146,9 +141,6 @@ macro_rules! metrics {
 
             /// From the CSV files that [`crate::tables::write_tables`] left in `folder`; `None` where they were not
             /// written. A table that was not kept when they were is empty.
-            ///
-            /// # Errors
-            /// A table cannot be read or holds something else.
             pub fn read(folder: &Path) -> Result<Option<Self>> {
                 if !Self::are_in(folder) {
                     return Ok(None);
@@ -193,7 +185,6 @@ metrics! {
 }
 
 impl Metrics {
-    /// From an analysis with transfers, and strides unless it is of sums.
     pub fn new(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Result<Self> {
         let grids = analysis.grids();
         let metrics = Self::of(&Source::of(analysis, &grids, sites), settings)?;
@@ -205,7 +196,6 @@ impl Metrics {
         })
     }
 
-    /// The reads of what nothing has written alone.
     pub fn uninitialised_of(
         analysis: &Analysis,
         sites: &SiteTable,
@@ -213,7 +203,6 @@ impl Metrics {
         uninitialised::rows(&Source::of(analysis, &[], sites))
     }
 
-    /// From the engine's tables.
     pub fn of(source: &Source<'_>, settings: &Settings) -> Result<Self> {
         // Each passes over all transfers, which may be many and on disk.
         let ((degrees, patterns), (sizes, scaling)) = rayon::join(

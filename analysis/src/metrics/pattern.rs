@@ -8,11 +8,11 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use superstep_table::table;
 
-/// From this share of all pairs of sources and receivers on, everybody talks to everybody.
+/// Share of all pairs of sources and receivers from which on a pattern is complete.
 const COMPLETE: f64 = 0.9;
-/// From this share of the bytes between neighbours on, a pattern is a stencil.
+/// Share of the bytes between neighbours from which on a pattern is a stencil.
 const NEIGHBOURLY: f64 = 0.9;
-/// A byte that is received so often on average was sent to many.
+/// Average replication from which on a pattern is a broadcast.
 const REPLICATED: f64 = 2.0;
 
 table! {

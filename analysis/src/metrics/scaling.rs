@@ -1,4 +1,4 @@
-//! A model of several GPUs: what would have to cross between them, for each way to cut the grids.
+//! A model of several GPUs: bytes that would cross between them, for each way to cut the grids.
 
 use super::{Source, ctas_of, share};
 use crate::columns;
@@ -14,7 +14,7 @@ pub const GPUS: [u64; 3] = [2, 4, 8];
 /// Ways to cut: by a coordinate, or the CTA numbers into blocks of equal length.
 pub const CUTS: [&str; 4] = ["x", "y", "z", "linear"];
 
-/// A cut that gives a GPU so much more than another cut does is not the best one, however little crosses it.
+/// A cut is not the best one if its largest part exceeds another cut's by this factor, however little crosses it.
 const TOLERATED: f64 = 1.25;
 
 table! {
@@ -32,7 +32,7 @@ table! {
     }
 }
 
-/// Tables of before there was a choice.
+/// The value in tables that have no such column.
 fn default_link() -> f64 {
     LINK_GB_PER_S
 }

@@ -4,7 +4,7 @@ use super::scaling::LINK_GB_PER_S;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// Choices that change what tables hold, not what was found.
+/// Choices that change what tables contain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// CTAs of a third density map.
@@ -25,9 +25,7 @@ impl Default for Settings {
 /// CTA numbers on the two axes of a density map, numbered by x, then y, then z.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CtaWindow {
-    /// To the right.
     pub sources: RangeInclusive<u64>,
-    /// Upwards.
     pub receivers: RangeInclusive<u64>,
 }
 
@@ -52,7 +50,7 @@ impl CtaWindow {
             why,
         };
         let number = |part: &str| -> Result<u64, WindowError> {
-            // A CTA number has 32 bits everywhere else.
+            // CTA numbers have 32 bits everywhere else.
             let part = part.trim();
             let why = || format!("`{part}` is not a number from 0 to {}", u32::MAX);
             part.parse::<u32>()

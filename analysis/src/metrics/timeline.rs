@@ -1,4 +1,4 @@
-//! When each launch ran.
+//! Times of launches.
 
 use crate::columns;
 use serde::Deserialize;

@@ -47,7 +47,6 @@ impl UninitialisedRow {
         )
     }
 
-    /// Whether copies to the host do so.
     pub fn is_copy(&self) -> bool {
         self.kernel.is_empty()
     }

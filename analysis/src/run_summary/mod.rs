@@ -1,7 +1,5 @@
-//! The result file of a run, `run.json`: what the harness fills in, what the report and the figures read.
-//!
-//! Field names and nesting are the file's documented schema. Anything that was not measured (the benchmark failed
-//! before it ran) is `null`, never zero: a zero in this file is a measured zero.
+//! The result file of a run, `run.json`: written by the harness, read by report and figures.
+//! Field names and nesting are the documented schema. Anything that was not measured is `null`, never zero.
 
 mod opaque;
 mod processes;
@@ -22,7 +20,6 @@ pub const SCHEMA_VERSION: u32 = 1;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     pub schema_version: u32,
-    /// Name and version of the tool, as in `superstep 0.1.0`.
     pub tool: String,
     pub suite: String,
     /// The size preset: `tiny`, `small` or `thesis`.
@@ -30,9 +27,7 @@ pub struct RunSummary {
     pub backend: Backend,
     /// The device's name, as in `NVIDIA H100 PCIe` or the processor's model name.
     pub device: String,
-    /// Start of the run, RFC 3339, UTC.
     pub started: String,
-    /// End of the run, RFC 3339, UTC.
     pub finished: String,
     /// The command line, one element an argument.
     pub command: Vec<String>,
@@ -43,7 +38,7 @@ pub struct RunSummary {
     /// Names of the benchmarks that the run was started for, in the suite's order.
     #[serde(default)]
     pub planned: Vec<String>,
-    /// Whether every planned benchmark had its turn and the report was drawn. An interrupted or killed run is not complete.
+    /// Whether every planned benchmark was processed and the report was drawn; false for an interrupted run.
     #[serde(default)]
     pub complete: bool,
     /// When the run was continued after an interruption, RFC 3339, UTC; empty for a run in one go.
@@ -75,7 +70,6 @@ pub enum Status {
 }
 
 impl Status {
-    /// The word in `run.json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -149,7 +143,7 @@ pub struct BenchmarkSummary {
 }
 
 impl BenchmarkSummary {
-    /// Why the result was not compared with the golden one, if it was not.
+    /// Why the result was not compared with the golden one.
     pub fn not_compared(&self) -> Option<NotCompared> {
         let mut checks = self.verification.iter();
         checks.find_map(|check| check.not_compared)
@@ -329,11 +323,11 @@ pub struct Repeats {
 pub struct Check {
     /// Stable name of the check, as in `output-equal` or `counts-equal`.
     pub check: String,
-    /// Whether it held. `false` also where there was nothing to compare with: what was not compared has not passed.
+    /// Whether it held; `false` also where nothing was compared.
     pub ok: bool,
     /// The numbers or the first difference.
     pub detail: String,
-    /// It held, but the detail is something to look at: a bug of the program's own, perhaps.
+    /// It held, but the detail may point to a bug in the program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warning: bool,
     /// Why nothing was compared; then the check has neither held nor failed.
@@ -411,7 +405,7 @@ impl CommunicationSummary {
     pub fn communicated_in_words(&self, show: impl Fn(u64) -> String) -> String {
         match self.communicated_bytes_between {
             None => show(self.communicated_bytes),
-            // More than that is not known.
+            // No tighter bound is known.
             Some(between) if between.most >= self.stored_bytes => {
                 format!("≥ {}", show(between.least))
             }

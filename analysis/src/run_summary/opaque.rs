@@ -18,7 +18,6 @@ pub struct OpaqueSummary {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpaqueKernel {
-    /// Its readable name, where the driver tells one.
     pub name: String,
     pub launches: u64,
     pub ns: u64,

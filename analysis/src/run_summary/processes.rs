@@ -4,7 +4,6 @@ use super::{BenchmarkSummary, RunSummary};
 use serde::{Deserialize, Serialize};
 use superstep_trace::Process;
 
-/// A process of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessSummary {
     #[serde(flatten)]

@@ -19,11 +19,9 @@ use crate::compile::unit::{Inserted, Module, units};
 use crate::compile::{BuildEvent, Program};
 use crate::installation::Installation;
 
-/// Options of a build; the program comes with each call.
 #[derive(Debug, Clone)]
 pub struct BuildOptions {
     pub backend: Backend,
-    /// GPU architectures (90 for sm_90), not empty; the device IR is compiled for the lowest one.
     pub gpu_archs: Vec<u32>,
     /// Refuse a program with an access whose address space is not proven.
     pub strict: bool,
@@ -56,8 +54,8 @@ impl BuildOptions {
         self.gpu_archs.iter().copied().min().unwrap_or(DEFAULT_ARCH)
     }
 
-    /// Code generation flags for this machine's processor: one of three levels, so that caches are shared. Programs compute the same
-    /// on all of them. The highest has masked loads and stores, without which loops over threads with conditions are slow.
+    /// Code generation flags for this machine's processor: one of three levels, so that caches are shared. All compute the same. The
+    /// highest has masked loads and stores, without which conditions make loops over threads slow.
     pub(crate) fn cpu_flags(&self) -> Option<&'static str> {
         #[cfg(target_arch = "x86_64")]
         {
@@ -78,7 +76,6 @@ impl BuildOptions {
     }
 }
 
-/// Start scripts of a program's variants. All start one executable, each with other modules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executables {
     pub native: PathBuf,
@@ -91,10 +88,9 @@ pub struct Executables {
     pub sources: Option<PathBuf>,
 }
 
-/// A program before anything is inserted.
 pub(crate) struct CompiledModules<'a> {
     pub(crate) modules: Vec<Module>,
-    /// Its CUDA files; none where its own build system built it.
+    /// Empty where the program's own build system built it.
     pub(crate) embedded: Vec<EmbeddedDeviceCode<'a>>,
 }
 
@@ -106,7 +102,6 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A builder that keeps its steps in `cache` and tells `observer` about each.
     pub fn new(
         tools: Toolset,
         installation: Installation,
@@ -142,7 +137,6 @@ impl Builder {
             .unwrap_or_default()
     }
 
-    /// Makes the cache smaller when it is larger than `limits` allow.
     pub fn prune(&self, limits: PruneLimits) -> Result<Pruned, BuildError> {
         self.runner.cache.prune(limits)
     }
@@ -190,7 +184,6 @@ impl Builder {
         })
     }
 
-    /// One variant; `host` is a probe's host code.
     pub(crate) fn variant(
         &self,
         program: &Program,
@@ -219,7 +212,6 @@ impl Builder {
         })
     }
 
-    /// Compiles device code, without probes.
     pub(crate) fn parts<'a>(
         &self,
         program: &'a Program,
@@ -273,7 +265,6 @@ impl Builder {
         Ok((executable, make(asks)))
     }
 
-    /// The executable, which all variants share.
     fn executable(
         &self,
         program: &Program,

@@ -55,7 +55,22 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// A source file of the program cannot be read.
+    /// `reason` has a hint.
+    pub(crate) fn unsupported(subject: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Unsupported {
+            subject: subject.into(),
+            reason: reason.into(),
+        }
+    }
+
+    /// `reason` has a hint.
+    pub(crate) fn installation(what: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Installation {
+            what: what.into(),
+            reason: reason.into(),
+        }
+    }
+
     pub(crate) fn source(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Source { path, source }
@@ -89,7 +104,6 @@ impl From<BuildError> for Failure {
     }
 }
 
-/// A compiler's output, set in by two spaces; only the beginning when it is very long.
 fn indent(output: &str) -> String {
     const LINES: usize = 30;
     // A compiler's first error is the telling one, so that the beginning is kept.

@@ -51,7 +51,6 @@ pub struct Program {
     pub units: Vec<TranslationUnit>,
     pub include: Vec<PathBuf>,
     pub flags: Flags,
-    /// Constants of the source that get another value.
     pub constants: Vec<Constant>,
 }
 
@@ -69,10 +68,8 @@ impl Program {
     }
 }
 
-/// A step of a build has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildEvent<'a> {
-    /// The stage: "device IR".
     pub stage: &'static str,
     /// Benchmark and file.
     pub subject: &'a str,

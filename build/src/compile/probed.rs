@@ -13,7 +13,6 @@ use crate::compile::steps::stage::{Args, BITCODE, LIBRARY, Subject};
 use crate::compile::unit::{FRONT_END_ONLY, Inserted};
 use crate::probe::{self, Probe as Definition};
 
-/// Start scripts of a program without and with a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbedExecutables {
     pub native: PathBuf,
@@ -59,7 +58,6 @@ impl Builder {
         self.variant(program, parts, &inserted, host.transpose()?)
     }
 
-    /// The handler with the code around it, as bitcode for the backend.
     fn defined_handler(&self, probe: &Definition) -> Result<PathBuf, BuildError> {
         let path = &probe.handler;
         let text = fs::read_to_string(path).map_err(BuildError::io("read", path))?;
@@ -117,8 +115,5 @@ impl Builder {
 /// `file` of a probe, which is compiled in its folder.
 fn subject<'a>(probe: &'a Definition, file: &'a Path) -> Subject<'a> {
     let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
-    Subject {
-        name: &probe.spec.name,
-        folder: folder.unwrap_or(Path::new(".")),
-    }
+    Subject::of(&probe.spec.name, folder.unwrap_or(Path::new(".")))
 }

@@ -19,7 +19,6 @@ use crate::run::die_with_this_process;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Reference {
-    /// Not requested.
     #[default]
     NotBuilt,
     /// There is none, and why.
@@ -33,7 +32,6 @@ pub enum Reference {
     },
 }
 
-/// How nvcc builds a program.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Recipe {
     /// Where nvcc runs, relative to the folder in which the files are put.
@@ -59,16 +57,17 @@ impl Builder {
         let parts = self.parts(&unfused)?;
         let native = self.variant(&unfused, &parts, &self.nothing()?, None)?;
         let recipe = Recipe::of(program, self.options.lowest_arch())?;
-        let text = serde_json::to_vec(&recipe).map_err(|error| BuildError::Unsupported {
-            subject: program.name.clone(),
-            reason: format!("its commands for nvcc cannot be written: {error}"),
+        let text = serde_json::to_vec(&recipe).map_err(|error| {
+            BuildError::unsupported(
+                &program.name,
+                format!("its commands for nvcc cannot be written: {error}"),
+            )
         })?;
         let recipe = self.runner.text_file("nvcc.json", &text)?;
         Ok(Reference::Recipe { recipe, native })
     }
 }
 
-/// Why nvcc did not build a program.
 #[derive(Debug, thiserror::Error)]
 pub enum RecipeError {
     #[error("cannot {action} {}: {source}", path.display())]
@@ -206,7 +205,7 @@ fn commands(program: &Program, arch: u32) -> Vec<Vec<String>> {
     all
 }
 
-/// Clang's flags as nvcc takes them, those of the host's compiler behind `-Xcompiler`.
+/// Clang's flags in nvcc's form: those of the host compiler are behind `-Xcompiler`.
 fn of_compiler<'a>(flags: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut result = Vec::new();
     let mut takes_value = false;

@@ -26,7 +26,6 @@ pub(crate) const FRONT_END_ONLY: [&str; 2] = ["-Xclang", "-disable-llvm-passes"]
 const TABLE: &str = "table.json";
 const EXPLANATION: &str = "explanation.json";
 
-/// One translation unit of a program.
 #[derive(Clone)]
 pub(crate) struct Unit<'a> {
     pub(crate) program: &'a Program,
@@ -38,14 +37,13 @@ pub(crate) struct Unit<'a> {
     pub(crate) linked: bool,
 }
 
-/// The device IR of a unit.
 pub(crate) struct DeviceIr {
     /// From Clang's front end, beside the list of the headers that it read.
     pub(crate) front_end: PathBuf,
     pub(crate) optimised: PathBuf,
 }
 
-/// One piece of device code: that of a CUDA file, or of several that are linked.
+/// Device code of a CUDA file, or of several that are linked.
 pub(crate) struct Module {
     pub(crate) index: usize,
     /// Program and files, for messages.
@@ -77,18 +75,13 @@ impl Module {
     }
 
     pub(crate) fn subject(&self) -> Subject<'_> {
-        Subject {
-            name: &self.name,
-            folder: &self.folder,
-        }
+        Subject::of(&self.name, &self.folder)
     }
 }
 
-/// Probe that stage 2 inserts into the modules of a program.
 #[derive(Clone)]
 pub(crate) struct Inserted {
     pub(crate) probe: Probe,
-    /// The definition of a probe that a user defined.
     pub(crate) spec: Option<PathBuf>,
     pub(crate) handler: Option<PathBuf>,
     pub(crate) support: PathBuf,
@@ -96,7 +89,6 @@ pub(crate) struct Inserted {
     pub(crate) as_resident: bool,
 }
 
-/// A traced (or untraced, or counting) module: its device code and its table.
 pub(crate) struct Instrumented {
     pub(crate) probe: Option<Waits>,
     pub(crate) as_resident: bool,
@@ -117,10 +109,7 @@ impl Builder {
             .texts(["-Xclang", "-no-enable-noundef-analysis"])
             .and(own_flags(unit.program, &unit.program.flags.device));
         let front_end = self.compile(DEVICE_IR, unit, args, BITCODE)?;
-        let subject = Subject {
-            name: &unit.name,
-            folder: &unit.program.folder,
-        };
+        let subject = Subject::of(&unit.name, &unit.program.folder);
         let flags = &unit.program.flags;
         let passes = format!("default<O{}>", optimisation(flags));
         let inexact = arithmetic::has_inexact_roots(flags).then_some("--inexact-roots");
@@ -132,7 +121,7 @@ impl Builder {
         })
     }
 
-    /// Optimises the device code of Clang's front end, as Clang would, once inline PTX says what it does to memory.
+    /// Optimises the device code of Clang's front end as Clang would, after correcting the effects of inline PTX.
     pub(crate) fn prepare(
         &self,
         subject: Subject<'_>,
@@ -180,7 +169,7 @@ impl Builder {
         })
     }
 
-    /// The file in which stage 2 explains each memory operation of a module. Needs no handler.
+    /// Where stage 2 explains each memory operation of a module, which needs no handler.
     pub(crate) fn explanation(&self, module: &Module) -> Result<PathBuf, BuildError> {
         let args = self.instrumenter_args(module, Probe::Trace);
         let args = args.output("--explain", EXPLANATION);
@@ -205,7 +194,6 @@ impl Builder {
         args.output("-o", BITCODE).output("--table", TABLE)
     }
 
-    /// Whether the handler of a probe adds up.
     fn adds_up(&self, probe: Probe) -> bool {
         let is_wanted = self.options.protocol == Protocol::InSitu;
         is_wanted && self.options.backend == Backend::Cuda && probe == Probe::Trace
@@ -241,7 +229,7 @@ impl Builder {
         (self.runner).file("x86 code", tool, module.subject(), args, LIBRARY)
     }
 
-    /// The host half of a CUDA file; `more` puts into it what it carries.
+    /// The host half of a CUDA file; `more` embeds the device half.
     pub(crate) fn host_object(&self, unit: &Unit<'_>, more: Args) -> Result<PathBuf, BuildError> {
         // The runtime looks up which line calls it.
         let args = Args::of(["-x", "cuda", "--cuda-host-only"])
@@ -252,7 +240,6 @@ impl Builder {
         self.compile("host code", unit, args, OBJECT)
     }
 
-    /// An object of a C or C++ helper file.
     pub(crate) fn helper_object(
         &self,
         program: &Program,
@@ -316,7 +303,6 @@ impl Builder {
         format!("--cuda-gpu-arch=sm_{}", self.options.lowest_arch())
     }
 
-    /// A compilation that reads headers; the source and the output are added here.
     pub(crate) fn compile(
         &self,
         name: &'static str,
@@ -333,10 +319,7 @@ impl Builder {
             .text("-fdebug-compilation-dir=.")
             .reading_headers()
             .text(unit.unit.file.to_string_lossy());
-        let subject = Subject {
-            name: &unit.name,
-            folder: &unit.program.folder,
-        };
+        let subject = Subject::of(&unit.name, &unit.program.folder);
         let tool = &self.tools.clangxx;
         self.runner.file(name, tool, subject, args, output)
     }
@@ -357,16 +340,14 @@ pub(crate) fn units(program: &Program) -> Result<Vec<Unit<'_>>, BuildError> {
         })
         .collect();
     if units.is_empty() {
-        return Err(BuildError::Unsupported {
-            subject: program.name.clone(),
-            reason: "it has no CUDA translation unit; list at least one with `language: cuda`"
-                .into(),
-        });
+        return Err(BuildError::unsupported(
+            &program.name,
+            "it has no CUDA translation unit; list at least one with `language: cuda`",
+        ));
     }
     Ok(units)
 }
 
-/// Include folders, then the flags for everything, then those for one side.
 pub(crate) fn own_flags(program: &Program, side: &[String]) -> Args {
     let include = (program.include.iter()).map(|folder| format!("-I{}", folder.display()));
     let flags = program.flags.all.iter().chain(side);
@@ -374,7 +355,7 @@ pub(crate) fn own_flags(program: &Program, side: &[String]) -> Args {
     Args::of(include).texts(flags.filter_map(|flag| default_stream::translated(flag)))
 }
 
-/// How much Clang would optimise device code: what the last `-O` says.
+/// Clang's optimisation level for device code: that of the last `-O`.
 fn optimisation(flags: &Flags) -> &str {
     let flags = flags.all.iter().chain(&flags.device);
     match flags.filter_map(|flag| flag.strip_prefix("-O")).next_back() {
@@ -386,7 +367,6 @@ fn optimisation(flags: &Flags) -> &str {
     }
 }
 
-/// Program and file, for messages.
 pub(crate) fn unit_name(program: &Program, unit: &TranslationUnit) -> String {
     format!("{}/{}", program.name, unit.file.display())
 }

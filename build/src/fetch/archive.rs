@@ -75,7 +75,6 @@ pub(super) fn member(
     Ok(None)
 }
 
-/// The path without its first folder; archives made with `tar … ./folder` have a `.` before it.
 fn below_top_folder(path: &Path) -> PathBuf {
     path.components()
         .filter(|part| *part != Component::CurDir)

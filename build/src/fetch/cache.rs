@@ -22,7 +22,6 @@ pub fn hash_file(path: &Path) -> Result<(Sha256, u64), FetchError> {
     superstep_toolchain::hash_file(path).map_err(io("read", path))
 }
 
-/// Everything that is fetched or generated, by content. Processes share it.
 #[derive(Debug, Clone)]
 pub struct Cache {
     root: PathBuf,
@@ -35,7 +34,6 @@ impl Cache {
         }
     }
 
-    /// Folder for things of one kind, created when missing.
     pub(crate) fn folder(&self, kind: &str) -> Result<PathBuf, FetchError> {
         let folder = self.root.join(kind);
         fs::create_dir_all(&folder).map_err(io("create folder", &folder))?;
@@ -56,7 +54,6 @@ impl Cache {
             .join(name)
     }
 
-    /// The content with this hash, if it is there and undamaged. A damaged one is removed.
     pub fn get(&self, hash: &Sha256) -> Result<Option<PathBuf>, FetchError> {
         let path = self.blob_path(hash);
         if !path.is_file() {
@@ -82,7 +79,6 @@ impl Cache {
         })
     }
 
-    /// Moves a file of the cache's file system, whose hash was checked, to its place.
     pub(super) fn adopt(&self, file: &Path, hash: &Sha256) -> Result<PathBuf, FetchError> {
         let path = self.blob_path(hash);
         create_folder_of(&path)?;
@@ -90,7 +86,6 @@ impl Cache {
         Ok(path)
     }
 
-    /// Like [`Cache::put`], for a content that `write` writes.
     pub(crate) fn put_with(
         &self,
         expected: Option<&Sha256>,
@@ -129,7 +124,6 @@ pub(crate) fn check_hash(
     }
 }
 
-/// Creates the folder that a file will be in.
 pub(super) fn create_folder_of(file: &Path) -> Result<(), FetchError> {
     match file.parent() {
         Some(parent) => fs::create_dir_all(parent).map_err(io("create folder", parent)),
@@ -148,7 +142,6 @@ pub(crate) fn io<'a>(
     }
 }
 
-/// Passes bytes on and hashes them.
 pub(crate) struct HashingWriter<W> {
     inner: W,
     hasher: sha2::Sha256,
@@ -162,7 +155,6 @@ impl<W: Write> HashingWriter<W> {
         }
     }
 
-    /// The writer and the hash of all that was written.
     pub(crate) fn finish(self) -> (W, Sha256) {
         (self.inner, Sha256(self.hasher.finalize().into()))
     }

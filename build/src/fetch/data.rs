@@ -13,7 +13,6 @@ use crate::manifest::{DataArchive, Sha256};
 pub struct DataFile<'a> {
     /// Path inside the suite's data folder.
     pub data: Option<&'a Path>,
-    /// `https` URL of the file itself.
     pub url: Option<&'a str>,
     /// The archive that holds `data`. It is not downloaded if there is a data mirror.
     pub archive: Option<&'a DataArchive>,

@@ -56,7 +56,6 @@ enum Attempt {
     StartOver,
 }
 
-/// Downloads the file with this hash into the cache, unless another process has just done so.
 pub(super) fn into_cache(
     url: &str,
     sha256: &Sha256,
@@ -112,7 +111,6 @@ pub(super) fn into_cache(
     }
 }
 
-/// One run of `curl` for what is missing of `partial`.
 fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt, FetchError> {
     let here = partial_bytes(partial);
     let file = OpenOptions::new().create(true).append(true).open(partial);
@@ -156,7 +154,7 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
     }
 }
 
-/// Writes the body to its standard output from byte `start` on, and the status to the end of its standard error.
+/// Writes the body from byte `start` on to standard output, and the status to the end of standard error.
 fn curl(url: &str, start: u64, limits: &DownloadLimits) -> Command {
     let mut command = Command::new("curl");
     // `--disable`: what the user's own configuration says is not meant for these downloads.
@@ -177,7 +175,7 @@ fn curl(url: &str, start: u64, limits: &DownloadLimits) -> Command {
     command
 }
 
-/// Appends to `file`. Bytes are counted here as well, since not every server announces them.
+/// Appends to `file`, counting bytes here too, as not every server announces them.
 fn receive(
     url: &str,
     mut body: impl Read,

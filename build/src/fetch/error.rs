@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use crate::failure::{Failure, FailureKind};
 use crate::manifest::Sha256;
 
-/// A source or an input that could not be fetched. Nothing of it was used.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error("failed to {action} {}: {source}; check that the path exists, its permissions and the free space", path.display())]
@@ -20,7 +19,6 @@ pub enum FetchError {
     NoCacheFolder,
     #[error(transparent)]
     OpenCache(superstep_toolchain::OpenCache),
-    /// A file that a manifest names is not in the suite's own folder.
     #[error("failed to find {}, which {} names; restore the file or correct the manifest", path.display(), manifest.display())]
     MissingInTree { path: PathBuf, manifest: PathBuf },
     #[error(
@@ -49,7 +47,6 @@ pub enum FetchError {
         /// The command-line option that avoids the network.
         option: &'static str,
     },
-    /// The commit has no such file, or something else under its name.
     #[error("failed to find file {} in commit {commit} of {repository}: {detail}; correct `files` in the manifest", path.display())]
     NoFile {
         path: PathBuf,
@@ -57,7 +54,6 @@ pub enum FetchError {
         repository: String,
         detail: String,
     },
-    /// The commit names the file, but its content is not in the repository or is damaged.
     #[error("failed to read file {} of commit {commit} from {repository}: {detail}; complete or repair the mirror", path.display())]
     NoContent {
         path: PathBuf,
@@ -77,7 +73,6 @@ pub enum FetchError {
         "failed to accept {origin}: it has more than {limit_bytes} bytes, the most that is accepted; check the address, or download it yourself and pass it with --data-mirror"
     )]
     TooLong { origin: String, limit_bytes: u64 },
-    /// An archive that no honest packer writes, or a damaged one.
     #[error(
         "failed to read archive {url}: {detail}; check `archive-url` in suite.yaml (nothing was used)"
     )]

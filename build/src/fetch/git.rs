@@ -1,4 +1,4 @@
-//! Single files of a git commit, read through the `git` command line from a mirror or a fetched repository.
+//! Single files of a git commit, by the `git` command from a mirror or a fetched repository.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -19,7 +19,6 @@ pub(super) struct Repository {
     folder: PathBuf,
     name: String,
     commit: String,
-    /// Contents that are missing may be fetched from the repository's origin.
     lazy: bool,
     /// Held while a repository in the cache is in use: git's own locks make a second fetch an error.
     _lock: Option<CacheLock>,
@@ -47,7 +46,6 @@ impl Repository {
         Ok(repository)
     }
 
-    /// A bare repository in the cache that holds the one commit, fetched from `url` when it is not there yet.
     pub(super) fn from_url(
         url: &str,
         commit: &str,
@@ -145,7 +143,6 @@ impl Repository {
         Ok(blob.stdout)
     }
 
-    /// Object id of a regular file in the commit's tree.
     fn entry(&self, path: &Path) -> Result<String, FetchError> {
         let no_file = |detail: &str| FetchError::NoFile {
             path: path.to_owned(),
@@ -252,7 +249,6 @@ fn missing(source: std::io::Error) -> FetchError {
     }
 }
 
-/// The first line that git wrote about a failure.
 fn complaint(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let line = text

@@ -1,8 +1,8 @@
 //! Sources and data from elsewhere, into a content-addressed cache.
 //!
-//! [`sources`] gives a folder with a benchmark's files, from the suite's own folder or from one commit of a git
-//! repository; [`data_file`] gives an input file by its SHA-256, from a data mirror, the cache, an `https` URL or the
-//! suite's archive. Nothing is used before its hash was checked, and what the cache gives back is checked again.
+//! [`sources`] gives a folder with a benchmark's files, from the suite's own folder or from one commit of a git repository; [`data_file`]
+//! gives an input file by its SHA-256, from a data mirror, the cache, an `https` URL or the suite's archive. Hashes are checked, also of
+//! what is in the cache.
 //!
 //! Layout of the cache: `blobs/<2 digits>/<sha256>` (file contents), `sources/<key>/` (folders assembled from blobs),
 //! `git/<key>/` (bare repositories fetched from URLs), `generated/<key>` (hashes of generated inputs),
@@ -31,7 +31,6 @@ pub(crate) use error::FetchError;
 pub use source::{SourceFile, SourceTree, sources};
 pub use superstep_toolchain::hash_bytes;
 
-/// Where to look, and where to keep what was found.
 #[derive(Debug, Clone)]
 pub struct FetchOptions {
     /// A local git repository, bare or not, in place of the suite's URL.

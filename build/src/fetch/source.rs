@@ -11,14 +11,10 @@ use super::error::FetchError;
 use super::git::Repository;
 use crate::manifest::{Benchmark, GitSource, Sha256, Suite};
 
-/// A benchmark's sources, checked and ready to compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceTree {
-    /// Root of the source; holds at least the files below, laid out as upstream. Not to be written to.
     pub root: PathBuf,
-    /// The benchmark's folder inside `root`, an absolute path: what translation units and include paths are relative to.
     pub directory: PathBuf,
-    /// The files, in the manifest's order.
     pub files: Vec<SourceFile>,
     /// Where they are from, for results: `in-tree`, or URL and commit.
     pub origin: String,
@@ -31,7 +27,6 @@ pub struct SourceFile {
     pub sha256: Sha256,
 }
 
-/// Gives the files that `benchmark` names, and only those.
 pub fn sources(
     suite: &Suite,
     benchmark: &Benchmark,

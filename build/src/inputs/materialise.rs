@@ -10,7 +10,6 @@ use crate::failure::{Failure, FailureKind};
 use crate::fetch::{self, Cache, FetchError, FetchOptions, HashingWriter, Origin, check_hash};
 use crate::manifest::{Input, Sha256, Size, Suite};
 
-/// An input that a run used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputUsed {
     /// Path in the working folder.
@@ -38,7 +37,6 @@ pub enum InputError {
 }
 
 impl InputError {
-    /// `input` could not be fetched.
     pub(super) fn fetch(input: &Input) -> impl FnOnce(FetchError) -> Self {
         let name = input.name.clone();
         |source| Self::Fetch {
@@ -53,7 +51,6 @@ impl InputError {
     }
 }
 
-/// Writes every input of `size` to `run_dir` under its name, each a private copy of what [`find_input`] finds.
 pub fn materialise(
     suite: &Suite,
     size: &Size,
@@ -84,7 +81,6 @@ pub fn materialise(
     size.inputs.iter().map(one).collect()
 }
 
-/// A generated file in the cache; made once, since a run needs it several times.
 fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), FetchError> {
     // Holds the hash of the content.
     let note = cache.folder("generated")?.join(generator.key());
@@ -101,7 +97,6 @@ fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), 
     Ok(made)
 }
 
-/// Copies and hashes at once: what the program gets is what was checked.
 fn copy(
     from: &Path,
     to: &Path,

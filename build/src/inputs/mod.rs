@@ -1,6 +1,4 @@
 //! Input files of a run: fetched, or generated where they are not available.
-//!
-//! [`materialise`] puts every input of a size into a program's working folder.
 
 mod find;
 mod generator;

@@ -26,12 +26,10 @@ pub enum ManifestError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
     pub path: PathBuf,
-    /// Line, from 1; 0 when the place is not known.
     pub line: u64,
     /// Column in characters, from 1; 0 when the place is not known.
     pub column: u64,
     pub problem: String,
-    /// The expected value, or how to fix it.
     pub hint: String,
     pub excerpt: Option<String>,
 }
@@ -58,10 +56,8 @@ impl fmt::Display for Invalid {
     }
 }
 
-/// A value and its position.
 pub(crate) type Located<T> = serde_saphyr::Spanned<T>;
 
-/// A manifest's text: makes errors that point into it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Text<'a> {
     pub path: &'a Path,
@@ -89,7 +85,6 @@ impl Text<'_> {
         }))
     }
 
-    /// Position of the value that `steps` lead to.
     pub(super) fn position(&self, steps: &[Step]) -> Location {
         position(self.content, steps)
     }
@@ -100,7 +95,6 @@ impl Text<'_> {
         self.error(place, broken.problem, broken.hint)
     }
 
-    /// An error at a place, unless something holds.
     pub fn require(
         &self,
         holds: bool,
@@ -114,7 +108,6 @@ impl Text<'_> {
         }
     }
 
-    /// Reads the YAML strictly.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ManifestError> {
         let options = serde_saphyr::options! {
             duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
@@ -124,7 +117,6 @@ impl Text<'_> {
             .map_err(|error| self.yaml_error(&error))
     }
 
-    /// An error that the YAML reader or serde found.
     fn yaml_error(&self, error: &YamlError) -> ManifestError {
         let error = error.without_snippet();
         let place = error.location().unwrap_or(Location::UNKNOWN);

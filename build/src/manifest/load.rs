@@ -50,7 +50,6 @@ impl Manifest {
     }
 }
 
-/// A suite without its benchmarks.
 pub(super) fn suite(text: Text<'_>, folder: &Path) -> Result<Suite, ManifestError> {
     let mut suite: Suite = text.parse()?;
     suite.validate().map_err(|broken| text.broken(broken))?;
@@ -67,7 +66,6 @@ pub(super) fn benchmark(text: Text<'_>, suite: &Suite) -> Result<Benchmark, Mani
     Ok(benchmark)
 }
 
-/// The content of a manifest; `hint` says what to do where it cannot be read.
 pub(crate) fn read(path: &Path, hint: &str) -> Result<String, ManifestError> {
     fs::read_to_string(path).map_err(|source| ManifestError::Unreadable {
         path: path.to_owned(),

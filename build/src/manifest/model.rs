@@ -13,33 +13,26 @@ use super::scalar::{hash, optional_hash, regexes, schema};
 use super::validate::normalised;
 use crate::inputs::Generator;
 
-/// A suite: `suites/<suite>/suite.yaml` and the manifests of its benchmarks, in the order of the list there.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Suite {
     #[serde(with = "schema")]
     pub schema: (),
-    /// Name on the command line and in `out/<suite>/`.
     pub name: String,
     pub title: String,
     pub source: Source,
-    /// The upstream archive of the input data.
     pub data: Option<DataArchive>,
-    /// The size that runs by default; every benchmark has it.
     pub default_size: String,
     #[serde(rename = "benchmarks")]
     pub names: Vec<String>,
-    /// Names for some of the benchmarks: `--only @NAME` selects these.
     #[serde(default)]
     pub groups: BTreeMap<String, Vec<String>>,
     #[serde(skip)]
     pub folder: PathBuf,
-    /// Those of `names`.
     #[serde(skip)]
     pub benchmarks: Vec<Benchmark>,
 }
 
-/// Where the programs' sources are: exactly one of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Source {
@@ -48,7 +41,6 @@ pub struct Source {
     pub git: Option<GitSource>,
 }
 
-/// A git repository at one commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GitSource {
@@ -67,7 +59,6 @@ impl Default for Source {
     }
 }
 
-/// A published archive of input data. A data mirror has the layout of the archive's data folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DataArchive {
@@ -82,7 +73,6 @@ pub struct DataArchive {
 pub struct Benchmark {
     #[serde(with = "schema")]
     pub schema: (),
-    /// Name on the command line and in results.
     pub name: String,
     pub title: String,
     /// Which communication the program shows.
@@ -104,7 +94,6 @@ pub struct Benchmark {
     pub only_on: Option<Backend>,
     #[serde(default)]
     pub deterministic: Determinism,
-    /// Folder inside the working folder in which the program starts; empty for the working folder itself.
     #[serde(default)]
     pub start_in: PathBuf,
     /// Wall time after which one run of the program is ended.
@@ -126,7 +115,6 @@ fn five_minutes() -> u64 {
     300
 }
 
-/// A file that is compiled on its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TranslationUnit {
@@ -147,7 +135,6 @@ pub enum Language {
     Built,
 }
 
-/// Additional flags, in the order given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Flags {
@@ -157,7 +144,6 @@ pub struct Flags {
     pub link: Vec<String>,
 }
 
-/// A number that the source fixes, and the value that the program is compiled with instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Constant {
@@ -168,7 +154,6 @@ pub struct Constant {
     pub value: u64,
 }
 
-/// Whether two runs with the same input make the same accesses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Determinism {
     /// Digests are compared.
@@ -177,7 +162,6 @@ pub enum Determinism {
     Varies(Variation),
 }
 
-/// How the runs of a program differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Variation {
@@ -239,11 +223,9 @@ pub struct Size {
     pub inputs: Vec<Input>,
 }
 
-/// A file in the working folder, and its sources: at least one, `shipped` only alone.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Input {
-    /// Path in the working folder.
     pub name: PathBuf,
     /// Path inside the suite's folder.
     pub shipped: Option<PathBuf>,
@@ -251,7 +233,6 @@ pub struct Input {
     pub data: Option<PathBuf>,
     /// `https` URL of the file itself.
     pub url: Option<String>,
-    /// Expected SHA-256 of the shipped, mirrored or downloaded file. A generated stand-in has another.
     #[serde(default, with = "optional_hash")]
     pub sha256: Option<Sha256>,
     /// A stand-in for a file that is not available; the result says so.

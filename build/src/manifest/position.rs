@@ -10,7 +10,6 @@ use serde_saphyr::{Location, Spanned};
 pub enum Step {
     Key(String),
     Index(usize),
-    /// A key itself, not its value.
     Name(String),
 }
 

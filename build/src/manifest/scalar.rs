@@ -8,7 +8,6 @@ use serde::ser::{Serialize, Serializer};
 
 use super::model::{Determinism, Variation};
 
-/// The version of the schema, of which there is one so far.
 pub mod schema {
     use super::{Deserialize, Deserializer, Error, Serializer, Unexpected};
 

@@ -4,12 +4,11 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::model::{
-    Benchmark, Constant, DataArchive, Determinism, GitSource, Input, Language, Size, Source, Suite,
+    Benchmark, Constant, Determinism, GitSource, Input, Language, Size, Source, Suite,
     TranslationUnit,
 };
 use super::position::Step;
 
-/// A rule that a value breaks.
 #[derive(Debug)]
 pub(super) struct Broken {
     /// The keys that lead to the value, the innermost first.
@@ -17,6 +16,8 @@ pub(super) struct Broken {
     pub problem: String,
     pub hint: String,
 }
+
+const REMOVE_ONE: &str = "remove one of the two";
 
 type Valid<T = ()> = Result<T, Broken>;
 
@@ -32,7 +33,6 @@ fn require(holds: bool, problem: impl Into<String>, hint: impl Into<String>) -> 
     if holds { Ok(()) } else { broken(problem, hint) }
 }
 
-/// Adds the key under which a value is.
 trait At {
     fn at(self, step: impl Into<Step>) -> Self;
 }
@@ -46,43 +46,44 @@ impl<T> At for Valid<T> {
     }
 }
 
+/// Checks each item of the list under `key`, given those before it.
+fn each<T>(items: &mut [T], key: &str, mut check: impl FnMut(&mut T, &[T]) -> Valid) -> Valid {
+    for index in 0..items.len() {
+        let (before, rest) = items.split_at_mut(index);
+        check(&mut rest[0], before).at(index).at(key)?;
+    }
+    Ok(())
+}
+
 impl Suite {
     pub(super) fn validate(&mut self) -> Valid {
         identifier(&self.name, "suite").at("name")?;
         not_empty(&self.title, "title").at("title")?;
         self.source.validate().at("source")?;
-        let data = self.data.as_ref().map_or(Ok(()), DataArchive::validate);
-        data.at("data")?;
+        let archive = self.data.as_ref();
+        let valid = archive.map_or(Ok(()), |data| https(&data.url).at("archive-url"));
+        valid.at("data")?;
         identifier(&self.default_size, "size").at("default-size")?;
-        let names = &self.names;
         let none = "the suite lists no benchmark";
-        require(!names.is_empty(), none, "name at least one").at("benchmarks")?;
-        for (index, name) in names.iter().enumerate() {
-            identifier(name, "benchmark")
-                .and_then(|()| {
-                    let twice = format!("benchmark `{name}` is listed twice");
-                    require(
-                        !names[..index].contains(name),
-                        twice,
-                        "remove one of the two",
-                    )
-                })
-                .at(index)
-                .at("benchmarks")?;
-        }
-        for (group, members) in &self.groups {
-            let named = || identifier(group, "group").at(Step::Name(group.clone()));
-            named().at("groups")?;
-            for (index, member) in members.iter().enumerate() {
+        require(!self.names.is_empty(), none, "name at least one").at("benchmarks")?;
+        each(&mut self.names, "benchmarks", |name, before| {
+            identifier(name, "benchmark")?;
+            let twice = format!("benchmark `{name}` is listed twice");
+            require(!before.contains(name), twice, REMOVE_ONE)
+        })?;
+        for (group, members) in &mut self.groups {
+            let named = identifier(group, "group").at(Step::Name(group.clone()));
+            let known = |member: &mut String, _: &[String]| {
                 require(
-                    names.contains(member),
-                    format!("the group `{group}` names `{member}`, which is not a benchmark of the suite"),
+                    self.names.contains(member),
+                    format!(
+                        "the group `{group}` names `{member}`, which is not a benchmark of the suite"
+                    ),
                     "remove it from the group, or add it to `benchmarks`",
                 )
-                .at(index)
-                .at(group.as_str())
-                .at("groups")?;
-            }
+            };
+            let valid = named.and_then(|()| each(members, group, known));
+            valid.at("groups")?;
         }
         Ok(())
     }
@@ -133,12 +134,6 @@ impl GitSource {
     }
 }
 
-impl DataArchive {
-    fn validate(&self) -> Valid {
-        https(&self.url).at("archive-url")
-    }
-}
-
 impl Benchmark {
     /// Checks the rules for the file `<stem>.yaml` of a suite with `source`, and adds the translation units to `files`.
     pub(super) fn validate(&mut self, source: &Source, stem: &str) -> Valid {
@@ -162,14 +157,14 @@ impl Benchmark {
             require(fits, limit, "expected 1 to 2^40 - 1").at("memory-limit-mib")?;
         }
         self.validate_units(source)?;
-        for (index, path) in self.include.iter_mut().enumerate() {
-            below(&self.directory, path).at(index).at("include")?;
-        }
+        let directory = &self.directory;
+        each(&mut self.include, "include", |path, _| {
+            below(directory, path)
+        })?;
         self.validate_files(source)?;
-        for (index, constant) in self.constants.iter_mut().enumerate() {
-            let valid = constant.validate(&self.directory, &self.files);
-            valid.at(index).at("constants")?;
-        }
+        each(&mut self.constants, "constants", |constant, _| {
+            constant.validate(&self.directory, &self.files)
+        })?;
         if let Determinism::Varies(how) = &self.deterministic {
             require(
                 !how.false_because.trim().is_empty(),
@@ -190,11 +185,12 @@ impl Benchmark {
                 .and_then(|()| size.validate(name).at(name.as_str()))
                 .at("sizes")?;
         }
-        for (index, path) in self.checks.output_files.iter_mut().enumerate() {
-            let valid =
-                inside(path, Path::new(""), "the working folder").map(|inner| *path = inner);
-            valid.at(index).at("output-files").at("checks")?;
-        }
+        let files = &mut self.checks.output_files;
+        let valid = each(files, "output-files", |path, _| {
+            *path = inside(path, Path::new(""), "the working folder")?;
+            Ok(())
+        });
+        valid.at("checks")?;
         for size in self.expected.keys() {
             let known: Vec<&str> = self.sizes.keys().map(String::as_str).collect();
             require(
@@ -214,38 +210,27 @@ impl Benchmark {
         let units = &mut self.translation_units;
         let hint = "name at least one CUDA file";
         require(!units.is_empty(), "no translation unit", hint).at(UNITS)?;
-        for index in 0..units.len() {
-            let (before, rest) = units.split_at_mut(index);
-            let unit = &mut rest[0];
-            below(&self.directory, &mut unit.file)
-                .at("file")
-                .at(index)
-                .at(UNITS)?;
+        each(units, UNITS, |unit, before| {
+            below(&self.directory, &mut unit.file).at("file")?;
             require(
                 before.iter().all(|other| other.file != unit.file),
                 format!("translation unit `{}` appears twice", unit.file.display()),
-                "remove one of the two",
+                REMOVE_ONE,
             )
-            .at("file")
-            .at(index)
-            .at(UNITS)?;
+            .at("file")?;
             require(
                 before.iter().all(|other| is_built(other) == is_built(unit)),
                 "a program is either built elsewhere or compiled here",
                 "give all translation units the language `built`, or none",
             )
-            .at("language")
-            .at(index)
-            .at(UNITS)?;
+            .at("language")?;
             require(
                 !is_built(unit) || source.git.is_none(),
                 "a git source holds nothing that is built",
                 "expected the source {in-tree: true} in suite.yaml",
             )
             .at("language")
-            .at(index)
-            .at(UNITS)?;
-        }
+        })?;
         let compiles = !self.include.is_empty()
             || !self.constants.is_empty()
             || self.flags != super::Flags::default();
@@ -257,18 +242,13 @@ impl Benchmark {
         .at(UNITS)
     }
 
-    /// Completes `files` by the translation units. A git source must list them all, since nothing else is fetched;
-    /// forgetting one there would be a slip.
+    /// Completes `files` by the translation units. A git source must list them all, since nothing else is fetched.
     fn validate_files(&mut self, source: &Source) -> Valid {
-        for index in 0..self.files.len() {
-            let (before, rest) = self.files.split_at_mut(index);
-            let path = &mut rest[0];
-            below(&self.directory, path).at(index).at("files")?;
+        each(&mut self.files, "files", |path, before| {
+            below(&self.directory, path)?;
             let twice = format!("file `{}` is listed twice", path.display());
-            require(!before.contains(path), twice, "remove one of the two")
-                .at(index)
-                .at("files")?;
-        }
+            require(!before.contains(path), twice, REMOVE_ONE)
+        })?;
         let lists_files = !self.files.is_empty();
         for TranslationUnit { file, .. } in &self.translation_units {
             if self.files.contains(file) {
@@ -313,10 +293,8 @@ impl Constant {
 
 impl Size {
     fn validate(&mut self, size: &str) -> Valid {
-        for index in 0..self.inputs.len() {
-            let (before, rest) = self.inputs.split_at_mut(index);
-            let input = &mut rest[0];
-            input.validate().at(index).at("inputs")?;
+        each(&mut self.inputs, "inputs", |input, before| {
+            input.validate()?;
             let shown = input.name.display();
             require(
                 before.iter().all(|other| other.name != input.name),
@@ -324,10 +302,7 @@ impl Size {
                 "give each its own name in the working folder",
             )
             .at("name")
-            .at(index)
-            .at("inputs")?;
-        }
-        Ok(())
+        })
     }
 }
 
@@ -392,7 +367,6 @@ fn identifier(name: &str, what: &str) -> Valid {
     )
 }
 
-/// A folder inside `root`; empty for the root itself.
 fn folder(path: &mut PathBuf, root: &str) -> Valid {
     if !path.as_os_str().is_empty() {
         *path = inside(path, Path::new(""), root)?;
@@ -400,7 +374,6 @@ fn folder(path: &mut PathBuf, root: &str) -> Valid {
     Ok(())
 }
 
-/// Checks that a path relative to `directory` stays inside the source, and removes its `.` components.
 fn below(directory: &Path, path: &mut PathBuf) -> Valid {
     inside(path, directory, "the source")?;
     let parts = path.components().filter(|part| *part != Component::CurDir);

@@ -1,5 +1,3 @@
-//! One call of `nvcc`: sources become objects and what is made of them.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +9,6 @@ use crate::compile::source::macros::of_nvcc;
 use crate::compile::{Builder, HostObject, Program};
 use crate::manifest::{Flags, Language, TranslationUnit};
 
-/// An input and what is made of it.
 enum Source {
     Cuda,
     C,
@@ -20,24 +17,17 @@ enum Source {
     Linked,
 }
 
-/// One call of `nvcc`.
 pub(super) struct Call<'a> {
     pub(super) nvcc: &'a Nvcc,
     pub(super) builder: Builder,
     pub(super) args: NvccInvocation,
     pub(super) folder: PathBuf,
-    /// Objects that only this call needs.
     pub(super) scratch: tempfile::TempDir,
 }
 
 impl Call<'_> {
     pub(super) fn run(&self) -> Done {
-        let files = || {
-            (self.args.words.iter()).filter_map(|word| match word {
-                Word::File(file) => Some(file.as_path()),
-                Word::Flag(_) => None,
-            })
-        };
+        let files = || self.args.words.iter().filter_map(Word::file);
         if files().next().is_none() {
             return Err(Failure::Fatal(
                 "No input files specified; use option --help for more information".into(),
@@ -56,27 +46,27 @@ impl Call<'_> {
             Mode::Link | Mode::SharedLibrary => self.link(),
             Mode::DeviceLink => {
                 let object = self.device_link()?;
-                let to = self
-                    .args
-                    .output
-                    .clone()
-                    .unwrap_or_else(|| "a_dlink.o".into());
-                self.put(&object, &to)
+                self.put(&object, self.output("a_dlink.o"))
             }
             Mode::Archive => {
                 let objects = self.objects()?;
-                let to = self.args.output.clone().unwrap_or_else(|| "a.a".into());
-                let archiver = self.args.archiver.clone();
-                let mut command = Command::new(archiver.unwrap_or_else(|| "ar".into()));
-                let objects = objects.iter().filter_map(|word| match word {
-                    Word::File(file) => Some(file),
-                    Word::Flag(_) => None,
-                });
+                let archive = self.folder.join(self.output("a.a"));
+                let mut command =
+                    Command::new(self.args.archiver.as_deref().unwrap_or(Path::new("ar")));
                 command.arg("rcs").args(&self.args.archiver_options);
-                execute(command.arg(self.folder.join(to)).args(objects))
+                execute(
+                    command
+                        .arg(archive)
+                        .args(objects.iter().filter_map(Word::file)),
+                )
             }
             _ => files().try_for_each(|file| self.translate(file)),
         }
+    }
+
+    /// The output that the command line names, else `default`.
+    fn output<'a>(&'a self, default: &'a str) -> &'a Path {
+        self.args.output.as_deref().unwrap_or(Path::new(default))
     }
 
     fn kind(&self, file: &Path) -> Result<Source, Failure> {
@@ -96,7 +86,6 @@ impl Call<'_> {
         })
     }
 
-    /// Compiles one file, without a link.
     fn translate(&self, file: &Path) -> Done {
         let extension = match self.args.mode {
             Mode::Ptx => "ptx",
@@ -105,12 +94,9 @@ impl Call<'_> {
             _ => "o",
         };
         let output = self.args.output.clone().unwrap_or_else(|| {
-            let name =
-                PathBuf::from(file.file_name().unwrap_or_default()).with_extension(extension);
-            self.args
-                .output_folder
-                .as_ref()
-                .map_or(name.clone(), |folder| folder.join(&name))
+            let name = Path::new(file.file_name().unwrap_or_default()).with_extension(extension);
+            let folder = self.args.output_folder.as_deref();
+            folder.unwrap_or(Path::new("")).join(name)
         });
         match (self.args.mode, self.kind(file)?) {
             (Mode::Objects, Source::Linked) => Ok(()),
@@ -132,10 +118,8 @@ impl Call<'_> {
                 }
             }
             (Mode::Ptx | Mode::Cubin | Mode::Fatbin, Source::Cuda) => {
-                let made = self
-                    .builder
-                    .device_code_as(&self.program(file), extension)?;
-                self.put(&made, &output)
+                let program = self.program(file);
+                self.put(&self.builder.device_code_as(&program, extension)?, &output)
             }
             (Mode::Preprocessed | Mode::Dependencies, Source::C | Source::Cpp) => {
                 let flag = match (self.args.mode, self.args.own_dependencies) {
@@ -157,7 +141,6 @@ impl Call<'_> {
         }
     }
 
-    /// Compiles a source to the object `output`.
     fn object(&self, file: &Path, source: &Source, output: &Path) -> Done {
         if let Source::Cuda = source {
             let made = self.cuda_object(file)?;
@@ -170,12 +153,9 @@ impl Call<'_> {
         let mut command = self.host_compiler(source);
         command.arg("-c").arg(file).arg("-o").arg(output);
         if self.args.dependencies {
+            let is_own = self.args.own_dependencies;
             command
-                .arg(if self.args.own_dependencies {
-                    "-MMD"
-                } else {
-                    "-MD"
-                })
+                .arg(if is_own { "-MMD" } else { "-MD" })
                 .args(self.args.dependency_targets.then_some("-MP"))
                 .arg("-MF")
                 .arg(self.dependency_file(output));
@@ -192,7 +172,6 @@ impl Call<'_> {
             .object_with_device_code(&self.program(file), self.args.relocatable)?)
     }
 
-    /// A program of one CUDA file with the flags of the command line.
     fn program(&self, file: &Path) -> Program {
         let args = &self.args;
         // A macro of nvcc's own can be undefined.
@@ -201,12 +180,17 @@ impl Call<'_> {
             all.extend(["-isystem".into(), proprietary.display().to_string()]);
         }
         // CMake identifies the compiler by such a file. Elsewhere the macro selects code that only nvcc takes.
-        if file
-            .file_name()
-            .is_some_and(|name| name == "CMakeCUDACompilerId.cu")
-        {
+        if file.ends_with("CMakeCUDACompilerId.cu") {
             all.push("-D__NVCC__".into());
         }
+        // Superstep added all of them, also those that Clang does not use here.
+        let mut device = vec!["-Werror=unused-command-line-argument".to_owned()];
+        device.extend_from_slice(&args.device);
+        // g++ does not warn of these.
+        let mut host = ["-Qunused-arguments", "-Wno-unknown-warning-option"]
+            .map(str::to_owned)
+            .to_vec();
+        host.extend_from_slice(&args.host);
         Program {
             name: "nvcc".into(),
             folder: self.folder.clone(),
@@ -217,38 +201,22 @@ impl Call<'_> {
             include: args.include.clone(),
             flags: Flags {
                 all,
-                // Superstep added all of them, also those that Clang does not use here.
-                device: [
-                    &["-Werror=unused-command-line-argument".into()],
-                    args.device.as_slice(),
-                ]
-                .concat(),
-                // g++ does not warn of these.
-                host: [
-                    &[
-                        "-Qunused-arguments".into(),
-                        "-Wno-unknown-warning-option".into(),
-                    ],
-                    args.host.as_slice(),
-                ]
-                .concat(),
+                device,
+                host,
                 link: Vec::new(),
             },
             constants: Vec::new(),
         }
     }
 
-    /// Folder of the headers of proprietary libraries; unlike the toolkit folder, it is never made anew.
     fn proprietary_headers(&self) -> Option<PathBuf> {
         fs::read_link(self.nvcc.toolkit.join("proprietary")).ok()
     }
 
-    /// Macros that nvcc defines for each file, whatever its language.
     fn macros(&self) -> Vec<String> {
         of_nvcc(&self.nvcc.version, &self.args.architectures)
     }
 
-    /// The compiler of files that are not CUDA, with the flags of the command line.
     fn host_compiler(&self, source: &Source) -> Command {
         let mut command = Command::new(match (&self.args.host_compiler, source) {
             (Some(folder), _) if folder.is_dir() => folder.join("g++"),
@@ -257,27 +225,16 @@ impl Call<'_> {
             (None, _) => "g++".into(),
         });
         if self.args.language.is_some() {
-            command.args([
-                "-x",
-                if matches!(source, Source::C) {
-                    "c"
-                } else {
-                    "c++"
-                },
-            ]);
+            let is_c = matches!(source, Source::C);
+            command.args(["-x", if is_c { "c" } else { "c++" }]);
         }
-        let include = self
-            .args
-            .include
-            .iter()
-            .map(|folder| format!("-I{}", folder.display()));
+        let include = self.args.include.iter();
         command
             .arg("-D__NVCC__")
             .args(self.macros())
-            .args(include)
+            .args(include.map(|folder| format!("-I{}", folder.display())))
             .args(&self.args.all)
-            .args(&self.args.host);
-        command
+            .args(&self.args.host)
             .arg("-isystem")
             .arg(self.nvcc.toolkit.join("include"));
         command
@@ -302,18 +259,16 @@ impl Call<'_> {
         }
         text.push('\n');
         // The first one is the source.
-        for file in files
-            .iter()
-            .skip(1)
-            .filter(|_| self.args.dependency_targets)
-        {
+        let targets = if self.args.dependency_targets {
+            files.get(1..)
+        } else {
+            None
+        };
+        for file in targets.unwrap_or_default() {
             text.push_str(&format!("\n{file}:\n"));
         }
-        let to = match (
-            self.args.mode,
-            &self.args.dependency_file,
-            &self.args.output,
-        ) {
+        let args = &self.args;
+        let to = match (args.mode, &args.dependency_file, &args.output) {
             (Mode::Dependencies, None, None) => {
                 print!("{text}");
                 return Ok(());
@@ -325,7 +280,6 @@ impl Call<'_> {
         fs::write(&to, text).map_err(|error| failed(format_args!("write {}", to.display()), error))
     }
 
-    /// Whether a header is one of the system's or of the compilers'.
     fn is_systems(&self, file: &Path) -> bool {
         let proprietary = self.proprietary_headers();
         let folders = [
@@ -354,24 +308,19 @@ impl Call<'_> {
         self.args.words.iter().enumerate().map(made).collect()
     }
 
-    /// The object that registers the device code of all relocatable objects and archives on the command line.
     fn device_link(&self) -> Result<PathBuf, Failure> {
         self.device_link_of(&self.objects()?)
             .and_then(|object| object.map_or_else(|| Ok(self.builder.empty_object()?), Ok))
     }
 
     fn device_link_of(&self, words: &[Word]) -> Result<Option<PathBuf>, Failure> {
-        let folders: Vec<&str> = (words.iter())
-            .filter_map(|word| match word {
-                Word::Flag(flag) => flag.strip_prefix("-L"),
-                Word::File(_) => None,
-            })
-            .collect();
+        let folders = words.iter().filter_map(|word| match word {
+            Word::Flag(flag) => flag.strip_prefix("-L"),
+            Word::File(_) => None,
+        });
         let archive = |name: &str| {
-            let places = folders
-                .iter()
-                .map(|folder| self.folder.join(folder).join(format!("lib{name}.a")));
-            places.into_iter().find(|path| path.is_file())
+            let in_folder = |folder| self.folder.join(folder).join(format!("lib{name}.a"));
+            folders.clone().map(in_folder).find(|path| path.is_file())
         };
         let files: Vec<PathBuf> = (words.iter())
             .filter_map(|word| match word {
@@ -384,11 +333,10 @@ impl Call<'_> {
 
     fn link(&self) -> Done {
         let words = self.objects()?;
-        let registration = if self.args.no_device_link {
-            None
-        } else {
-            self.device_link_of(&words)?
-        };
+        let mut registration = None;
+        if !self.args.no_device_link {
+            registration = self.device_link_of(&words)?;
+        }
         let mut command = match &self.args.host_compiler {
             Some(path) if path.is_file() => Command::new(path),
             _ => Command::new(&self.nvcc.clangxx),
@@ -399,11 +347,10 @@ impl Call<'_> {
         } else {
             "a.out"
         };
-        let output = self.args.output.clone().unwrap_or_else(|| default.into());
         command
             .args(&self.args.host)
             .arg("-o")
-            .arg(output)
+            .arg(self.output(default))
             .args(registration);
         for word in &words {
             match word {
@@ -417,7 +364,6 @@ impl Call<'_> {
         execute(command.args(runtime_libraries(&self.args)))
     }
 
-    /// Copies a file of the cache to its destination.
     fn put(&self, made: &Path, to: &Path) -> Done {
         let to = self.folder.join(to);
         // Removed first: a file that is overwritten in place would change under its readers.
@@ -430,15 +376,13 @@ impl Call<'_> {
 
 /// Runs a compiler or linker, which says itself what is wrong.
 fn execute(command: &mut Command) -> Done {
-    match command.status() {
+    let status = command.status();
+    let program = command.get_program().to_string_lossy();
+    match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(Failure::Failed(format!(
-            "error: {} ended with {status}",
-            command.get_program().to_string_lossy()
+            "error: {program} ended with {status}"
         ))),
-        Err(error) => Err(failed(
-            format_args!("start {}", command.get_program().to_string_lossy()),
-            error,
-        )),
+        Err(error) => Err(failed(format_args!("start {program}"), error)),
     }
 }

@@ -1,6 +1,5 @@
 //! nvcc's flags, as a table: those of CUDA 12.9 and 13, and some that no manual lists.
 
-/// Value of a flag: in the next word, after `=`, or directly after flags of one letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     Nothing,
@@ -12,27 +11,20 @@ use Takes::{List, Nothing, Value};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// Nothing has to be done for it.
     Met,
-    /// It is not obeyed, and why.
     Ignored(&'static str),
-    /// It cannot be ignored, and what to do instead.
     Refused(&'static str),
     Makes(Mode),
-    /// For every compilation, in front of its value.
     All(&'static str),
     /// For both halves of CUDA files.
     Cuda(&'static str),
     /// For host code, in front of its value.
     Host(&'static str),
-    /// For the host compiler.
     Compiler,
     Linker,
     Archiver,
     ArchiverOptions,
-    /// For NVIDIA's C++ frontend.
     Frontend,
-    /// For the link, in front of its value.
     Link(&'static str),
     Include,
     Output,
@@ -40,7 +32,6 @@ pub(super) enum Meaning {
     Language,
     HostCompiler,
     Machine,
-    /// `sm_90`, `compute_90`, or a list of `arch=…,code=…`.
     Architecture,
     Relocatable,
     NoDeviceLink,
@@ -54,7 +45,6 @@ pub(super) enum Meaning {
     },
     Options,
     ForwardUnknown,
-    /// Which stream is the default one.
     DefaultStream,
     DeviceDebug,
     DeviceOptimization,
@@ -66,12 +56,9 @@ pub(super) enum Meaning {
 }
 use Meaning::*;
 
-/// Choices about arithmetic on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Arithmetic {
-    /// Multiplications and additions become one operation.
     Fused,
-    /// Denormals in single precision count as zeros.
     Flushed,
     ExactDivision,
     ExactRoot,
@@ -79,22 +66,16 @@ pub(super) enum Arithmetic {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Mode {
-    /// An executable, or a shared library.
     #[default]
     Link,
     SharedLibrary,
     Objects,
-    /// Objects whose device code is linked later.
     DeviceObjects,
-    /// Objects whose device code is not.
     WholeObjects,
-    /// The object that registers the linked device code of others.
     DeviceLink,
     Archive,
     Preprocessed,
-    /// The list of files read.
     Dependencies,
-    /// `Dependencies` without those in folders of the system.
     OwnDependencies,
     Ptx,
     Cubin,
@@ -103,7 +84,6 @@ pub(super) enum Mode {
     Help,
     RealArchitectures,
     VirtualArchitectures,
-    /// Both, as values of `--generate-code`.
     Architectures,
 }
 
@@ -114,250 +94,130 @@ const TIMES: &str = "steps are not timed";
 const WARNINGS: &str = "Clang's own warnings are shown";
 const NO_SUCH_FILE: Meaning = Refused("Superstep makes no such file");
 
-/// Meaning, what follows, and the flags without their hyphens: `short/long`, or one name that is both.
-const FLAGS: &[(Meaning, Takes, &str)] = &[
-    (Makes(Mode::Objects), Nothing, "c/compile"),
-    (Makes(Mode::DeviceObjects), Nothing, "dc/device-c"),
-    (Makes(Mode::WholeObjects), Nothing, "dw/device-w"),
-    (Makes(Mode::DeviceLink), Nothing, "dlink/device-link"),
-    (Makes(Mode::Archive), Nothing, "lib"),
-    (Makes(Mode::Link), Nothing, "link"),
-    (Makes(Mode::SharedLibrary), Nothing, "shared"),
-    (Makes(Mode::Preprocessed), Nothing, "E/preprocess"),
-    (
-        Makes(Mode::Dependencies),
-        Nothing,
-        "M/generate-dependencies",
-    ),
-    (
-        Makes(Mode::OwnDependencies),
-        Nothing,
-        "MM/generate-nonsystem-dependencies",
-    ),
-    (Makes(Mode::Ptx), Nothing, "ptx"),
-    (Makes(Mode::Cubin), Nothing, "cubin"),
-    (Makes(Mode::Fatbin), Nothing, "fatbin"),
-    (Makes(Mode::Version), Nothing, "V/version"),
-    (Makes(Mode::Help), Nothing, "h/help"),
-    (
-        Makes(Mode::RealArchitectures),
-        Nothing,
-        "code-ls/list-gpu-code",
-    ),
-    (
-        Makes(Mode::VirtualArchitectures),
-        Nothing,
-        "arch-ls/list-gpu-arch",
-    ),
-    (
-        NO_SUCH_FILE,
-        Nothing,
-        "cuda optix-ir ltoir m32 astoolspatch/compile-as-tools-patch",
-    ),
-    (Refused("start the program after the build"), Nothing, "run"),
-    (
-        Refused("start the program after the build"),
-        Value,
-        "run-args",
-    ),
-    (
-        Refused("remove the files by hand"),
-        Nothing,
-        "clean/clean-targets",
-    ),
-    (
-        Refused("join objects with `ld -r`"),
-        Nothing,
-        "r/relocatable-link",
-    ),
-    (Output, Value, "o/output-file"),
-    (OutputFolder, Value, "odir/output-directory"),
-    (
-        Met,
-        Nothing,
-        "objtemp/objdir-as-tempdir allow-unsupported-compiler \
-         nohdinitlist/no-host-device-initializer-list \
-         nohdmoveforward/no-host-device-move-forward m64 lineinfo/generate-line-info restrict \
-         simt-only dlto/dlink-time-opt lto gen-opt-lto prune extra-device-vectorization \
-         no-compress compress-all reloc-ptx/relocatable-ptx concat skip-ptx-semantics-check \
-         jobserver noprof/dont-use-profile Wno-deprecated-gpu-targets \
-         err-no/display-error-number no-err-no/no-display-error-number \
-         src-in-ptx/source-in-ptx utf-8 forward-slash-prefix-opts use-local-env \
-         force-cl-env-setup no-align-double",
-    ),
-    (
-        DependenciesToo { own: false },
-        Nothing,
-        "MD/generate-dependencies-with-compile",
-    ),
-    (
-        DependenciesToo { own: true },
-        Nothing,
-        "MMD/generate-nonsystem-dependencies-with-compile",
-    ),
-    (DependencyFile, Value, "MF/dependency-output"),
-    (DependencyTarget, Value, "MT/dependency-target-name"),
-    (DependencyTargets, Nothing, "MP/generate-dependency-targets"),
-    (Language, Value, "x"),
-    (Include, List, "I/include-path"),
-    (All("-isystem"), List, "isystem/system-include"),
-    (All("-include"), List, "include/pre-include"),
-    (All("-D"), List, "D/define-macro"),
-    (All("-U"), List, "U/undefine-macro"),
-    (Link("-L"), List, "L/library-path"),
-    (Link("-l"), List, "l/library"),
-    (Cudart, Value, "cudart"),
-    (
-        Met,
-        Value,
-        "cudadevrt jtd/jump-table-density Ofc/Ofast-compile compress-mode \
-         static-global-template-stub device-entity-has-hidden-visibility t/threads j/jobs \
-         split-compile split-compile-extended dQ/version-ident brief-diag/brief-diagnostics \
-         idp/input-drive-prefix ddp/dependency-drive-prefix dp/drive-prefix",
-    ),
-    (
-        Ignored("libdevice is that of the toolkit folder"),
-        Value,
-        "ldir/libdevice-directory",
-    ),
-    (
-        Ignored("there is one target, x86-64"),
-        Value,
-        "target-dir/target-directory",
-    ),
-    (Options, List, "optf/options-file"),
-    (HostCompiler, Value, "ccbin/compiler-bindir"),
-    (Archiver, Value, "arbin/archiver-binary"),
-    (Compiler, List, "Xcompiler/compiler-options"),
-    (Linker, List, "Xlinker/linker-options"),
-    (ArchiverOptions, List, "Xarchive/archive-options"),
-    (
-        Ignored(AT_RUN),
-        List,
-        "Xptxas/ptxas-options Xnvprune/nvprune-options Xtileiras/tileiras-options \
-         Xfatbin/fatbinary-options",
-    ),
-    (
-        Ignored("device code is linked by Superstep"),
-        List,
-        "Xnvlink/nvlink-options",
-    ),
-    (
-        Ignored(CLANG),
-        List,
-        "Xcicc/cicc-options opt-info/optimization-info",
-    ),
-    (Frontend, List, "Xcudafe/cudafe-options"),
-    (
-        ForwardUnknown,
-        Nothing,
-        "forward-unknown-to-host-compiler forward-unknown-to-host-linker forward-unknown-opts",
-    ),
-    (All("-std="), Value, "std"),
-    (Host("-O"), Value, "O/optimize"),
-    (Host("-g"), Nothing, "g/debug"),
-    (Host("-pg"), Nothing, "pg/profile"),
-    (Host("-fno-exceptions"), Nothing, "noeh/no-exceptions"),
-    (All("-ftemplate-depth="), Value, "ftemplate-depth"),
-    (
-        All("-ftemplate-backtrace-limit="),
-        Value,
-        "ftemplate-backtrace-limit",
-    ),
-    (Host("-frandom-seed="), Value, "frandom-seed"),
-    (Ignored(WARNINGS), Value, "fmax-errors"),
-    (
-        Cuda("-D__CUDACC_RELAXED_CONSTEXPR__"),
-        Nothing,
-        "expt-relaxed-constexpr",
-    ),
-    (
-        Cuda("-D__CUDACC_EXTENDED_LAMBDA__"),
-        Nothing,
-        "extended-lambda expt-extended-lambda",
-    ),
-    (DefaultStream, Value, "default-stream"),
-    (Machine, Value, "m/machine"),
-    (
-        Architecture,
-        Value,
-        "arch/gpu-architecture gencode/generate-code",
-    ),
-    (Met, List, "code/gpu-code diag-suppress diag_suppress"),
-    (Relocatable, Value, "rdc/relocatable-device-code"),
-    (
-        Cuda("-D__CUDACC_EWP__"),
-        Nothing,
-        "ewp/extensible-whole-program",
-    ),
-    (DeviceDebug, Nothing, "G/device-debug"),
-    (DeviceOptimization, Value, "dopt"),
-    (FastMath, Nothing, "use_fast_math"),
-    (Switch(Arithmetic::Fused), Value, "fmad"),
-    (Switch(Arithmetic::Flushed), Value, "ftz"),
-    (Switch(Arithmetic::ExactDivision), Value, "prec-div"),
-    (Switch(Arithmetic::ExactRoot), Value, "prec-sqrt"),
-    (Ignored("registers are not limited"), Value, "maxrregcount"),
-    (Ignored("all kernels are compiled"), List, "e/entries"),
-    (
-        Ignored("unused device functions are left out"),
-        Nothing,
-        "keep-device-functions",
-    ),
-    (
-        Ignored("device code has no stack canaries"),
-        Value,
-        "device-stack-protector",
-    ),
-    (
-        Ignored("device code is not made for compute-sanitizer"),
-        Value,
-        "fdevice-sanitize",
-    ),
-    (
-        Refused("Clang has no tile kernels"),
-        Nothing,
-        "enable-tile tile-only",
-    ),
-    (NoDeviceLink, Nothing, "nodlink/no-device-link"),
-    (Verbose, Nothing, "v/verbose"),
-    (DryRun, Nothing, "dryrun dry-run"),
-    (Ignored(INTERMEDIATE), Nothing, "keep save-temps"),
-    (Ignored(INTERMEDIATE), Value, "keep-dir"),
-    (Ignored(TIMES), Value, "time fdevice-time-trace"),
-    (Ignored(AT_RUN), Nothing, "res-usage/resource-usage"),
-    (
-        Ignored("the linker's own script is used"),
-        Value,
-        "hls/host-linker-script",
-    ),
-    (
-        Ignored("the linker's own script is used"),
-        Nothing,
-        "aug-hls/augment-host-linker-script",
-    ),
-    (All("-w"), Nothing, "w/disable-warnings"),
-    (
-        Ignored(WARNINGS),
-        List,
-        "Werror diag-warn diag_warn diag-error diag_error",
-    ),
-    (
-        Host("-Wno-deprecated-declarations"),
-        Nothing,
-        "Wno-deprecated-declarations",
-    ),
-    (Host("-Wreorder"), Nothing, "Wreorder"),
-    (Host("-Wconversion"), Nothing, "Wconversion"),
-    (
-        Ignored(WARNINGS),
-        Nothing,
-        "Wdefault-stream-launch Wmissing-launch-bounds Wext-lambda-captures-this",
-    ),
-    (Ignored("q++ is not called"), Value, "qpp-config"),
-];
+/// One row a line: meaning, value, and the flags without their hyphens, as `short/long` or as one name that is both.
+macro_rules! table {
+    ($($meaning:expr, $takes:ident: $names:literal;)*) => {
+        &[$(($meaning, $takes, $names)),*]
+    };
+}
 
-/// The flags of the table with their names.
+const FLAGS: &[(Meaning, Takes, &str)] = table! {
+    Makes(Mode::Objects), Nothing: "c/compile";
+    Makes(Mode::DeviceObjects), Nothing: "dc/device-c";
+    Makes(Mode::WholeObjects), Nothing: "dw/device-w";
+    Makes(Mode::DeviceLink), Nothing: "dlink/device-link";
+    Makes(Mode::Archive), Nothing: "lib";
+    Makes(Mode::Link), Nothing: "link";
+    Makes(Mode::SharedLibrary), Nothing: "shared";
+    Makes(Mode::Preprocessed), Nothing: "E/preprocess";
+    Makes(Mode::Dependencies), Nothing: "M/generate-dependencies";
+    Makes(Mode::OwnDependencies), Nothing: "MM/generate-nonsystem-dependencies";
+    Makes(Mode::Ptx), Nothing: "ptx";
+    Makes(Mode::Cubin), Nothing: "cubin";
+    Makes(Mode::Fatbin), Nothing: "fatbin";
+    Makes(Mode::Version), Nothing: "V/version";
+    Makes(Mode::Help), Nothing: "h/help";
+    Makes(Mode::RealArchitectures), Nothing: "code-ls/list-gpu-code";
+    Makes(Mode::VirtualArchitectures), Nothing: "arch-ls/list-gpu-arch";
+    NO_SUCH_FILE, Nothing: "cuda optix-ir ltoir m32 astoolspatch/compile-as-tools-patch";
+    Refused("start the program after the build"), Nothing: "run";
+    Refused("start the program after the build"), Value: "run-args";
+    Refused("remove the files by hand"), Nothing: "clean/clean-targets";
+    Refused("join objects with `ld -r`"), Nothing: "r/relocatable-link";
+    Output, Value: "o/output-file";
+    OutputFolder, Value: "odir/output-directory";
+    Met, Nothing: "objtemp/objdir-as-tempdir allow-unsupported-compiler \
+        nohdinitlist/no-host-device-initializer-list \
+        nohdmoveforward/no-host-device-move-forward m64 lineinfo/generate-line-info restrict \
+        simt-only dlto/dlink-time-opt lto gen-opt-lto prune extra-device-vectorization \
+        no-compress compress-all reloc-ptx/relocatable-ptx concat skip-ptx-semantics-check \
+        jobserver noprof/dont-use-profile Wno-deprecated-gpu-targets \
+        err-no/display-error-number no-err-no/no-display-error-number \
+        src-in-ptx/source-in-ptx utf-8 forward-slash-prefix-opts use-local-env \
+        force-cl-env-setup no-align-double";
+    DependenciesToo { own: false }, Nothing: "MD/generate-dependencies-with-compile";
+    DependenciesToo { own: true }, Nothing: "MMD/generate-nonsystem-dependencies-with-compile";
+    DependencyFile, Value: "MF/dependency-output";
+    DependencyTarget, Value: "MT/dependency-target-name";
+    DependencyTargets, Nothing: "MP/generate-dependency-targets";
+    Language, Value: "x";
+    Include, List: "I/include-path";
+    All("-isystem"), List: "isystem/system-include";
+    All("-include"), List: "include/pre-include";
+    All("-D"), List: "D/define-macro";
+    All("-U"), List: "U/undefine-macro";
+    Link("-L"), List: "L/library-path";
+    Link("-l"), List: "l/library";
+    Cudart, Value: "cudart";
+    Met, Value: "cudadevrt jtd/jump-table-density Ofc/Ofast-compile compress-mode \
+        static-global-template-stub device-entity-has-hidden-visibility t/threads j/jobs \
+        split-compile split-compile-extended dQ/version-ident brief-diag/brief-diagnostics \
+        idp/input-drive-prefix ddp/dependency-drive-prefix dp/drive-prefix";
+    Ignored("libdevice is that of the toolkit folder"), Value: "ldir/libdevice-directory";
+    Ignored("there is one target, x86-64"), Value: "target-dir/target-directory";
+    Options, List: "optf/options-file";
+    HostCompiler, Value: "ccbin/compiler-bindir";
+    Archiver, Value: "arbin/archiver-binary";
+    Compiler, List: "Xcompiler/compiler-options";
+    Linker, List: "Xlinker/linker-options";
+    ArchiverOptions, List: "Xarchive/archive-options";
+    Ignored(AT_RUN), List:
+        "Xptxas/ptxas-options Xnvprune/nvprune-options Xtileiras/tileiras-options \
+        Xfatbin/fatbinary-options";
+    Ignored("device code is linked by Superstep"), List: "Xnvlink/nvlink-options";
+    Ignored(CLANG), List: "Xcicc/cicc-options opt-info/optimization-info";
+    Frontend, List: "Xcudafe/cudafe-options";
+    ForwardUnknown, Nothing:
+        "forward-unknown-to-host-compiler forward-unknown-to-host-linker forward-unknown-opts";
+    All("-std="), Value: "std";
+    Host("-O"), Value: "O/optimize";
+    Host("-g"), Nothing: "g/debug";
+    Host("-pg"), Nothing: "pg/profile";
+    Host("-fno-exceptions"), Nothing: "noeh/no-exceptions";
+    All("-ftemplate-depth="), Value: "ftemplate-depth";
+    All("-ftemplate-backtrace-limit="), Value: "ftemplate-backtrace-limit";
+    Host("-frandom-seed="), Value: "frandom-seed";
+    Ignored(WARNINGS), Value: "fmax-errors";
+    Cuda("-D__CUDACC_RELAXED_CONSTEXPR__"), Nothing: "expt-relaxed-constexpr";
+    Cuda("-D__CUDACC_EXTENDED_LAMBDA__"), Nothing: "extended-lambda expt-extended-lambda";
+    DefaultStream, Value: "default-stream";
+    Machine, Value: "m/machine";
+    Architecture, Value: "arch/gpu-architecture gencode/generate-code";
+    Met, List: "code/gpu-code diag-suppress diag_suppress";
+    Relocatable, Value: "rdc/relocatable-device-code";
+    Cuda("-D__CUDACC_EWP__"), Nothing: "ewp/extensible-whole-program";
+    DeviceDebug, Nothing: "G/device-debug";
+    DeviceOptimization, Value: "dopt";
+    FastMath, Nothing: "use_fast_math";
+    Switch(Arithmetic::Fused), Value: "fmad";
+    Switch(Arithmetic::Flushed), Value: "ftz";
+    Switch(Arithmetic::ExactDivision), Value: "prec-div";
+    Switch(Arithmetic::ExactRoot), Value: "prec-sqrt";
+    Ignored("registers are not limited"), Value: "maxrregcount";
+    Ignored("all kernels are compiled"), List: "e/entries";
+    Ignored("unused device functions are left out"), Nothing: "keep-device-functions";
+    Ignored("device code has no stack canaries"), Value: "device-stack-protector";
+    Ignored("device code is not made for compute-sanitizer"), Value: "fdevice-sanitize";
+    Refused("Clang has no tile kernels"), Nothing: "enable-tile tile-only";
+    NoDeviceLink, Nothing: "nodlink/no-device-link";
+    Verbose, Nothing: "v/verbose";
+    DryRun, Nothing: "dryrun dry-run";
+    Ignored(INTERMEDIATE), Nothing: "keep save-temps";
+    Ignored(INTERMEDIATE), Value: "keep-dir";
+    Ignored(TIMES), Value: "time fdevice-time-trace";
+    Ignored(AT_RUN), Nothing: "res-usage/resource-usage";
+    Ignored("the linker's own script is used"), Value: "hls/host-linker-script";
+    Ignored("the linker's own script is used"), Nothing: "aug-hls/augment-host-linker-script";
+    All("-w"), Nothing: "w/disable-warnings";
+    Ignored(WARNINGS), List: "Werror diag-warn diag_warn diag-error diag_error";
+    Host("-Wno-deprecated-declarations"), Nothing: "Wno-deprecated-declarations";
+    Host("-Wreorder"), Nothing: "Wreorder";
+    Host("-Wconversion"), Nothing: "Wconversion";
+    Ignored(WARNINGS), Nothing:
+        "Wdefault-stream-launch Wmissing-launch-bounds Wext-lambda-captures-this";
+    Ignored("q++ is not called"), Value: "qpp-config";
+};
+
 fn flags() -> impl Iterator<Item = (&'static str, Takes, Meaning)> {
     (FLAGS.iter()).flat_map(|&(meaning, takes, flags)| {
         flags
@@ -366,7 +226,6 @@ fn flags() -> impl Iterator<Item = (&'static str, Takes, Meaning)> {
     })
 }
 
-/// The meaning of a flag without its hyphens, and the value in its word.
 pub(super) fn look_up(flag: &str) -> Option<(Meaning, Takes, Option<String>)> {
     let find = |name: &str| flags().find(|(names, ..)| names.split('/').any(|one| one == name));
     let (name, value) = match flag.split_once('=') {
@@ -390,7 +249,6 @@ pub(super) fn look_up(flag: &str) -> Option<(Meaning, Takes, Option<String>)> {
     follows.then(|| (meaning, takes, Some(rest.to_owned())))
 }
 
-/// Text of `--help`.
 pub(super) fn help() -> String {
     let mut text = String::from(
         "Usage  : nvcc [options] <inputfile>\n\nSuperstep stands in for nvcc, with Clang. Options:\n",

@@ -1,7 +1,5 @@
-//! A command line of nvcc.
-
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::flags::{Arithmetic, Meaning, Mode, Takes, look_up};
 use super::words::{architectures, list, macros, parts, preprocessing, words};
@@ -11,7 +9,6 @@ use crate::compile::source::arithmetic::{
 use crate::compile::source::default_stream::DEFINITION;
 use Meaning::*;
 
-/// Errors in a command line, in nvcc's words where it has them too.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UsageError {
     #[error("Missing argument for option '{0}'")]
@@ -29,11 +26,19 @@ pub(super) enum UsageError {
     Undefined { value: String, option: String },
 }
 
-/// A file or a flag that the link takes, in the order given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
     File(PathBuf),
     Flag(String),
+}
+
+impl Word {
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Word::File(file) => Some(file),
+            Word::Flag(_) => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,37 +47,27 @@ pub(super) struct NvccInvocation {
     pub words: Vec<Word>,
     pub output: Option<PathBuf>,
     pub output_folder: Option<PathBuf>,
-    /// Value of `-x`.
     pub language: Option<String>,
     pub host_compiler: Option<PathBuf>,
     pub archiver: Option<PathBuf>,
     pub archiver_options: Vec<String>,
     pub include: Vec<PathBuf>,
-    /// For every compilation, CUDA or not.
     pub all: Vec<String>,
-    /// For both halves of CUDA files, in front of the others.
     pub cuda: Vec<String>,
     pub device: Vec<String>,
-    /// For host code, whatever compiles it, and for the link.
     pub host: Vec<String>,
-    /// Virtual architectures named, 90 for compute_90.
     pub architectures: Vec<u32>,
     pub relocatable: bool,
-    /// Relocatable device code is not linked.
     pub no_device_link: bool,
     /// `-cudart none`: the command line names the CUDA runtime itself.
     pub no_cudart: bool,
-    /// Whether a list of the files read is written.
     pub dependencies: bool,
-    /// Without those in folders of the system.
     pub own_dependencies: bool,
     pub dependency_file: Option<PathBuf>,
     pub dependency_target: Option<String>,
-    /// Each file in the list is a target of its own, too.
     pub dependency_targets: bool,
     pub verbose: bool,
     pub dry_run: bool,
-    /// Ignored flags, and the reasons.
     pub ignored: Vec<(String, &'static str)>,
     fast_math: bool,
     arithmetic: BTreeMap<Arithmetic, bool>,

@@ -20,24 +20,17 @@ use flags::Mode;
 use invocation::NvccInvocation;
 use words::words;
 
-/// Environment of a call of nvcc.
 pub struct Nvcc {
-    /// The toolkit folder that it was started from.
     pub toolkit: PathBuf,
-    /// Version of the CUDA pieces: 12.9.86.
     pub version: String,
-    /// Architecture of the GPU that programs are to run on.
     pub arch: u32,
     /// The compiler of host code, which links as well.
     pub clangxx: PathBuf,
 }
 
-/// Why it ends without a result.
 #[derive(Debug)]
 pub enum Failure {
-    /// nvcc would refuse the command line.
     Fatal(String),
-    /// A compiler or linker said why, or nothing of a program of ours works.
     Failed(String),
 }
 
@@ -62,7 +55,6 @@ impl From<BuildError> for Failure {
 
 type Done = Result<(), Failure>;
 
-/// Does what `arguments` ask for; `builder` makes a builder for some architectures.
 pub fn run(
     nvcc: &Nvcc,
     arguments: Vec<String>,
@@ -114,7 +106,6 @@ fn failed(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Failur
 }
 
 impl Nvcc {
-    /// Text for modes that compile nothing.
     fn answer(&self, mode: Mode) -> Option<String> {
         let major = self.version.split('.').next().unwrap_or_default();
         let list = |form: fn(u32) -> String| {
@@ -131,7 +122,6 @@ impl Nvcc {
         })
     }
 
-    /// Text of `nvcc --version`. CMake takes vendor and version from it.
     fn banner(&self) -> String {
         let release = self
             .version
@@ -143,7 +133,6 @@ impl Nvcc {
         )
     }
 
-    /// Prints the lines of `nvcc -v` that CMake looks for.
     fn describe(&self, args: &NvccInvocation, arch: u32) {
         let root = self.toolkit.display();
         eprintln!("#$ TOP={root}");
@@ -168,7 +157,6 @@ impl Nvcc {
     }
 }
 
-/// The architectures that the nvcc of a toolkit compiles for.
 fn architectures(toolkit_major: &str) -> impl Iterator<Item = u32> {
     const OF_12: &[u32] = &[
         50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121,

@@ -19,7 +19,6 @@ use crate::compile::BuildError;
 use crate::compile::steps::hash::KeyHasher;
 use crate::run::proprietary::functions;
 
-/// The libraries that the CUDA pieces lack, and the folder of those that were added.
 pub(super) struct ProprietaryFolder {
     pub(super) root: PathBuf,
     lacking: Vec<&'static ProprietaryPackage>,
@@ -29,9 +28,9 @@ impl ProprietaryFolder {
     pub(super) fn of(toolchain: &Toolchain, cache: &Path) -> Self {
         let include = &toolchain.cuda.include;
         let has_none = |package: &&ProprietaryPackage| {
-            let mut headers = package.headers.iter();
+            let mut headers = package.headers();
             // Of this one there is an empty one for Clang.
-            !headers.any(|name| *name != CLANGS && include.join(name).is_file())
+            !headers.any(|name| name != CLANGS && include.join(name).is_file())
         };
         let lacking: Vec<_> = PROPRIETARY_PACKAGES.iter().filter(has_none).collect();
         let mut key = KeyHasher::new("proprietary");
@@ -45,32 +44,27 @@ impl ProprietaryFolder {
     }
 
     pub(super) fn headers(&self) -> impl Iterator<Item = &'static str> {
-        self.lacking
-            .iter()
-            .flat_map(|package| package.headers)
-            .copied()
+        let lacking = self.lacking.iter();
+        lacking.flat_map(|package| package.headers())
     }
 
     pub(super) fn libraries(&self) -> impl Iterator<Item = &'static str> {
-        self.lacking
-            .iter()
-            .flat_map(|package| package.libraries)
-            .copied()
+        let lacking = self.lacking.iter();
+        lacking.flat_map(|package| package.libraries())
     }
 
-    /// Writes what leads to the libraries that have been added or will be.
     pub(super) fn prepare(&self) -> Result<(), BuildError> {
         for name in ["include", "lib64"] {
             let folder = self.root.join(name);
             fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
         }
         for package in &self.lacking {
-            for header in package.headers {
+            for header in package.headers() {
                 let place = self.root.join(package.name).join("include").join(header);
                 let text = leads_to(package, header, &place);
                 put(&self.root.join("include").join(header), &text)?;
             }
-            for library in package.libraries {
+            for library in package.libraries() {
                 let script = self.root.join("lib64").join(format!("lib{library}.so"));
                 if !script.is_file() {
                     put(&script, "/* added by: superstep toolkit add */\n")?;
@@ -80,7 +74,6 @@ impl ProprietaryFolder {
         Ok(())
     }
 
-    /// Adds the library called `name`, and those that it needs, from this machine or from the index that pip is configured for.
     pub(super) fn add(
         &self,
         toolchain: &Toolchain,
@@ -104,12 +97,9 @@ impl ProprietaryFolder {
         let from = match package.installed() {
             Some(folder) => folder,
             None => {
-                package.fetch(staging.path(), progress).map_err(|error| {
-                    BuildError::Installation {
-                        what: package.title.into(),
-                        reason: error.to_string(),
-                    }
-                })?;
+                package
+                    .fetch(staging.path(), progress)
+                    .map_err(|error| BuildError::installation(package.title, error.to_string()))?;
                 staging.path().to_owned()
             }
         };
@@ -123,7 +113,7 @@ impl ProprietaryFolder {
         if !libraries.is_dir() {
             libraries = from.join("lib64");
         }
-        for library in package.libraries {
+        for library in package.libraries() {
             let shared = library.trim_end_matches("_static");
             let (file, name) = shared_library(&libraries, shared)?;
             let functions = functions(&file, true)?;
@@ -162,7 +152,6 @@ fn leads_to(package: &ProprietaryPackage, header: &str, place: &Path) -> String 
     format!("#if __has_include(\"{place}\")\n#include \"{place}\"\n{otherwise}#endif\n")
 }
 
-/// Writes a file that others may be reading.
 fn put(place: &Path, text: &str) -> Result<(), BuildError> {
     if fs::read_to_string(place).is_ok_and(|before| before == text) {
         return Ok(());
@@ -184,7 +173,6 @@ fn copy_headers(from: &Path, to: &Path) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// The library called `stem` in `folder`, and the name that programs load it by.
 fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String), BuildError> {
     let start = format!("lib{stem}.so.");
     let entries = fs::read_dir(folder).map_err(BuildError::io("read", folder))?;
@@ -201,20 +189,19 @@ fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String), BuildE
     let plain = folder.join(&plain).is_file().then_some(plain);
     match names.pop().or(plain) {
         Some(name) => Ok((folder.join(&name), name)),
-        None => Err(BuildError::Installation {
-            what: format!("lib{stem}.so"),
-            reason: format!("{} has none", folder.display()),
-        }),
+        None => Err(BuildError::installation(
+            format!("lib{stem}.so"),
+            format!("{} has none", folder.display()),
+        )),
     }
 }
 
-/// A linker script, found by `-l`, that names the library.
 pub(super) fn linker_script(library: &Path) -> String {
     format!("INPUT(AS_NEEDED(\"{}\"))\n", library.display())
 }
 
-/// Makes the shared library `name` in `folder`, to link with: `functions` without code. Names have no versions, so that programs start
-/// with the library of another CUDA, too. The loader reports functions that are missing when a program starts.
+/// Makes the shared library `name` in `folder` to link with: `functions` without code or versions, so that programs start with the library
+/// of another CUDA too. The loader reports missing functions when a program starts.
 pub(super) fn make_stub<'a>(
     toolchain: &Toolchain,
     folder: &Path,

@@ -27,14 +27,13 @@ use crate::compile::steps::hash::{self, KeyHasher};
 use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, quote};
 use crate::installation::{Installation, ROOT_VARIABLE};
 
-/// Another text for each change of what is written into the folder: folders made before are not taken.
+/// Changes with what is written into the folder.
 const LAYOUT: &str = "6";
 
 /// The architecture of the GPU that programs are to run on, 90 for sm_90. Of those that a command line names, the one is taken
 /// that such a GPU would run.
 const ARCH_VARIABLE: &str = "SUPERSTEP_ARCH";
 
-/// Value of [`ARCH_VARIABLE`], which `bin/nvcc` sets.
 pub fn arch_wanted() -> u32 {
     let value = std::env::var(ARCH_VARIABLE).unwrap_or_default();
     value.parse().unwrap_or(DEFAULT_ARCH)
@@ -45,7 +44,6 @@ const PROFILER: &str = include_str!("../../../harness/compatibility/include/cuda
 
 pub struct Toolkit {
     pub root: PathBuf,
-    /// The CUDA pieces behind it.
     cuda: PathBuf,
 }
 
@@ -113,7 +111,6 @@ impl Toolkit {
         Ok(Self { root, cuda })
     }
 
-    /// Adds proprietary libraries to all toolkit folders that are made with these tools.
     pub fn add(
         toolchain: &Toolchain,
         cache: &Path,
@@ -126,7 +123,6 @@ impl Toolkit {
         names.try_for_each(|name| proprietary.add(toolchain, name, progress))
     }
 
-    /// The variables by which build systems find the folder. `PATH` has it in front.
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
         let mut path = self.root.join("bin").into_os_string();
         if let Some(before) = std::env::var_os("PATH").filter(|before| !before.is_empty()) {
@@ -221,7 +217,6 @@ fn fill(
     fs::write(root.join("version.json"), format!("{version:#}\n"))
 }
 
-/// Puts libraries into `staging/lib64/stubs` to link with where there is no driver; `root`: where the folder will be.
 fn put_drivers(staging: &Path, root: &Path, builder: &Builder) -> Result<(), BuildError> {
     let folder = staging.join("lib64/stubs");
     fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
@@ -238,7 +233,6 @@ fn put_drivers(staging: &Path, root: &Path, builder: &Builder) -> Result<(), Bui
     Ok(())
 }
 
-/// Runs a command of which only a failure is of interest.
 pub(super) fn run(command: &mut Command) -> Result<(), BuildError> {
     let output = command.output().map_err(|source| BuildError::Tool {
         tool: command.get_program().into(),

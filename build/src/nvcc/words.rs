@@ -1,6 +1,5 @@
 //! Words of command lines, and what is in them.
 
-/// The parts of `text` between commas, none of them empty. `\,` is a comma of a part's own.
 pub(super) fn list(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut letters = text.chars().peekable();
@@ -33,7 +32,7 @@ pub(super) fn parts(text: &str) -> impl Iterator<Item = String> {
     parts.into_iter().filter(|part| !part.is_empty())
 }
 
-/// Those of the host compiler's words that the preprocessor takes, which nvcc has it do for device code, too.
+/// Words of the host compiler for the preprocessor, which nvcc also uses for device code.
 pub(super) fn preprocessing(host: &[String]) -> Vec<String> {
     /// Followed by a value, in its word or the next.
     const TAKING: [&str; 8] = [
@@ -65,7 +64,6 @@ pub(super) fn preprocessing(host: &[String]) -> Vec<String> {
 /// The macro that Clang 22 defines for `-fopenmp`.
 const OPENMP: &str = "-D_OPENMP=202011";
 
-/// The numbers of the virtual architectures in the value of `-arch` or `-gencode`, and whether each is for one kind of GPU only.
 pub(super) fn architectures(text: &str) -> impl Iterator<Item = (u32, bool)> {
     // `arch=compute_80,code=[compute_80,sm_86]`
     let named = text.split_once("arch=").map_or(text, |(_, behind)| behind);
@@ -79,7 +77,6 @@ pub(super) fn architectures(text: &str) -> impl Iterator<Item = (u32, bool)> {
     })
 }
 
-/// The words of a text as a shell splits them, without what else a shell does.
 pub(super) fn words(text: &str) -> Vec<String> {
     split(text, char::is_whitespace)
 }

@@ -256,7 +256,6 @@ fn argument(
     }
 }
 
-/// A name that is an identifier of C++ and none of ours.
 fn identifier(text: Text<'_>, name: &Located<String>, what: &str) -> Result<(), ManifestError> {
     let word = &name.value;
     let good = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -270,7 +269,6 @@ fn identifier(text: Text<'_>, name: &Located<String>, what: &str) -> Result<(), 
     )
 }
 
-/// The probe's own name becomes a folder.
 fn file_name(text: Text<'_>, name: &Located<String>) -> Result<(), ManifestError> {
     let word = &name.value;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

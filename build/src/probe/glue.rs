@@ -1,5 +1,5 @@
-//! The code around a handler: one CUDA file with the header, the handler's `Fields`, the handler itself, and the functions of fixed
-//! names and types that the instrumenter calls.
+//! The CUDA file around a handler: the header, the handler's `Fields`, the handler itself, and the functions of fixed names and types
+//! that the instrumenter calls.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -43,7 +43,6 @@ pub fn source(spec: &ProbeSpec, definition: &Path, handler: &str, path: &Path) -
     text
 }
 
-/// The file of a probe's code on the host, which registers its hooks before the program begins.
 pub fn host_source(code: &str, path: &Path) -> String {
     let name = quoted(path);
     format!(
@@ -59,7 +58,6 @@ pub fn host_source(code: &str, path: &Path) -> String {
     )
 }
 
-/// A path inside of a text of C.
 fn quoted(path: &Path) -> String {
     path.display().to_string().replace(['"', '\\'], "_")
 }
@@ -71,7 +69,6 @@ fn word(field: &Field) -> &'static str {
     }
 }
 
-/// Arguments of a handler of a warp, and how they are made of the lanes'.
 const OF_A_WARP: [(Pass, &str); 4] = [
     (
         Pass::TakenMask,
@@ -91,7 +88,6 @@ const OF_A_WARP: [(Pass, &str); 4] = [
     ),
 ];
 
-/// The function that the instrumenter calls at each site of a point.
 fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) {
     let result = if point.replaces {
         "unsigned long long"
@@ -163,7 +159,6 @@ fn arguments(spec: &ProbeSpec, point: &Point, one: fn(&Pass) -> &'static str) ->
     list.join(", ")
 }
 
-/// How the code around a handler of a thread or a warp calls what it passes.
 fn argument(pass: &Pass) -> &'static str {
     match pass {
         Pass::Fields => "*static_cast<Fields *>(fields)",
@@ -207,7 +202,6 @@ fn group_argument(pass: &Pass) -> &'static str {
     }
 }
 
-/// Sets fields to what they start with.
 fn begin(text: &mut String, spec: &ProbeSpec) {
     text.push_str("extern \"C\" __device__ void superstep_begin(void *fields) {\n  Fields &f = *static_cast<Fields *>(fields);\n  (void)f;\n");
     for field in &spec.fields {
@@ -218,7 +212,6 @@ fn begin(text: &mut String, spec: &ProbeSpec) {
     text.push_str("}\n");
 }
 
-/// The code that finds the fields of a site: `at` is the address of the first, `between` the bytes from one to the next.
 fn at(text: &mut String, spec: &ProbeSpec) {
     let fields = spec.fields.len();
     if fields == 0 {
@@ -244,7 +237,6 @@ fn at(text: &mut String, spec: &ProbeSpec) {
     );
 }
 
-/// Writes the fields of one site to memory. `once`: this is the only write for this thread and site.
 fn flush(text: &mut String, spec: &ProbeSpec) {
     text.push_str(
         "extern \"C\" __device__ void superstep_flush(void *context, unsigned site, const void *fields, bool once) {\n  \
@@ -266,8 +258,7 @@ fn flush(text: &mut String, spec: &ProbeSpec) {
     text.push_str("}\n");
 }
 
-/// Brings what the lanes of a mask agree on into memory. All that memory knows is read before any of it is changed, so that a warp
-/// waits once.
+/// Merges the values that the lanes of a mask share into memory. All words are read before any is changed, so that a warp waits once.
 fn keep_now(text: &mut String, spec: &ProbeSpec) {
     text.push_str(
         "#ifndef SUPERSTEP_CPU\n__device__ inline void superstep_keep_now(void *context, unsigned mask, unsigned site, const Fields &f) {\n  \
@@ -302,7 +293,6 @@ fn keep_now(text: &mut String, spec: &ProbeSpec) {
     text.push_str("}\n#endif\n");
 }
 
-/// CPU backend: what the runtime calls for lanes that were at `count` places together.
 fn groups(text: &mut String, spec: &ProbeSpec) {
     text.push_str(
         "#ifdef SUPERSTEP_CPU\nextern \"C\" __device__ void superstep_group(const superstep::Group *groups, unsigned count) {\n  \

@@ -1,5 +1,3 @@
-//! Reads a probe: by name one of those that come with Superstep, else a YAML file.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +19,6 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Reads the probe called `name`, or that of the YAML file `name`.
     pub fn load(name: &str, installation: &Installation) -> Result<Probe, Failure> {
         let path = find(name, installation)?;
         let text = Text {

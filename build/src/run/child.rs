@@ -1,4 +1,4 @@
-//! The life of one process: started in its own group, watched, ended with everything it started.
+//! One process: started in its own group, watched, and ended with everything it started.
 
 use std::fs::File;
 use std::io;
@@ -19,16 +19,12 @@ use superstep_abi::variable;
 use super::{End, RunError, RunOutcome, RunSpec, output};
 use crate::interrupt;
 
-/// Longest pause between two looks at a running program's memory and time.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// [`PAUSE`] where the program is to be killed at a certain time.
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
 
-/// Runs a program to its end, or to its limits.
-///
-/// # Errors
-/// It could not be started, or its output files could not be written. A program that fails is not an error here.
+/// Runs a program to its end, or to its limits. One that fails is no error.
+/// Fails if it could not be started, or its output files not be written; a program that fails is no error here.
 pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
     let create = |path: &Path| File::create(path).map_err(RunError::at("create", path));
     let (stdout_file, stderr_file) = (create(&spec.stdout)?, create(&spec.stderr)?);
@@ -37,7 +33,6 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
         .arg0(&spec.name)
         .args(&spec.args)
         .current_dir(&spec.folder);
-    // Variables of the caller must not reach the program, which would write into another capture.
     command
         .env_remove(variable::CAPTURE)
         .env_remove(variable::SOURCES)
@@ -93,7 +88,6 @@ pub(crate) fn die_with_this_process(command: &mut Command) {
     unsafe { command.pre_exec(ask) };
 }
 
-/// Waits for the child and ends it when it goes too far. Returns how it ended and its peak memory in bytes.
 fn watch(child: &Child, spec: &RunSpec, started: Instant) -> io::Result<(End, u64)> {
     let pid = child.id();
     let bell = Bell::new(pid);
@@ -139,7 +133,6 @@ fn watch(child: &Child, spec: &RunSpec, started: Instant) -> io::Result<(End, u6
     }
 }
 
-/// The child's status and peak resident memory in bytes, once it has ended.
 fn reap(pid: u32) -> io::Result<Option<(ExitStatus, u64)>> {
     let mut status = 0;
     // SAFETY: an all-zero rusage is a valid value of that plain C struct.
@@ -167,7 +160,6 @@ fn reap(pid: u32) -> io::Result<Option<(ExitStatus, u64)>> {
     }
 }
 
-/// Kills the process group of a child; one that is gone already is no error.
 fn kill_group(pid: u32) {
     if let Some(group) = process_id(pid) {
         let _ = kill_process_group(group, Signal::KILL);
@@ -178,7 +170,6 @@ fn process_id(pid: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
-/// Resident memory of a process in bytes; 0 when it is gone.
 fn resident_bytes(pid: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));

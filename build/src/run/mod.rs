@@ -13,36 +13,28 @@ pub use child::run;
 pub use proprietary::library_path;
 pub use superstep_trace::{LaunchCounts, Summary};
 
-/// A program, its arguments and its limits.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
     pub program: PathBuf,
-    /// `argv[0]`.
     pub name: String,
     pub args: Vec<String>,
-    /// Working folder; must exist.
     pub folder: PathBuf,
-    /// Environment variables set besides those of this process.
     pub environment: Vec<(&'static str, OsString)>,
     pub stdout: PathBuf,
     pub stderr: PathBuf,
     pub timeout: Duration,
     /// Resident memory of its process above which it is ended; `None` for no limit.
     pub memory_limit_bytes: Option<u64>,
-    /// Bytes kept of each of its two outputs.
     pub output_limit_bytes: u64,
-    /// When it is killed, for tests of what it leaves then.
     pub kill: Option<Kill>,
 }
 
-/// SIGKILL so long after a file appeared.
 #[derive(Debug, Clone)]
 pub struct Kill {
     pub file: PathBuf,
     pub after: Duration,
 }
 
-/// Bytes kept of a program's standard output, and of its standard error.
 pub const OUTPUT_LIMIT_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,9 +66,7 @@ pub struct RunOutcome {
     pub end: End,
     pub wall: Duration,
     pub peak_memory_bytes: u64,
-    /// Whether standard output was longer than what was kept.
     pub stdout_truncated: bool,
-    /// Whether standard error was longer than what was kept.
     pub stderr_truncated: bool,
 }
 

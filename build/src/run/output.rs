@@ -1,10 +1,8 @@
-//! Copies a program's output into a file, up to a limit.
-
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Copies `from` into `to` until `from` ends, keeping the first `limit_bytes`. The rest is read and dropped, so that
-/// the program never waits for a full pipe. Returns whether anything was dropped.
+/// Copies `from` into `to`, keeping the first `limit_bytes`; the rest is read and dropped, so that the program never waits for a full pipe.
+/// Returns whether anything was dropped.
 pub(super) fn copy(from: Option<impl Read>, mut to: File, limit_bytes: u64) -> io::Result<bool> {
     let Some(mut from) = from else {
         return Ok(true);

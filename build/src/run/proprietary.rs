@@ -14,9 +14,8 @@ use crate::compile::{BuildError, Library, Supplier, libraries};
 
 const PATH: &str = "LD_LIBRARY_PATH";
 
-/// The value of `LD_LIBRARY_PATH` with which `program` starts. A library of a newer CUDA replaces
-/// a missing one, if it has all functions that the program calls; `cache` then gets a link to it, and `say` a line. `blas` replaces
-/// cuBLAS, and nothing else is then replaced.
+/// The value of `LD_LIBRARY_PATH` for `program`. A library of a newer CUDA replaces a missing one, if it has all functions that the program
+/// calls; `cache` then gets a link to it, and `say` a line. `blas` replaces cuBLAS, and nothing else is then replaced.
 pub fn library_path(
     program: &Path,
     cache: &Path,
@@ -52,13 +51,13 @@ pub fn library_path(
             continue;
         }
         let Some(newer) = places.iter().find_map(|place| newer(place, name)) else {
-            return Err(BuildError::Installation {
-                what: name.clone(),
-                reason: format!(
+            return Err(BuildError::installation(
+                name.clone(),
+                format!(
                     "{} needs it, and it is neither in {PATH} nor in a CUDA toolkit nor among python3's packages; install it, or name its folder in {PATH}",
                     program.display()
                 ),
-            });
+            ));
         };
         say(&format!("{} stands in for {name}", newer.display()));
         folders.push(link(cache, name, &newer)?);
@@ -70,10 +69,7 @@ pub fn library_path(
     folders.extend(std::env::split_paths(&given));
     let mut seen = BTreeSet::new();
     folders.retain(|folder| folder.is_absolute() && seen.insert(folder.clone()));
-    std::env::join_paths(folders).map_err(|error| BuildError::Installation {
-        what: PATH.into(),
-        reason: error.to_string(),
-    })
+    std::env::join_paths(folders).map_err(|error| BuildError::installation(PATH, error.to_string()))
 }
 
 /// The folder in `cache` in which `target` has the name `name`.
@@ -90,13 +86,11 @@ fn link(cache: &Path, name: &str, target: &Path) -> Result<PathBuf, BuildError> 
     }
 }
 
-/// `cublas` of `libcublas.so.12`.
 fn stem(name: &str) -> &str {
     let name = name.strip_prefix("lib").unwrap_or(name);
     name.split('.').next().unwrap_or(name)
 }
 
-/// Folders in which such libraries are found.
 fn places(given: &OsString) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = std::env::split_paths(given).collect();
     let roots = ["CUDA_PATH", "CUDA_HOME"]
@@ -119,7 +113,6 @@ fn places(given: &OsString) -> Vec<PathBuf> {
     places
 }
 
-/// In `place`, the library that is like `name` but for the least newer version.
 fn newer(place: &Path, name: &str) -> Option<PathBuf> {
     let (start, version) = name.rsplit_once('.')?;
     let version: u32 = version.parse().ok()?;
@@ -133,7 +126,6 @@ fn newer(place: &Path, name: &str) -> Option<PathBuf> {
     Some(found.min()?.1)
 }
 
-/// An error where `program` calls a function of `stand_ins` that none of them has.
 fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<(), BuildError> {
     if stand_ins.is_empty() {
         return Ok(());
@@ -149,14 +141,14 @@ fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<(), BuildErr
     });
     match lacking {
         None => Ok(()),
-        Some(function) => Err(BuildError::Installation {
-            what: function.clone(),
-            reason: format!(
+        Some(function) => Err(BuildError::installation(
+            function.clone(),
+            format!(
                 "{} calls it, and {} lacks it; install the CUDA libraries that the program was built for, and name their folder in {PATH}",
                 program.display(),
                 stand_ins[0].1.display()
             ),
-        }),
+        )),
     }
 }
 
@@ -164,9 +156,11 @@ fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<(), BuildErr
 pub(crate) fn functions(file: &Path, are_its_own: bool) -> Result<BTreeSet<String>, BuildError> {
     let content = fs::File::open(file).map_err(BuildError::io("read", file))?;
     let content = object::ReadCache::new(content);
-    let parsed = object::File::parse(&content).map_err(|error| BuildError::Installation {
-        what: format!("the functions of {}", file.display()),
-        reason: error.to_string(),
+    let parsed = object::File::parse(&content).map_err(|error| {
+        BuildError::installation(
+            format!("the functions of {}", file.display()),
+            error.to_string(),
+        )
     })?;
     let symbols = parsed.dynamic_symbols();
     Ok(symbols

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// The folder of the per-user cache: `SUPERSTEP_CACHE`, else `superstep` in `XDG_CACHE_HOME`, else
-/// `~/.cache/superstep`. `None` when none of these variables is set. The folder need not exist yet.
+/// The folder of the per-user cache: `SUPERSTEP_CACHE`, else `superstep` in `XDG_CACHE_HOME`, else `~/.cache/superstep`. It need not exist.
 pub fn cache_dir() -> Option<PathBuf> {
     cache_dir_from(|name| {
         std::env::var_os(name)
@@ -23,7 +22,6 @@ pub(crate) fn cache_dir_from(variable: impl Fn(&str) -> Option<PathBuf>) -> Opti
         .or_else(|| variable("HOME").map(|dir| dir.join(".cache/superstep")))
 }
 
-/// Another user may put programs into the cache that would be run from there.
 #[derive(Debug, Error)]
 #[error(
     "failed to use the cache folder {}: {why}, and what is built from it would be theirs to choose; {remedy}, or set \
@@ -62,7 +60,6 @@ pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
     Ok(())
 }
 
-/// Replaces a file atomically: readers see the old content or the new one. Its folder is created.
 pub fn replace_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -70,7 +67,6 @@ pub fn replace_file(
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    // Permissions that the user's mask leaves.
     let file = tempfile::Builder::new()
         .permissions(mode)
         .tempfile_in(folder)?;
@@ -80,7 +76,7 @@ pub fn replace_file(
     Ok(())
 }
 
-/// Held while something in the cache is made; the lock ends with the value, also when the process is killed.
+/// Held while something in the cache is made; released when dropped, also when the process is killed.
 #[derive(Debug)]
 pub struct CacheLock(#[expect(dead_code, reason = "keeps the lock until dropped")] File);
 
@@ -106,7 +102,6 @@ impl CacheLock {
     }
 }
 
-/// Whether the file system knows no locks.
 fn has_no_locks(error: &io::Error) -> bool {
     let number = rustix::io::Errno::from_io_error(error);
     use rustix::io::Errno;

@@ -1,6 +1,4 @@
-//! Proof that a toolchain works: a small CUDA program, compiled for device and host, packed and linked.
-//!
-//! The steps are those of the real pipeline without the instrumentation. Nothing is run, so no GPU is needed.
+//! A check of a toolchain: a small CUDA program, compiled for device and host, packed and linked as in the real pipeline, without a GPU.
 
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -31,7 +29,6 @@ int main() {
 }
 "#;
 
-/// A step of the check that failed.
 #[derive(Debug, Error)]
 pub enum CheckFailure {
     #[error("{step} failed: `{command}`: {output}")]
@@ -114,7 +111,6 @@ pub fn compile(llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
     )
 }
 
-/// Runs a tool with arguments, some of which are paths; the others are divided at blanks.
 fn run(
     step: &'static str,
     tool: &Path,

@@ -21,18 +21,14 @@ pub enum CudaOrigin {
     Wheels,
 }
 
-/// The CUDA compiler and runtime pieces. The paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cuda {
-    /// The folder for Clang's `--cuda-path`.
     pub root: PathBuf,
     pub origin: CudaOrigin,
     pub version: Version,
     pub ptxas: PathBuf,
-    /// Packs cubins and PTX into one image.
     pub fatbinary: PathBuf,
     pub include: PathBuf,
-    /// libdevice, the device mathematics library as bitcode.
     pub libdevice: PathBuf,
     /// The shared CUDA runtime, `libcudart.so.12` or its successor.
     pub cudart: PathBuf,

@@ -10,17 +10,13 @@ use thiserror::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Gpus {
-    /// The driver, when its library could be loaded.
     pub driver: Option<Driver>,
-    /// The devices, in the driver's order; empty when there is a problem.
     pub devices: Vec<Device>,
-    /// Why no device can be used.
     pub problem: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Driver {
-    /// The newest CUDA version that the driver serves: major, minor.
     pub cuda_version: (u32, u32),
     /// The kernel module's version, such as `580.65.06`, where the system tells it.
     pub version: Option<String>,
@@ -56,7 +52,6 @@ impl fmt::Display for Device {
     }
 }
 
-/// Asks the driver. Never fails: what is wrong is in [`Gpus::problem`].
 pub fn detect() -> Gpus {
     match Api::load() {
         Ok(api) => api.detect(),
@@ -106,8 +101,6 @@ impl Api {
         library.map(Api).map_err(DriverError::NoDriver)
     }
 
-    /// A function of the driver library.
-    ///
     /// # Safety
     /// `F` must be the function's C type.
     unsafe fn function<F>(&self, name: &'static str) -> Result<Symbol<'_, F>, DriverError> {
@@ -204,7 +197,6 @@ impl Api {
     }
 }
 
-/// The version in `/proc/driver/nvidia/version`: the first word of its first line that is numbers and dots.
 fn kernel_module_version(text: &str) -> Option<String> {
     let is_version =
         |word: &&str| word.contains('.') && word.split('.').all(|part| part.parse::<u32>().is_ok());

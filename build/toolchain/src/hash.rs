@@ -43,7 +43,6 @@ pub fn hash_bytes(bytes: &[u8]) -> Sha256 {
     Sha256(sha2::Sha256::digest(bytes).into())
 }
 
-/// SHA-256 and length in bytes of a file.
 pub fn hash_file(path: &Path) -> io::Result<(Sha256, u64)> {
     let mut hasher = sha2::Sha256::new();
     let bytes = io::copy(&mut File::open(path)?, &mut hasher)?;
@@ -55,7 +54,6 @@ pub fn hash_file(path: &Path) -> io::Result<(Sha256, u64)> {
 pub struct KeyHasher(sha2::Sha256);
 
 impl KeyHasher {
-    /// An empty key for a step called `name`.
     pub fn new(name: &str) -> Self {
         let mut hasher = Self::default();
         hasher.text(name);
@@ -82,7 +80,6 @@ impl KeyHasher {
         self.bytes(&count.to_le_bytes())
     }
 
-    /// The key: 64 hexadecimal digits.
     pub fn finish(self) -> String {
         Sha256(self.0.finalize().into()).to_string()
     }

@@ -16,7 +16,6 @@ pub enum InstallError {
     Packages(#[from] PackageError),
     #[error(transparent)]
     Wheels(#[from] WheelError),
-    /// A folder that the user named does not serve, and installing something else would go against that choice.
     #[error(transparent)]
     Missing(#[from] Missing),
     #[error("failed to compile a small CUDA program with the tools that were found: {0}")]
@@ -38,7 +37,6 @@ pub(crate) fn install(
     with_cuda(search, llvm, progress)
 }
 
-/// [`install`] without packages, which need root.
 pub(crate) fn fetch(
     search: &Search,
     progress: &mut dyn FnMut(&str),

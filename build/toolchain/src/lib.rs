@@ -1,5 +1,5 @@
-//! Finds, checks and installs what Superstep compiles with: Clang and LLVM 22 from the distribution's packages, and the
-//! CUDA compiler pieces from an installed toolkit or from pinned wheels in a per-user cache.
+//! Finds, checks and installs Clang and LLVM 22 from the distribution's packages, and the CUDA compiler pieces from an installed
+//! toolkit or from pinned wheels in a per-user cache.
 //!
 //! - [`Toolchain::locate`] looks and changes nothing; [`Missing`] lists absent tools, each with a hint.
 //! - [`Toolchain::locate_or_fetch`] also fetches the wheels, which needs no root.
@@ -32,7 +32,6 @@ pub use packages::{PackageError, all_to_run as all_packages_to_run, install as i
 pub use search::{Purpose, Search};
 pub use version::{Version, VersionError};
 
-/// Everything needed to compile a CUDA program, instrument it and link it for either backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolchain {
     pub llvm: Llvm,
@@ -41,7 +40,6 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
-    /// Looks where the process's environment and the usual folders point.
     pub fn locate() -> Result<Toolchain, Missing> {
         Survey::here(Purpose::Run).toolchain()
     }
@@ -51,8 +49,7 @@ impl Toolchain {
         install::fetch(&Search::from_environment(Purpose::Run), progress)
     }
 
-    /// Installs what is missing for `purpose` and returns the complete toolchain; does nothing when nothing is missing.
-    /// `progress` receives one line for each long step.
+    /// Installs what is missing for `purpose`. `progress` receives one line for each long step.
     pub fn install(
         purpose: Purpose,
         progress: &mut dyn FnMut(&str),
@@ -66,12 +63,9 @@ impl Toolchain {
     }
 }
 
-/// Results of a search, part by part; for `doctor`.
 #[derive(Debug)]
 pub struct Survey {
-    /// Clang and LLVM, or what is missing of them.
     pub llvm: Result<Llvm, Vec<MissingTool>>,
-    /// The CUDA pieces, or what is missing of them.
     pub cuda: Result<Cuda, Vec<MissingTool>>,
     /// Installed toolkits that are not used, each with the reason. Empty when `SUPERSTEP_CUDA` names one, since no
     /// other is then looked at.
@@ -96,7 +90,6 @@ impl Survey {
         }
     }
 
-    /// Both parts together.
     pub fn toolchain(self) -> Result<Toolchain, Missing> {
         match (self.llvm, self.cuda) {
             (Ok(llvm), Ok(cuda)) => Ok(Toolchain { llvm, cuda }),

@@ -8,16 +8,13 @@ use crate::packages;
 use crate::search::{Purpose, Search};
 use crate::version::{self, Version};
 
-/// The major version everything here is written for: inkwell's bindings and the IR on disk are tied to it.
 pub const LLVM_MAJOR: u32 = 22;
 
 /// The variable in which llvm-sys looks for LLVM when `instrument` is built.
 pub const LLVM_PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
 
-/// Clang and LLVM's tools, all of version 22. The paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Llvm {
-    /// The installation prefix, with `bin`, `include` and `lib`.
     pub prefix: PathBuf,
     pub version: Version,
     pub clang: PathBuf,
@@ -30,7 +27,6 @@ pub struct Llvm {
 }
 
 impl Llvm {
-    /// The tools by their usual names, in the order `doctor` lists them.
     pub fn tools(&self) -> [(&'static str, &Path); 6] {
         [
             ("clang", &self.clang),

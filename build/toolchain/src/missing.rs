@@ -2,12 +2,9 @@
 
 use std::fmt;
 
-/// One tool or file that is absent or unfit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingTool {
-    /// The tool's name, for example `clang++`.
     pub name: String,
-    /// Where it was looked for, or why what was found does not serve.
     pub why: String,
     /// A command to run or a variable to set.
     pub hint: String,
@@ -16,7 +13,6 @@ pub struct MissingTool {
 /// Everything that is missing; never empty when it comes back as an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// The missing tools in the order they are needed.
     pub tools: Vec<MissingTool>,
 }
 

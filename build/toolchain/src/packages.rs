@@ -6,27 +6,23 @@ use thiserror::Error;
 
 use crate::search::Purpose;
 
-/// Clang, LLVM's tools, the linker, and OpenMP for the host code of projects.
 const TO_RUN: [&str; 4] = ["clang-22", "llvm-22", "lld-22", "libomp-22-dev"];
 
 /// LLVM's headers and libraries (Polly is named by `llvm-config`). The shared libLLVM needs no further development packages:
 /// `llvm-config --system-libs --link-shared` prints nothing.
 const TO_BUILD: [&str; 2] = ["llvm-22-dev", "libpolly-22-dev"];
 
-/// Packages for host compilers and downloads, each with a command that succeeds where it is not needed.
 const COMMANDS: [(&str, &[&str]); 3] = [
     ("g++", &["g++", "--version"]),
     ("curl", &["curl", "--version"]),
     ("python3-pip", &["python3", "-m", "pip", "--version"]),
 ];
 
-/// All packages with which Superstep runs, where nothing is there by other means.
 pub fn all_to_run() -> Vec<&'static str> {
     let others = COMMANDS.map(|(package, _)| package);
     TO_RUN.into_iter().chain(others).collect()
 }
 
-/// The packages for `purpose` that are not there by other means.
 pub(crate) fn needed(purpose: Purpose) -> Vec<&'static str> {
     let mut packages = TO_RUN.to_vec();
     if purpose == Purpose::Build {
@@ -129,7 +125,6 @@ fn name_offered(line: &str) -> &str {
     line.split('|').next().unwrap_or_default().trim()
 }
 
-/// Installs the packages, with `apt-get update` first.
 pub fn install(packages: &[&str], progress: &mut dyn FnMut(&str)) -> Result<(), PackageError> {
     if !runs("apt-get", &["--version"]) {
         let packages = packages.iter().map(ToString::to_string).collect();

@@ -8,13 +8,10 @@ use crate::cache::cache_dir_from;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Compiling, tracing and running CUDA programs.
     Run,
-    /// And building Superstep itself, which takes LLVM's headers.
     Build,
 }
 
-/// The places a search for tools may use.
 #[derive(Debug, Clone)]
 pub struct Search {
     pub(crate) purpose: Purpose,
@@ -41,7 +38,6 @@ impl Search {
         }
     }
 
-    /// A search that looks nowhere; for tests, which then add single places.
     pub fn nowhere() -> Search {
         Search {
             purpose: Purpose::Build,
@@ -51,14 +47,12 @@ impl Search {
         }
     }
 
-    /// Sets one environment variable.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: impl Into<OsString>) -> Search {
         self.variables.insert(name.to_owned(), value.into());
         self
     }
 
-    /// The value of a variable; an empty one counts as unset.
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         self.variables
             .get(name)
@@ -66,7 +60,6 @@ impl Search {
             .map(PathBuf::from)
     }
 
-    /// The file `name` in the first folder of `PATH` that has it.
     pub(crate) fn in_path(&self, name: &str) -> Option<PathBuf> {
         let folders = self.variables.get("PATH")?;
         std::env::split_paths(folders)
@@ -74,40 +67,10 @@ impl Search {
             .find(|file| file.is_file())
     }
 
-    /// The per-user cache folder as this search's variables give it.
     pub(crate) fn cache_dir(&self) -> Option<PathBuf> {
         cache_dir_from(|name| self.path(name))
     }
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use std::os::unix::fs::PermissionsExt;
-    use std::path::Path;
-
-    /// Writes an executable that prints `text`, whatever its arguments.
-    pub(crate) fn fake_tool(path: &Path, text: &str) {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, format!("#!/bin/sh\ncat <<'TEXT'\n{text}\nTEXT\n")).unwrap();
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
-
-    #[test]
-    fn an_empty_variable_counts_as_unset() {
-        let search = Search::nowhere().with_variable("CUDA_PATH", "");
-        assert_eq!(search.path("CUDA_PATH"), None);
-    }
-
-    #[test]
-    fn the_first_folder_of_the_path_that_has_the_tool_wins() {
-        let dir = tempfile::tempdir().unwrap();
-        let (empty, full) = (dir.path().join("empty"), dir.path().join("full"));
-        std::fs::create_dir_all(&empty).unwrap();
-        fake_tool(&full.join("tool"), "");
-        let path = std::env::join_paths([&empty, &full]).unwrap();
-        let search = Search::nowhere().with_variable("PATH", path);
-        assert_eq!(search.in_path("tool"), Some(full.join("tool")));
-        assert_eq!(search.in_path("other"), None);
-    }
-}
+pub(crate) mod tests;

@@ -8,12 +8,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// A version of two or three numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     pub major: u32,
     pub minor: u32,
-    /// Third number; 0 where the tool prints only two.
     pub patch: u32,
 }
 
@@ -58,7 +56,6 @@ pub enum VersionError {
     NoVersion { tool: PathBuf, first_line: String },
 }
 
-/// Runs `tool --version` and returns the text of both streams.
 pub(crate) fn version_text(tool: &Path) -> Result<String, VersionError> {
     let output = run_when_free(Command::new(tool).arg("--version"));
     let tool = tool.to_owned();
@@ -88,7 +85,6 @@ fn run_when_free(command: &mut Command) -> io::Result<Output> {
     command.output()
 }
 
-/// The version that `tool` prints behind `marker`.
 pub(crate) fn ask(tool: &Path, marker: &str) -> Result<Version, VersionError> {
     let text = version_text(tool)?;
     Version::after(&text, marker).ok_or_else(|| VersionError::NoVersion {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use superstep_analysis::run_summary::{Check, Reproducibility};
 use superstep_analysis::scan::{CaptureScan, scan};
 use superstep_build::run::LaunchCounts;
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{Event, LaunchOutcome, LaunchSums, Op, Site, StreamId};
 
 use super::counts::{CountVariation, Order, WITHOUT_WAITS};

@@ -5,7 +5,7 @@ use std::path::Path;
 use superstep_analysis::communication::Options;
 use superstep_analysis::run_summary::{Check, NotCompared, Reproducibility};
 use superstep_analysis::{Analysis, analyse};
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{
     Backend, Capture, CtaBlocks, CtaRange, Event, FirstRead, Header, Launch, LaunchOutcome,
     LaunchSums, LoadedBytes, ModuleTable, Op, Parts, Received, Selection, StreamId, Tally,

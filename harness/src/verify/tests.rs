@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use superstep_analysis::run_summary::{Check, NotCompared, Reproducibility};
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{AccessGroup, AllocationKind, Capture, LaunchOutcome, Op, Site};
 
 use super::*;

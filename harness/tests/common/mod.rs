@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{
     AccessGroup, AllocationKind, Backend, CopyDirection, DeviceInfo, Header, ModuleTable, Op, Site,
 };

@@ -19,7 +19,6 @@ const WIDEST: u64 = 16;
 /// How far an address is followed to where it comes from.
 const DEPTH: u32 = 12;
 
-/// Marks the accesses of a module that is still in device form.
 pub fn mark(module: &Module) {
     for function in module.defined_functions() {
         let mut at_entry = HashSet::new();
@@ -44,7 +43,7 @@ pub fn mark(module: &Module) {
     }
 }
 
-/// Adds the call for an address that must be a multiple of `bytes`, a power of two, and is used at `place` of the source.
+/// Adds the check of an address at `place` of the source; `bytes` is a power of two.
 pub fn add<'m>(
     module: &'m Module,
     builder: &Builder<'m>,
@@ -70,7 +69,7 @@ pub fn add<'m>(
     builder.call(module.declare(ALIGNED, signature), &arguments);
 }
 
-/// Addresses that an instruction uses, and of what power of two each must be a multiple.
+/// Addresses of an instruction, each with the power of two that it must be a multiple of.
 fn accesses<'m>(module: &Module, instruction: Instruction<'m>) -> Vec<(Value<'m>, u64)> {
     let natural = |ty| module.store_size_bytes(ty).next_power_of_two().min(WIDEST);
     let promised = |value: Value| {
@@ -116,8 +115,8 @@ fn of_intrinsic<'m>(
     }
 }
 
-/// The part of an address that decides whether it is a multiple of `bytes`; `None` where it is one. In the elements of an array this is the
-/// array's begin. A variable of this module is made to begin at a multiple.
+/// The part of an address that decides whether it is a multiple of `bytes`, such as the begin of an array; `None` where it is one. The
+/// alignment of this module's variables is raised instead.
 fn unknown_part<'m>(module: &Module, pointer: Value<'m>, bytes: u64) -> Option<Value<'m>> {
     let base = base_of(module, pointer, bytes, DEPTH);
     let is_memory = base.opcode() == Some(Alloca) || base.as_variable().is_some();
@@ -166,7 +165,7 @@ fn base_of<'m>(module: &Module, pointer: Value<'m>, bytes: u64, depth: u32) -> V
     }
 }
 
-/// The offset that a `getelementptr` adds: the part that is always the same, and a number that the rest is a multiple of; 0 without a rest.
+/// The offset that a `getelementptr` adds: its constant part, and a number that the rest is a multiple of; 0 without a rest.
 fn offset_of(module: &Module, address: Value) -> (u64, u64) {
     let mut ty = address.gep_type();
     let (mut fixed, mut multiple) = (0u64, 0);
@@ -189,7 +188,7 @@ fn offset_of(module: &Module, address: Value) -> (u64, u64) {
     (fixed, multiple)
 }
 
-/// The largest power of two that both are multiples of; 0 is a multiple of all.
+/// The largest power of two that divides both; 0 for zeros.
 fn common(left: u64, right: u64) -> u64 {
     match left | right {
         0 => 0,
@@ -197,7 +196,7 @@ fn common(left: u64, right: u64) -> u64 {
     }
 }
 
-/// A power of two that an integer is a multiple of, modulo the number of its values.
+/// A power of two that divides an integer, modulo the number of its values.
 fn multiple_of(value: Value, depth: u32) -> u64 {
     if let Some(number) = value.constant_integer() {
         return common(number, 1 << 32);
@@ -219,7 +218,6 @@ fn multiple_of(value: Value, depth: u32) -> u64 {
     }
 }
 
-/// Makes code of all calls.
 pub fn resolve(module: &Module) {
     let Some(aligned) = module.function(ALIGNED) else {
         return;

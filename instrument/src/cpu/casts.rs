@@ -2,13 +2,11 @@
 
 use crate::ir::{Builder, FloatPredicate::UNO, Instruction, Module, Opcode::*, Type, traits::*};
 
-/// Gives every cast from a floating-point number to an integer what a GPU computes: the nearest bound when the integer cannot hold
-/// the number. What is no number becomes 0; from double precision or to 64 bits it becomes the integer's highest bit (PTX ISA, `cvt`).
+/// Saturates every cast from a floating-point number to an integer, as a GPU does. NaN becomes 0; from double precision or to 64 bits it
+/// becomes the integer's highest bit (PTX ISA, `cvt`).
 pub fn bound(module: &Module) {
-    for function in module.defined_functions() {
-        for instruction in function.instructions() {
-            bound_cast(module, instruction);
-        }
+    for instruction in module.instructions() {
+        bound_cast(module, instruction);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Single precision in which denormals count as zeros, as nvcc's `-ftz=true` has it. x86 has such a mode for all numbers or none, which would
-//! make zeros of doubles too; so the numbers are flushed around each operation, as the GPU's instructions do.
+//! Flushing of single-precision denormals, as with nvcc's `-ftz=true`. x86's mode would flush doubles too, so numbers are flushed around
+//! each operation, as the GPU's instructions do.
 
 use crate::ir::{
     Builder, Instruction,
@@ -15,7 +15,6 @@ use std::collections::HashSet;
 const SIGN: u64 = 1 << 31;
 const EXPONENT: u64 = 0xff << 23;
 
-/// What an operation flushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flushes {
     Nothing,
@@ -25,7 +24,7 @@ enum Flushes {
     Both,
 }
 
-/// Flushes where Clang's attribute, which means nothing to x86, says so.
+/// Flushes where Clang's attribute demands it, which means nothing to x86.
 pub fn flush(module: &Module) {
     for function in module.defined_functions() {
         if function.flushes_denormals() {

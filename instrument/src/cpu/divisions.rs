@@ -1,14 +1,11 @@
-//! Integer divisions that a GPU lets pass and x86 answers with a signal: by zero, and of the least number by -1.
+//! Integer divisions that are defined on a GPU and raise a signal on x86: by zero, and of the least number by -1.
 
 use crate::ir::{Builder, Instruction, IntPredicate::*, Module, Opcode::*, traits::*};
 
-/// Gives every division and remainder what the code for an NVIDIA GPU computes: all bits set when the divisor is 0; the least number, and
-/// remainder 0, when that is divided by -1. Divisors that are constants other than 0 and -1 stay as they are.
+/// Gives division by zero all bits set, and division of the least number by -1 the least number and remainder 0, as on NVIDIA GPUs.
+/// Constant divisors other than 0 and -1 stay as they are.
 pub fn bound(module: &Module) {
-    let functions = module.defined_functions().into_iter();
-    functions
-        .flat_map(|f| f.instructions())
-        .for_each(bound_division);
+    module.instructions().for_each(bound_division);
 }
 
 fn bound_division(division: Instruction) {

@@ -46,12 +46,11 @@ pub fn lower(module: &Module) -> Result<()> {
     Ok(())
 }
 
-/// A special register that never changes for a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Register {
     WarpSize,
     Lane,
-    /// `tid`, `ntid`, `ctaid` or `nctaid`, and x, y or z, by number.
+    /// Indices of the group (`tid`, `ntid`, `ctaid`, `nctaid`) and of the dimension.
     Coordinate(usize, usize),
 }
 
@@ -87,7 +86,7 @@ impl Register {
 /// Calls `name` instead. A result made of several members comes back through a pointer, as C functions return it.
 pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
     let builder = Builder::before(call);
-    // Without an intrinsic's trailing metadata (rounding mode, for instance), which is no value that a function can take.
+    // Without an intrinsic's trailing metadata (the rounding mode, say), which is no value.
     let mut arguments = call.arguments();
     let ty = call.ty();
     let mut types: Vec<_> = arguments.iter().map(|a| a.ty()).collect();

@@ -1,4 +1,4 @@
-//! What the CPU runtime must know of a kernel, and the thunk through which it calls one.
+//! Properties of a kernel for the CPU runtime, and the thunk through which it is called.
 
 use super::polls::YIELD;
 use crate::ir::{Builder, Function, Module, Opcode, Type, Value, traits::*};
@@ -7,7 +7,6 @@ use crate::ptx::{self, Instruction, Template};
 use crate::reach::reach;
 use std::collections::HashSet;
 
-/// A kernel as the CPU runtime sees it.
 pub struct CpuKernel {
     pub name: String,
     pub parameters: Vec<Parameter>,
@@ -17,12 +16,10 @@ pub struct CpuKernel {
     pub in_clusters: bool,
     /// Whether its threads wait for each other, so that each needs a stack of its own.
     pub needs_fibers: bool,
-    /// Whether they only ever wait for all of the CTA, in the kernel itself, and end where the kernel ends, so that loops
-    /// over the threads can take the place of fibers.
+    /// Whether they only ever wait for all of the CTA, in the kernel itself, and end where the kernel ends, so that loops over the threads
+    /// can replace fibers.
     pub can_loop: bool,
-    /// Bytes of `__shared__` variables that it or its callees use.
     pub static_shared_bytes: u64,
-    /// Most threads of a CTA, where the kernel says it (`__launch_bounds__`).
     pub most_threads: Option<u64>,
 }
 
@@ -39,26 +36,19 @@ impl CpuKernel {
     }
 }
 
-/// Functions in which a thread waits for others or asks about them.
-const WAITING: &[&str] = &[
-    YIELD,
-    "llvm.nvvm.bar",
-    "llvm.nvvm.shfl.",
-    "llvm.nvvm.vote.",
-    "llvm.nvvm.match.",
-    "llvm.nvvm.redux.",
-    "llvm.nvvm.activemask",
-    "llvm.nvvm.nanosleep",
-    "llvm.nvvm.mbarrier",
-    "llvm.nvvm.cp.async.mbarrier",
-    "llvm.nvvm.elect",
-    "llvm.nvvm.wmma.",
-];
+/// Intrinsics in which a thread waits for others or asks about them: prefixes behind `llvm.nvvm.`.
+const WAITING: &str =
+    "bar shfl. vote. match. redux. activemask nanosleep mbarrier cp.async.mbarrier elect wmma.";
 
-/// Describes the kernels of a module that is still in device form.
 pub fn describe(module: &Module) -> Vec<CpuKernel> {
     let kernels = module.kernels().into_iter();
     kernels.map(|f| describe_kernel(module, f)).collect()
+}
+
+fn waits(name: &str) -> bool {
+    let intrinsic = name.strip_prefix("llvm.nvvm.");
+    name.starts_with(YIELD)
+        || intrinsic.is_some_and(|name| WAITING.split(' ').any(|start| name.starts_with(start)))
 }
 
 fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
@@ -69,7 +59,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
             match call.function() {
                 Some(callee) if callee.is_declaration() => {
                     let name = callee.name();
-                    let waits = WAITING.iter().any(|prefix| name.starts_with(prefix));
+                    let waits = waits(&name);
                     waits_for_grid |= name.contains("envreg");
                     needs_fibers |= waits;
                     can_loop &= !waits || function == kernel && super::loops::is_barrier(call);
@@ -77,7 +67,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
                 }
                 Some(callee) => callees.push(callee),
                 None => {
-                    // Nobody knows what an indirect call leads to, or what text that is no PTX is.
+                    // An indirect call may lead anywhere, and text that cannot be parsed may do anything.
                     let template = call.callee().inline_assembly().map(|(text, _)| text);
                     let parsed = template.and_then(|text| Template::parse(&text).ok());
                     let has = |holds: fn(&Instruction) -> bool| {
@@ -119,7 +109,6 @@ fn most_threads(kernel: Function) -> Option<u64> {
         .product()
 }
 
-/// What `cudaLaunchKernel` gets the address of, for each parameter.
 fn parameters(module: &Module, kernel: Function) -> Vec<Parameter> {
     let mut end = 0u64;
     let parameter = |(index, parameter): (u32, Value)| {
@@ -138,7 +127,6 @@ fn parameters(module: &Module, kernel: Function) -> Vec<Parameter> {
     (0..).zip(kernel.parameters()).map(parameter).collect()
 }
 
-/// Functions that use a value, directly or through constants.
 fn users_in<'m>(value: Value<'m>) -> HashSet<Function<'m>> {
     let mut found = HashSet::new();
     for user in value.users() {
@@ -150,8 +138,7 @@ fn users_in<'m>(value: Value<'m>) -> HashSet<Function<'m>> {
     found
 }
 
-/// Adds for a kernel `void thunk(void **args)`, which calls it with the arguments that `args` points to, as
-/// `cudaLaunchKernel` gets them.
+/// Adds `void thunk(void **args)`, which calls a kernel with the arguments that `args` points to, as for `cudaLaunchKernel`.
 pub fn add_thunk<'m>(module: &'m Module, described: &CpuKernel) -> Function<'m> {
     let kernel = described.function(module);
     let name = format!("superstep.thunk.{}", described.name);

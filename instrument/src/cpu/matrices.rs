@@ -24,7 +24,6 @@ impl<'m> Registers<'m> {
         }
     }
 
-    /// Puts values into registers, from one on.
     pub fn put(&self, builder: &Builder<'m>, first: usize, values: &[Value<'m>]) {
         let mut offset_bytes = 4 * first as u64;
         for value in values {
@@ -34,7 +33,6 @@ impl<'m> Registers<'m> {
         }
     }
 
-    /// What is in registers from the first on, as values of these types.
     pub fn get(&self, builder: &Builder<'m>, types: &[Type]) -> Vec<Value<'m>> {
         let mut offset_bytes = 0;
         let load = |ty: &Type| {
@@ -45,7 +43,7 @@ impl<'m> Registers<'m> {
         types.iter().map(load).collect()
     }
 
-    /// Has the warp do it. Where lines of a matrix in memory have no stride, they follow each other.
+    /// Has the warp execute the operation. Lines of a matrix without a stride are contiguous.
     pub fn run(
         &self,
         builder: &Builder<'m>,
@@ -77,7 +75,7 @@ impl<'m> Registers<'m> {
     }
 }
 
-/// Alignment of a matrix's address below which an H200 answers `cudaErrorMisalignedAddress`. PTX asks for more, and for strides that are
+/// Alignment of a matrix's address below which an H200 reports `cudaErrorMisalignedAddress`. PTX demands more, and strides that are
 /// multiples of 16 bytes, which the hardware does not check.
 fn alignment_bytes(tile: Tile) -> u64 {
     let is_square = tile.shape.m == tile.shape.n;
@@ -92,13 +90,11 @@ fn alignment_bytes(tile: Tile) -> u64 {
     }
 }
 
-/// The parts of a product, with their numbers of registers.
 pub fn factors(opcode: &str, it: Product) -> [(Part, usize); 3] {
     let all = [(Part::A, it.a), (Part::B, it.b), (Part::C, it.c)];
     all.map(|(part, element)| (part, registers(opcode, it.shape, part, element)))
 }
 
-/// Replaces an intrinsic.
 pub fn lower<'m>(module: &'m Module, call: Call<'m>, operation: MatrixOperation) {
     let builder = Builder::before(call);
     let lane = Registers::of(module, call);

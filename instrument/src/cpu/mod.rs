@@ -1,4 +1,4 @@
-//! The CPU backend's half: the same device IR, made into code for an x86-64 processor.
+//! The CPU backend: the same device IR, made into code for an x86-64 processor.
 
 mod alignment;
 mod casts;
@@ -98,7 +98,6 @@ pub fn lower(
     Ok(())
 }
 
-/// Calling conventions and attributes that only mean something to a GPU.
 fn drop_device_properties(module: &Module) {
     for function in module.functions() {
         if !function.is_intrinsic() {
@@ -115,8 +114,8 @@ fn drop_device_properties(module: &Module) {
     }
 }
 
-/// Makes -0 less than +0 for `fmin` and `fmax`, as it is for PTX's `min` and `max`: LLVM leaves open which of the two it takes. Numbers that
-/// are equal differ in the sign of a zero at most. (`llvm.minimumnum`, which says the same, loses numbers beside NaNs in LLVM 22.)
+/// Orders -0 before +0 in `fmin` and `fmax`, as PTX's `min` and `max` do; LLVM leaves that open. Equal numbers differ in the sign of a zero
+/// at most. (`llvm.minimumnum`, which says the same, loses numbers beside NaNs in LLVM 22.)
 fn order_zeros(module: &Module) {
     for function in module.functions() {
         let name = function.name();
@@ -142,8 +141,8 @@ fn order_zeros(module: &Module) {
     }
 }
 
-/// Lets functions take and return values that nobody set. A lane may hand one to a shuffle in which only other lanes' values count; to a
-/// function of the support library that promises to get none, LLVM would conclude that such a lane never comes there.
+/// Allows undefined arguments and results. A lane may pass one to a shuffle that only uses other lanes' values; with `noundef`, LLVM would
+/// conclude that such a lane never gets there.
 fn allow_undefined_values(module: &Module) {
     for function in module.functions() {
         if !function.is_intrinsic() {
@@ -155,8 +154,7 @@ fn allow_undefined_values(module: &Module) {
     }
 }
 
-/// Device-side library functions that the runtime provides under names of its own, so that they cannot be mistaken for
-/// the host's.
+/// Gives device-side library functions that the runtime provides names of their own, distinct from the host's.
 fn rename_library_calls(module: &Module) {
     for (name, ours) in [
         ("vprintf", "__superstep_vprintf"),
@@ -171,7 +169,7 @@ fn rename_library_calls(module: &Module) {
     }
 }
 
-/// Everything that is defined here stays here: the host program has symbols of the same names.
+/// Makes all definitions local: the host program has symbols of the same names.
 fn make_local(module: &Module) {
     let visible = |linkage: Linkage| {
         matches!(
@@ -194,7 +192,6 @@ fn make_local(module: &Module) {
     }
 }
 
-/// Loads a field of the thread block.
 fn thread_field<'m>(
     module: &'m Module,
     builder: &Builder<'m>,
@@ -204,7 +201,6 @@ fn thread_field<'m>(
     builder.load(ty, thread_address(module, builder, offset_bytes))
 }
 
-/// Address of a field of the thread block.
 fn thread_address<'m>(module: &'m Module, builder: &Builder<'m>, offset_bytes: usize) -> Value<'m> {
     let thread = module.variable(THREAD).unwrap_or_else(|| {
         let declared = module.add_variable(

@@ -13,12 +13,10 @@ pub const POLLS: &str = "superstep-polls";
 const GENERIC: u32 = 0;
 const GLOBAL: u32 = 1;
 
-/// Lets the other threads of the CTA run before each volatile load of a loop, and before inline PTX of which a load decides how a loop
-/// goes on. Whoever loads so may wait for one of them, which on a GPU runs at the same time; here it might never get its turn. Shared
-/// memory is left out: there `volatile` is most often the old way to keep a sum among lanes in memory.
+/// Lets the other threads of the CTA run before each volatile load in a loop, and before inline PTX of which a load decides how a loop goes
+/// on: such a load may wait for one of them. Shared memory is left out: there `volatile` mostly keeps a sum among lanes in memory.
 pub fn allow(module: &Module) {
-    let functions = module.defined_functions().into_iter();
-    for instruction in functions.flat_map(|f| f.instructions()) {
+    for instruction in module.instructions() {
         let polls = match instruction.as_call() {
             None => {
                 let block = instruction.parent_block();
@@ -45,7 +43,6 @@ fn is_volatile_load(instruction: Instruction) -> bool {
         )
 }
 
-/// Whether a call is inline PTX that loads from global memory what may change.
 fn loads_global(call: Call) -> bool {
     let Some((template, _)) = call.callee().inline_assembly() else {
         return false;
@@ -57,7 +54,6 @@ fn loads_global(call: Call) -> bool {
         })
 }
 
-/// Whether one block leads to another, or back to itself.
 fn leads_to(from: Block, to: Block) -> bool {
     reach(from.successors(), |b| b.successors()).contains(&to)
 }

@@ -1,4 +1,4 @@
-//! The constructor through which a device object makes itself known to the CPU runtime.
+//! The constructor by which a device object registers with the CPU runtime.
 
 use super::kernels::{CpuKernel, Parameter, add_thunk};
 use super::loops::Loops;
@@ -11,7 +11,6 @@ use superstep_abi::cpu::{
 };
 use superstep_trace::ModuleTable;
 
-/// Adds `struct CpuModule` and a constructor that hands it to `__superstep_register_cpu_module`.
 pub fn add<'m>(
     module: &'m Module,
     table: &ModuleTable,

@@ -13,7 +13,6 @@ const SHARED: u32 = 3;
 /// For each shared variable the thread-local one that takes its place; none for the dynamic array.
 type Replacements<'m> = HashMap<Value<'m>, Option<Variable<'m>>>;
 
-/// Replaces shared variables by thread-local ones, and the dynamic array by the worker's buffer.
 pub fn lower(module: &Module) -> Result<()> {
     let mut shared = module.variables();
     shared.retain(|v| v.ty().address_space() == SHARED);
@@ -80,7 +79,7 @@ fn mentions<'m>(value: Value<'m>, replacements: &Replacements<'m>) -> bool {
     replacements.contains_key(&value) || parts.any(|part| mentions(part, replacements))
 }
 
-/// The constant `value` as instructions at the function's entry, with thread-local variables in place of shared ones.
+/// Rebuilds the constant `value` at the function's entry, with thread-local variables in place of shared ones.
 fn materialise<'m>(
     module: &'m Module,
     entry: &Builder<'m>,

@@ -1,15 +1,11 @@
-//! Shifts by as many bits as the value has, or more: defined in PTX, undefined in LLVM IR and taken modulo by x86.
+//! Shifts by the width of the value or more: defined in PTX, undefined in LLVM IR.
 
 use crate::ir::{Builder, Instruction, IntPredicate::*, Module, Opcode::*, Value, traits::*};
 
-/// Gives every shift PTX's meaning: beyond the width, `shl` and `shr` of an unsigned value give 0, `shr` of a signed one
-/// its sign. Amounts that are plainly smaller stay as they are; LLVM's own optimisation, which runs later, drops the
-/// other bounds that it can prove idle.
+/// Gives every shift PTX's meaning: beyond the width, `shl` and `shr` of an unsigned value give 0, `shr` of a signed one its sign. Amounts
+/// that are plainly smaller stay as they are.
 pub fn bound(module: &Module) {
-    let functions = module.defined_functions().into_iter();
-    functions
-        .flat_map(|f| f.instructions())
-        .for_each(bound_shift);
+    module.instructions().for_each(bound_shift);
 }
 
 fn bound_shift(shift: Instruction) {
@@ -36,7 +32,7 @@ fn bound_shift(shift: Instruction) {
     }
 }
 
-/// Whether a shift's amount is less than `width` at first sight: a constant, or masked by one.
+/// Whether a shift's amount is plainly less than `width`: a constant, or masked by one.
 fn stays_below(amount: Value, width: u64) -> bool {
     let constant = |value: Value| value.constant_integer().is_some_and(|n| n < width);
     match amount.opcode() {

@@ -9,13 +9,13 @@ use crate::ir::{
 use crate::reach::reach;
 use superstep_trace::probe::At;
 
-/// Shared, constant and local memory, and that of a kernel's parameters, in the numbering of NVPTX.
+/// NVPTX's address spaces of memory that is not global.
 const SHARED: u32 = 3;
 const CONSTANT: u32 = 4;
 const LOCAL: u32 = 5;
 const PARAMETERS: u32 = 101;
 
-/// The class of an instruction; `None` for those that are none in the machine (phis, casts of pointers) or have a word of their own
+/// The class of an instruction; `None` for those without a machine instruction (phis, casts of pointers) or with a place of their own
 /// (branches, barriers, calls of functions, accesses to global memory).
 pub fn class_of(instruction: Instruction) -> Option<At> {
     match instruction.get_opcode() {
@@ -35,7 +35,6 @@ pub fn class_of(instruction: Instruction) -> Option<At> {
     }
 }
 
-/// Whether an address calculation has anything to calculate at run time.
 fn moves(address: Value) -> bool {
     (1..address.operand_count()).any(|index| !address.operand(index).is_known())
 }
@@ -50,7 +49,6 @@ fn of_memory(pointer: Value) -> Option<At> {
     }
 }
 
-/// Whether a generic pointer leads to a variable of the function, whatever way it takes through address calculations.
 fn is_local(pointer: Value) -> bool {
     let mut leads = true;
     reach([pointer], |value| match value.opcode() {
@@ -68,8 +66,8 @@ fn is_local(pointer: Value) -> bool {
     leads
 }
 
-/// Operations of the machine that LLVM has as functions: how names begin behind `llvm.`, and behind `llvm.nvvm.`. Of the last row
-/// the result says whether they are of integers.
+/// Machine operations that are functions in LLVM: prefixes of names behind `llvm.`, and behind `llvm.nvvm.`. Those of the last row are of
+/// integers where the result is.
 const OPERATIONS: [(At, &[&str], &[&str]); 4] = [
     (At::Texture, &[], &["tex.", "tld4.", "suld.", "sust."]),
     (

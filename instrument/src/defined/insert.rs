@@ -1,5 +1,3 @@
-//! Inserting a probe's calls, and the fields of its sites.
-
 use super::places::{Place, Subject, value_bits};
 use super::runs::{self, RESERVE};
 use crate::ir::{Builder, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};
@@ -11,7 +9,6 @@ use superstep_trace::probe::{At, FieldsIn, OncePer};
 /// The CPU runtime's answer to "which launch is this?".
 const CPU_CONTEXT: &str = "__superstep_probe_context";
 
-/// The functions of the handler's file.
 struct Handlers<'m> {
     points: Vec<Function<'m>>,
     begin: Function<'m>,
@@ -41,7 +38,7 @@ impl<'m> Handlers<'m> {
     }
 }
 
-/// Inserts the calls of all places. `contexts` says what each function passes on (CUDA).
+/// Inserts the calls of all places. `contexts` has the context of each function (CUDA).
 pub fn insert<'m>(
     module: &'m Module,
     spec: &ProbeSpec,
@@ -68,7 +65,6 @@ pub fn insert<'m>(
     }
 }
 
-/// The entry of the run that is being inserted.
 #[derive(Default)]
 struct RunLog<'m> {
     next: Option<Value<'m>>,
@@ -90,12 +86,12 @@ impl<'m> FunctionProbe<'_, 'm> {
     fn insert(&self, context: Option<&Context<'m>>) {
         let module = self.module;
         let (pointer, i32t) = (Type::pointer(0), Type::int(32));
-        // Before anything is inserted: what is inserted has no returns.
+        // Collected first: inserted code has no returns.
         let returns: Vec<Instruction> = (self.function.get_basic_blocks().into_iter())
             .filter_map(|block| block.get_terminator())
             .filter(|end| end.get_opcode() == Return)
             .collect();
-        // Who reads a value that is replaced: what is inserted reads the old one.
+        // Readers of values that are replaced, collected first: inserted code reads the old value.
         let readers: Vec<Vec<Instruction>> = (self.places.iter())
             .map(|place| match place.subject {
                 Subject::Value(value) => value.using_instructions(),
@@ -148,7 +144,6 @@ impl<'m> FunctionProbe<'_, 'm> {
         }
     }
 
-    /// Writes a place's payload into the entry of its run, for which the run's first place makes room.
     fn log(&self, place: &Place<'m>, site: u64, log: &mut RunLog<'m>) {
         let module = self.module;
         let builder = Builder::before(place.anchor);
@@ -230,7 +225,6 @@ impl<'m> FunctionProbe<'_, 'm> {
     }
 }
 
-/// What a handler is told as the width of a place that is no access.
 fn logged_width(place: &Place) -> u32 {
     match place.site.at {
         At::Block => 0, // its site has its number of instructions there

@@ -1,9 +1,6 @@
-//! Probes that users define: calls of their handlers at the places that they name.
-//!
-//! The handler's bitcode has functions of fixed names and types, which the harness generates around the user's code:
-//! `superstep_point_<n>` for each point of the definition, `superstep_begin` and `superstep_flush` for a site's fields. Fields
-//! live in the stack frame of the function that holds the site, and so in registers where there are enough of them; each return
-//! of the function brings them into memory.
+//! Probes that users define: calls of their handlers at the places that they name. The handler's bitcode has functions of fixed names and
+//! types, which the harness generates around the user's code. Fields are in the stack frame of the function with the site, and so mostly in
+//! registers; each return writes them to memory.
 
 mod classes;
 mod insert;
@@ -22,12 +19,11 @@ use std::path::Path;
 use superstep_trace::probe::{At, KernelSlots};
 use superstep_trace::{DefinedProbe, ProbeSpec};
 
-/// Calls of a handler that are inlined in a function at most: with more, code would get too large for its compiler.
+/// Most handler calls that are inlined in a function: more would be too much code for ptxas.
 const INLINED_CALLS: usize = 256;
-/// What the CPU runtime calls for the lanes of a warp that were at a place together.
+/// Called by the CPU runtime for the lanes of a warp that were at a place together.
 pub const GROUP: &str = "superstep_group";
 
-/// Inserts the probe and says where it went.
 pub fn insert(
     module: &mut Module,
     spec: &ProbeSpec,
@@ -106,13 +102,12 @@ fn kernel_slots(module: &Module, places: &[places::Place]) -> BTreeMap<String, K
 
 fn reached_from<'m>(module: &'m Module, kernel: Function<'m>) -> HashSet<Function<'m>> {
     reach([kernel], |function| {
-        // Nobody knows what an indirect call leads to.
+        // An indirect call may lead to any of them.
         if function.calls().any(|call| call.is_indirect()) {
             let mut callees = module.defined_functions();
             callees.retain(|f| !f.is_kernel());
             return callees;
         }
-        let calls = function.calls();
-        calls.filter_map(|call| call.defined_function()).collect()
+        function.callees()
     })
 }

@@ -2,12 +2,12 @@
 
 use super::reached_from;
 use crate::context::leading_to;
-use crate::ir::{Function, Linkage, Module, traits::*};
+use crate::ir::{Function, Linkage, Module, duplicate, traits::*};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use superstep_trace::probe::{KernelSlots, NATIVE_SUFFIX};
 
-/// Copies each kernel that reaches a place of the probe, with the device functions between it and the places, and says so in
-/// `kernels`. A kernel that calls through pointers stays alone: what they lead to has the probe.
+/// Copies each kernel that reaches a place of the probe, with the device functions between it and the places, and notes that in `kernels`.
+/// A kernel that calls through pointers gets no copy: the functions behind them have the probe.
 pub fn keep<'m>(
     module: &'m Module,
     kernels: &mut BTreeMap<String, KernelSlots>,
@@ -30,7 +30,7 @@ pub fn keep<'m>(
     for function in module.defined_functions() {
         if wanted.contains(&function) {
             let name = format!("{}{NATIVE_SUFFIX}", function.name());
-            let (copy, _) = function.duplicate(module, &name);
+            let (copy, _) = duplicate(function, module, &name);
             if function.is_kernel() {
                 copy.set_linkage(Linkage::External);
             }

@@ -1,5 +1,3 @@
-//! Finding the places of a probe.
-
 use super::classes::class_of;
 use crate::context::{Rebuilt, now};
 use crate::ir::{
@@ -15,17 +13,14 @@ use superstep_trace::{Op, ProbeSpec, display_name};
 /// Sites of one module at most: the lower half of a site's number.
 const MAXIMUM_SITES: usize = 1 << 16;
 
-/// A place at which a handler is called.
 #[derive(Clone, Debug)]
 pub struct Place<'m> {
-    /// What the table says about it.
     pub site: PointSite,
     /// The call stands before this instruction.
     pub anchor: Instruction<'m>,
     pub subject: Subject<'m>,
 }
 
-/// What a handler is told about.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject<'m> {
     /// Only that the place was reached.
@@ -46,7 +41,7 @@ impl<'m> Place<'m> {
         self.anchor.parent_function()
     }
 
-    /// Calls were built anew.
+    /// Follows calls that were rebuilt.
     pub fn follow(&mut self, rebuilt: &Rebuilt<'m>) {
         self.anchor = now(self.anchor, rebuilt);
         match &mut self.subject {
@@ -63,7 +58,6 @@ impl<'m> Place<'m> {
     }
 }
 
-/// Every place of the probe, in block layout order.
 pub fn find<'m>(
     module: &'m Module,
     spec: &ProbeSpec,
@@ -156,7 +150,6 @@ impl<'m> Finder<'_, 'm> {
         numbers.copied().collect()
     }
 
-    /// `successors`: the blocks that may follow the instruction's.
     fn instruction(&mut self, instruction: Instruction<'m>, successors: &[u32]) {
         let operation = instruction.get_opcode();
         let code: LLVMOpcode = operation.into();
@@ -212,7 +205,6 @@ impl<'m> Finder<'_, 'm> {
         }
     }
 
-    /// Adds a site for each point that wants this place.
     fn add(
         &mut self,
         at: At,
@@ -224,7 +216,7 @@ impl<'m> Finder<'_, 'm> {
             if !point.at.contains(&at) {
                 continue;
             }
-            // A value is there behind its instruction only.
+            // A value exists only after its instruction.
             let after = point.when == When::After && at.is_memory() || at.has_value();
             let next = after.then(|| described.next()).flatten();
             let location = described.location();
@@ -267,7 +259,7 @@ fn lines(instructions: &[Instruction]) -> (String, Option<(u32, u32)>) {
     (first.file, Some((low, high)))
 }
 
-/// Bits of a scalar result; 0 for what handlers are not told.
+/// Bits of a scalar result; 0 for types that handlers do not get.
 pub fn value_bits(value: Value) -> u32 {
     let bits = match value.ty() {
         Type::IntType(ty) => ty.get_bit_width(),

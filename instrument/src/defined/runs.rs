@@ -1,8 +1,7 @@
-//! Which places log together (CPU backend).
-//!
-//! What concerns a warp is logged by each lane (`probes/include/superstep/probe.h`). Places that a thread passes one behind the other, with
-//! nothing between them that could let other lanes run, are a *run*: one entry with the site of the first, and a payload for each. Lanes
-//! that are together at the first are together at all of them, so the runtime compares and groups lanes once for a run.
+//! Grouping of log entries (CPU backend). Where a handler runs once for a warp, each lane logs (`probes/include/superstep/probe.h`). Places
+//! that follow each other with nothing between them that lets other lanes run are a *run*: one entry with the site of the first, and a
+//! payload for each. Lanes that are together at the first are together at all of them, so the runtime compares and groups lanes once for a
+//! run.
 
 use super::places::{Place, Subject};
 use crate::ir::{Block, Instruction, traits::*};
@@ -10,18 +9,18 @@ use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::OncePer;
 
-/// Places of a run at most: with its head, an entry fits into the smallest log that a thread begins with.
+/// Most places of a run: with its head, an entry fits into the smallest log that a thread begins with.
 const MOST_PLACES: usize = 62;
 /// Makes room for an entry: `u64 *(u64 head, u32 words)` returns where the payloads go.
 pub const RESERVE: &str = "__superstep_probe_reserve";
 
-/// Whether a place logs as part of a run. An access does not: whether it is logged, and its width, may be known at run time only.
+/// Whether a place logs as part of a run. An access does not: its guard and its width may be known at run time only.
 pub fn takes_part(spec: &ProbeSpec, place: &Place) -> bool {
     spec.points[place.site.point as usize].once_per == OncePer::Warp
         && !matches!(place.subject, Subject::Access { .. })
 }
 
-/// Notes at the first place of each run how many of those behind it belong to it.
+/// Notes at the first place of each run how many others follow.
 pub fn mark(spec: &ProbeSpec, places: &mut [Place]) {
     for places in places.chunk_by_mut(|a, b| a.anchor.parent_block() == b.anchor.parent_block()) {
         mark_block(spec, places[0].anchor.parent_block(), places);
@@ -60,13 +59,13 @@ fn mark_block(spec: &ProbeSpec, block: Block, places: &mut [Place]) {
     }
 }
 
-/// Whether other lanes may run, or the same thread may log, while an instruction is executed.
+/// Whether other lanes may run, or the same thread may log, during an instruction.
 fn lets_others_run(instruction: Instruction) -> bool {
     let Some(call) = instruction.as_call() else {
         return false;
     };
     call.function().is_none_or(|callee| {
-        // Barriers and warp operations are convergent; reads of special registers are too, and wait for nobody.
+        // Barriers and warp operations are convergent; reads of special registers are too, but do not wait.
         let name = callee.name();
         let is_operation = name.starts_with("llvm.nvvm.") && !name.contains(".read.ptx.sreg.");
         !callee.is_intrinsic() || is_operation && callee.has_attribute("convergent")

@@ -1,4 +1,4 @@
-//! Building instructions: inkwell's builder at a place that is looked up anew each time, over values of any kind.
+//! Builds instructions over values of any kind: inkwell's builder, positioned anew for each of them.
 
 use super::traits::*;
 use super::{
@@ -8,7 +8,6 @@ use super::{
 use inkwell::builder::{Builder as Position, BuilderError};
 use inkwell::values::{BasicMetadataValueEnum, BasicValue};
 
-/// A position in a function where instructions are added.
 pub struct Builder<'m> {
     position: Position<'m>,
     place: Place<'m>,
@@ -22,7 +21,7 @@ enum Place<'m> {
     AtEndFor(Block<'m>, Instruction<'m>),
 }
 
-/// An instruction that inkwell has built: it refuses only builders without a place, and operands that no caller may give.
+/// inkwell fails only for builders without a position and operands of wrong types.
 fn built<T>(result: Result<T, BuilderError>) -> T {
     result.unwrap_or_else(|error| panic!("an instruction cannot be built: {error}"))
 }
@@ -33,7 +32,6 @@ impl<'m> Builder<'m> {
         Builder { position, place }
     }
 
-    /// Adds before `instruction`, with its source position.
     pub fn before(instruction: impl InstructionExt<'m>) -> Self {
         Self::new(Place::Before(instruction.instruction()))
     }
@@ -47,7 +45,6 @@ impl<'m> Builder<'m> {
         Self::new(Place::AtEndFor(block, instruction))
     }
 
-    /// Adds at the start of `function`'s body.
     pub fn at_entry(function: Function<'m>) -> Self {
         // An entry block has no phis, so its first instruction is a legal place.
         let entry = function.get_first_basic_block();
@@ -55,7 +52,7 @@ impl<'m> Builder<'m> {
         Self::before(first.expect("the function has a body"))
     }
 
-    /// inkwell's builder, at its place: what was there may have been moved or erased since it was put there.
+    /// inkwell's builder, positioned anew: its place may have been moved or erased since.
     fn at(&self) -> &Position<'m> {
         match self.place {
             Place::Before(instruction) => {
@@ -78,7 +75,6 @@ impl<'m> Builder<'m> {
         self.call_pointer(function.signature(), function.value(), arguments)
     }
 
-    /// Calls what `callee` points to, a function of type `signature`.
     pub fn call_pointer(
         &self,
         signature: Signature,
@@ -109,13 +105,11 @@ impl<'m> Builder<'m> {
         self.offset_by(pointer, Type::int(64).constant(offset_bytes))
     }
 
-    /// `pointer + offset_bytes`, an integer that is known when the program runs.
     pub fn offset_by(&self, pointer: Value<'m>, offset_bytes: Value<'m>) -> Value<'m> {
         let pointer = pointer.basic().into_pointer_value();
         ext::offset(self.at(), pointer, offset_bytes.into_int_value()).value()
     }
 
-    /// The same `getelementptr` as the constant `like`, over new operands of the same types.
     pub fn gep_like(&self, like: Value<'m>, operands: &[Value<'m>]) -> Value<'m> {
         ext::gep_like(self.at(), like, operands)
     }
@@ -136,7 +130,6 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// A binary operation of integers, floating-point numbers, or vectors of them.
     pub fn binary(&self, operation: Opcode, left: Value<'m>, right: Value<'m>) -> Value<'m> {
         assert_eq!(left.ty(), right.ty());
         built(
@@ -159,7 +152,6 @@ impl<'m> Builder<'m> {
         sum
     }
 
-    /// A floating-point value with its sign changed.
     pub fn negate(&self, value: Value<'m>) -> Value<'m> {
         match value {
             Value::VectorValue(value) => built(self.at().build_float_neg(value, "")).value(),
@@ -200,12 +192,10 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// A phi without incoming values.
     pub fn phi(&self, ty: Type) -> Instruction<'m> {
         built(self.at().build_phi(ty.basic(), "")).as_instruction()
     }
 
-    /// Moves an instruction here.
     pub(super) fn take(&self, instruction: Instruction<'m>) {
         instruction.parent_block();
         instruction.remove_from_basic_block();
@@ -214,7 +204,6 @@ impl<'m> Builder<'m> {
         self.at().insert_instruction(&instruction, Some(&name));
     }
 
-    /// A copy of `instruction` with the same operands.
     pub fn repeat(&self, instruction: Instruction<'m>) -> Instruction<'m> {
         let copy = instruction.explicit_clone();
         self.at().insert_instruction(&copy, None);
@@ -239,7 +228,6 @@ impl<'m> Builder<'m> {
         built(insert).value()
     }
 
-    /// Copies `bytes` bytes from `source` to `target`.
     pub fn copy(&self, target: Value<'m>, source: Value<'m>, bytes: u64) {
         let [to, from] = [target, source].map(|pointer| pointer.basic().into_pointer_value());
         let length = Type::int(64).constant(bytes).into_int_value();
@@ -264,7 +252,6 @@ impl<'m> Builder<'m> {
         built(self.at().build_unconditional_branch(target));
     }
 
-    /// Jumps to the block of the case that `value` equals, or to `otherwise`.
     pub fn switch(&self, value: Value<'m>, otherwise: Block<'m>, cases: &[(u64, Block<'m>)]) {
         let (number, ty) = (value.into_int_value(), value.ty());
         let cases = cases

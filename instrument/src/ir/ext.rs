@@ -25,14 +25,81 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
 use std::mem::ManuallyDrop;
 
-pub fn kind<'m>(value: &impl AnyValue<'m>) -> ValueKind {
-    // SAFETY: a value that is alive.
-    unsafe { LLVMGetValueKind(value.as_value_ref()) }
+pub trait RawExt<'m>: AnyValue<'m> + Sized {
+    fn kind(&self) -> ValueKind {
+        // SAFETY: a value that is alive.
+        unsafe { LLVMGetValueKind(self.as_value_ref()) }
+    }
+
+    fn ty(&self) -> Type {
+        // SAFETY: a value that is alive; its type lives in the context.
+        unsafe { AnyTypeEnum::new(LLVMTypeOf(self.as_value_ref())) }
+    }
+
+    fn as_instruction(&self) -> Option<Instruction<'m>> {
+        (self.kind() == ValueKind::LLVMInstructionValueKind)
+            // SAFETY: the kind was just checked.
+            .then(|| unsafe { InstructionValue::new(self.as_value_ref()) })
+    }
+
+    fn as_variable(&self) -> Option<Variable<'m>> {
+        (self.kind() == ValueKind::LLVMGlobalVariableValueKind)
+            // SAFETY: the kind was just checked.
+            .then(|| unsafe { GlobalValue::new(self.as_value_ref()) })
+    }
+
+    fn operand_count(&self) -> u32 {
+        match self.kind() {
+            ValueKind::LLVMArgumentValueKind | ValueKind::LLVMInlineAsmValueKind => 0,
+            // SAFETY: a value of any other kind that inkwell has handles for has a list of operands.
+            _ => unsafe { LLVMGetNumOperands(self.as_value_ref()) as u32 },
+        }
+    }
+
+    /// Type of what the first index of a `getelementptr` counts.
+    fn gep_type(&self) -> Type {
+        assert_eq!(self.opcode(), Some(Opcode::GetElementPtr));
+        // SAFETY: the operation was just checked; the type lives in the context.
+        unsafe { AnyTypeEnum::new(LLVMGetGEPSourceElementType(self.as_value_ref())) }
+    }
+
+    /// Alignment of a variable, of what an alloca makes room for, or of an access.
+    fn alignment_bytes(&self) -> u32 {
+        use Opcode::*;
+        let accesses = [Alloca, Load, Store, AtomicRMW, AtomicCmpXchg];
+        let has_one = self.opcode().is_some_and(|it| accesses.contains(&it));
+        assert!(has_one || self.as_variable().is_some());
+        // SAFETY: a value that has an alignment (asserted).
+        unsafe { LLVMGetAlignment(self.as_value_ref()) }
+    }
+
+    fn inline_assembly(&self) -> Option<(String, String)> {
+        if self.kind() != ValueKind::LLVMInlineAsmValueKind {
+            return None;
+        }
+        let (raw, mut length) = (self.as_value_ref(), 0);
+        // SAFETY: the kind was just checked; LLVM lends texts that end with NUL, and they are copied at once.
+        unsafe {
+            let template = CStr::from_ptr(LLVMGetInlineAsmAsmString(raw, &mut length));
+            let constraints = CStr::from_ptr(LLVMGetInlineAsmConstraintString(raw, &mut length));
+            let [template, constraints] = [template, constraints].map(CStr::to_string_lossy);
+            Some((template.into_owned(), constraints.into_owned()))
+        }
+    }
+
+    /// Whether inline assembly does more than compute its results.
+    fn has_side_effects(&self) -> bool {
+        self.kind() == ValueKind::LLVMInlineAsmValueKind
+            // SAFETY: the kind was just checked.
+            && unsafe { LLVMGetInlineAsmHasSideEffects(self.as_value_ref()) != 0 }
+    }
 }
+
+impl<'m, T: AnyValue<'m>> RawExt<'m> for T {}
 
 /// Operand `index`. `None` for what is no value of the program: a block, metadata, or nothing (a function without personality).
 pub fn operand<'m>(value: &impl AnyValue<'m>, index: u32) -> Option<Value<'m>> {
-    let count = operand_count(value);
+    let count = value.operand_count();
     assert!(index < count, "operand {index} of {count}");
     // SAFETY: the index is below the number of operands (asserted). An operand that is a value is of the same module.
     unsafe {
@@ -68,54 +135,15 @@ pub fn unsupported_type(function: Function) -> Option<&'static str> {
     }
 }
 
-pub fn operand_count<'m>(value: &impl AnyValue<'m>) -> u32 {
-    match kind(value) {
-        ValueKind::LLVMArgumentValueKind | ValueKind::LLVMInlineAsmValueKind => 0,
-        // SAFETY: a value of any other kind that inkwell has handles for has a list of operands.
-        _ => unsafe { LLVMGetNumOperands(value.as_value_ref()) as u32 },
-    }
-}
-
-/// Operation of a constant expression.
 pub fn constant_opcode<'m>(value: &impl AnyValue<'m>) -> Option<Opcode> {
-    (kind(value) == ValueKind::LLVMConstantExprValueKind)
+    (value.kind() == ValueKind::LLVMConstantExprValueKind)
         // SAFETY: the kind was just checked.
         .then(|| unsafe { LLVMGetConstOpcode(value.as_value_ref()) }.into())
 }
 
-pub fn as_instruction<'m>(value: &impl AnyValue<'m>) -> Option<Instruction<'m>> {
-    (kind(value) == ValueKind::LLVMInstructionValueKind)
-        // SAFETY: the kind was just checked.
-        .then(|| unsafe { InstructionValue::new(value.as_value_ref()) })
-}
-
-/// Type of what the first index of a `getelementptr` counts.
-pub fn gep_type<'m>(value: &impl AnyValue<'m>) -> Type {
-    assert_eq!(value.opcode(), Some(Opcode::GetElementPtr));
-    // SAFETY: the operation was just checked; the type lives in the context.
-    unsafe { AnyTypeEnum::new(LLVMGetGEPSourceElementType(value.as_value_ref())) }
-}
-
-/// Alignment of a variable, of what an alloca makes room for, or of an access.
-pub fn alignment_bytes<'m>(value: &impl AnyValue<'m>) -> u32 {
-    use Opcode::*;
-    let accesses = [Alloca, Load, Store, AtomicRMW, AtomicCmpXchg];
-    let has_one = value.opcode().is_some_and(|it| accesses.contains(&it));
-    assert!(has_one || value.as_variable().is_some());
-    // SAFETY: a value that has an alignment (asserted).
-    unsafe { LLVMGetAlignment(value.as_value_ref()) }
-}
-
-/// The variable whose address the value is.
-pub fn as_variable<'m>(value: &impl AnyValue<'m>) -> Option<Variable<'m>> {
-    (kind(value) == ValueKind::LLVMGlobalVariableValueKind)
-        // SAFETY: the kind was just checked.
-        .then(|| unsafe { GlobalValue::new(value.as_value_ref()) })
-}
-
 /// The function of which the value is a parameter.
 pub fn parameter_of<'m>(value: &impl AnyValue<'m>) -> Option<Function<'m>> {
-    if kind(value) != ValueKind::LLVMArgumentValueKind {
+    if value.kind() != ValueKind::LLVMArgumentValueKind {
         return None;
     }
     // SAFETY: the kind was just checked; a parameter belongs to a function as long as it lives.
@@ -131,33 +159,11 @@ pub fn replace_uses<'m>(old: &impl AnyValue<'m>, new: &impl AnyValue<'m>) {
             ValueKind::LLVMInstructionValueKind,
             ValueKind::LLVMArgumentValueKind
         ]
-        .contains(&kind(&old))
+        .contains(&old.kind())
     );
     // SAFETY: two different values of one module and of one type (asserted). What uses an instruction or a parameter (asserted) is an
     // instruction or metadata: nothing that is *alive* is freed.
     unsafe { LLVMReplaceAllUsesWith(old.as_value_ref(), new.as_value_ref()) }
-}
-
-/// Template and constraints, when the value is inline assembly.
-pub fn inline_assembly<'m>(value: &impl AnyValue<'m>) -> Option<(String, String)> {
-    if kind(value) != ValueKind::LLVMInlineAsmValueKind {
-        return None;
-    }
-    let (raw, mut length) = (value.as_value_ref(), 0);
-    // SAFETY: the kind was just checked; LLVM lends texts that end with NUL, and they are copied at once.
-    unsafe {
-        let template = CStr::from_ptr(LLVMGetInlineAsmAsmString(raw, &mut length));
-        let constraints = CStr::from_ptr(LLVMGetInlineAsmConstraintString(raw, &mut length));
-        let [template, constraints] = [template, constraints].map(CStr::to_string_lossy);
-        Some((template.into_owned(), constraints.into_owned()))
-    }
-}
-
-/// Whether inline assembly does more than compute its results.
-pub fn has_side_effects<'m>(value: &impl AnyValue<'m>) -> bool {
-    kind(value) == ValueKind::LLVMInlineAsmValueKind
-        // SAFETY: the kind was just checked.
-        && unsafe { LLVMGetInlineAsmHasSideEffects(value.as_value_ref()) != 0 }
 }
 
 /// The blocks that a terminator may go to, once for each way.
@@ -177,11 +183,6 @@ pub fn set_successor<'m>(terminator: Instruction<'m>, index: u32, block: Block<'
     assert!((index as usize) < successors(terminator).len());
     // SAFETY: a terminator and a number of one of its successors (asserted); a block of the same module.
     unsafe { LLVMSetSuccessor(terminator.as_value_ref(), index, block.as_mut_ptr()) }
-}
-
-pub fn type_of<'m>(value: &impl AnyValue<'m>) -> Type {
-    // SAFETY: a value that is alive; its type lives in the context.
-    unsafe { AnyTypeEnum::new(LLVMTypeOf(value.as_value_ref())) }
 }
 
 /// A type without the lifetime of what has told it: types live in the context.
@@ -217,14 +218,13 @@ pub fn poison(ty: BasicTypeEnum) -> Value<'static> {
     unsafe { AnyValueEnum::new(LLVMGetPoison(ty.as_type_ref())) }
 }
 
-/// The type that an attribute such as `byval` holds.
 pub fn attribute_type(attribute: Attribute) -> Type {
     assert!(attribute.is_type());
     // SAFETY: an attribute that holds a type (asserted), which lives in the thread's context.
     unsafe { AnyTypeEnum::new(LLVMGetTypeAttributeValue(attribute.as_mut_ptr())) }
 }
 
-/// The address `bytes` bytes behind `pointer`, which is in the same object.
+/// The address `bytes` bytes after `pointer`, in the same object.
 pub fn offset<'m>(
     builder: &Builder<'m>,
     pointer: PointerValue<'m>,
@@ -239,7 +239,7 @@ pub fn offset<'m>(
 
 /// The same `getelementptr` as the constant `like`, over new operands of the same types.
 pub fn gep_like<'m>(builder: &Builder<'m>, like: Value<'m>, operands: &[Value<'m>]) -> Value<'m> {
-    let types = |values: &[Value]| -> Vec<Type> { values.iter().map(ValueExt::ty).collect() };
+    let types = |values: &[Value]| -> Vec<Type> { values.iter().map(RawExt::ty).collect() };
     assert_eq!(constant_opcode(&like), Some(Opcode::GetElementPtr));
     assert_eq!(types(&like.operands()), types(operands));
     let mut raw: Vec<_> = operands.iter().map(AsValueRef::as_value_ref).collect();
@@ -247,7 +247,7 @@ pub fn gep_like<'m>(builder: &Builder<'m>, like: Value<'m>, operands: &[Value<'m
     let (list, count, name) = (indices.as_mut_ptr(), indices.len() as u32, c"".as_ptr());
     // SAFETY: a `getelementptr` and operands of the types of its own, of which the first is the pointer (asserted).
     unsafe {
-        let ty = gep_type(&like).as_type_ref();
+        let ty = like.gep_type().as_type_ref();
         let flags = LLVMGEPGetNoWrapFlags(like.as_value_ref());
         let gep = LLVMBuildGEPWithNoWrapFlags(at, ty, from, list, count, name, flags);
         AnyValueEnum::new(gep)
@@ -267,7 +267,7 @@ pub fn clear_comdat(global: Variable) {
     unsafe { LLVMSetComdat(global.as_value_ref(), std::ptr::null_mut()) }
 }
 
-/// The files, lines and columns where an instruction is, and where that is inlined, the innermost first.
+/// The files, lines and columns of an instruction and of the calls that it is inlined into, the innermost first.
 pub fn source_places(location: DILocation) -> Vec<(String, u32, u32)> {
     let mut place = location.as_mut_ptr();
     let mut found = Vec::new();
@@ -295,8 +295,7 @@ pub fn discard_names() {
     unsafe { LLVMContextSetDiscardValueNames(super::context().raw(), 1) }
 }
 
-/// Says for all modules of this process whether square roots in single precision are rounded correctly: the value that libdevice asks for
-/// by the name `__CUDA_PREC_SQRT`.
+/// Chooses for all modules of this process whether libdevice rounds square roots in single precision correctly (`__CUDA_PREC_SQRT`).
 pub fn round_roots(exactly: bool) {
     let value = if exactly {
         c"-nvvm-reflect-add=__CUDA_PREC_SQRT=1"
@@ -400,7 +399,7 @@ impl Module {
         // SAFETY: a global of this module that nothing uses (asserted). No other handle of it or of what it holds exists: the module is
         // borrowed by `&mut`, so that what `find` returns is all there is.
         unsafe {
-            match kind(&global) {
+            match global.kind() {
                 ValueKind::LLVMFunctionValueKind => LLVMDeleteFunction(global.as_value_ref()),
                 ValueKind::LLVMGlobalVariableValueKind => LLVMDeleteGlobal(global.as_value_ref()),
                 other => panic!("{other:?} is no global"),

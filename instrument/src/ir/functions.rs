@@ -13,7 +13,6 @@ const PTX_KERNEL: u32 = 71;
 pub trait BlockExt<'m>: Copy {
     fn name(self) -> String;
     fn instructions(self) -> Vec<Instruction<'m>>;
-    /// The blocks that the terminator may go to, once for each way.
     fn successors(self) -> Vec<Block<'m>>;
     /// Moves what follows `instruction`, which is one of this block, into a new block of its own, and goes there. No phi may name this
     /// block: it would name the wrong one.
@@ -75,28 +74,20 @@ impl<'m> BlockExt<'m> for Block<'m> {
     }
 }
 
-/// LLVM's number for a named attribute.
 fn attribute_kind(name: &str) -> u32 {
     let kind = Attribute::get_named_enum_kind_id(name);
     assert_ne!(kind, 0, "LLVM has no attribute {name}");
     kind
 }
 
-/// Attributes of functions and calls: of the whole, of their results and parameters.
 pub trait Attributed: Copy {
-    /// Everything that can have attributes.
     fn attribute_places(self) -> Vec<AttributeLoc>;
-    /// Gives the whole an attribute without a value.
     fn set_attribute(self, name: &str);
-    /// Gives the whole an attribute of free text.
     fn set_text_attribute(self, name: &str, value: &str);
-    /// An attribute of free text of the whole.
     fn text_attribute(self, name: &str) -> Option<String>;
-    /// Whether the whole has the attribute `name`.
     fn has_attribute(self, name: &str) -> bool;
     /// Removes the attribute `name` from all places.
     fn remove_attribute(self, name: &str);
-    /// The attribute `name` of parameter `index`.
     fn parameter_attribute(self, index: u32, name: &str) -> Option<Attribute>;
     /// Type of what parameter `index` points to, if that is passed by value.
     fn by_value_type(self, index: u32) -> Option<Type>;
@@ -162,20 +153,19 @@ pub trait FunctionExt<'m>: Copy {
     fn signature(self) -> Signature;
     /// Whether LLVM itself defines the function.
     fn is_intrinsic(self) -> bool;
-    /// Whether the function is a CUDA kernel.
     fn is_kernel(self) -> bool;
     fn is_declaration(self) -> bool;
     fn parameters(self) -> Vec<Value<'m>>;
     /// Its instructions, in layout order.
     fn instructions(self) -> Vec<Instruction<'m>>;
     fn calls(self) -> impl Iterator<Item = Call<'m>>;
+    /// The functions with a body that it calls, once for each call.
+    fn callees(self) -> Vec<Function<'m>>;
     /// The calls that call it, not those that only pass its address on.
     fn callers(self) -> impl Iterator<Item = Call<'m>>;
     /// Whether it is used in another way than by calling it.
     fn is_address_taken(self) -> bool;
-    /// Makes the symbol local.
     fn make_internal(self);
-    /// Adds an empty block at the end.
     fn append_block(self, name: &str) -> Block<'m>;
     /// Moves the body, names, attributes and debug information into `target`, whose parameters begin with those of `self`, and puts
     /// `target` wherever `self` is used.
@@ -223,6 +213,10 @@ impl<'m> FunctionExt<'m> for Function<'m> {
     fn calls(self) -> impl Iterator<Item = Call<'m>> {
         let instructions = self.instructions().into_iter();
         instructions.filter_map(|i| Call::try_from(i).ok())
+    }
+
+    fn callees(self) -> Vec<Function<'m>> {
+        self.calls().filter_map(Call::defined_function).collect()
     }
 
     fn callers(self) -> impl Iterator<Item = Call<'m>> {
@@ -304,26 +298,18 @@ impl<'m> FunctionExt<'m> for Function<'m> {
     }
 }
 
-/// A call: of a function, of inline assembly, or of a computed pointer.
 pub trait CallExt<'m>: Copy {
-    /// Type of the function that is called.
     fn called_type(self) -> Signature;
     fn callee(self) -> Value<'m>;
     /// The function that is called; `None` for inline assembly, computed pointers, and a function called as another type.
     fn function(self) -> Option<Function<'m>>;
     /// The name of the function that is called; empty for inline assembly and computed pointers.
     fn function_name(self) -> String;
-    /// The function that is called, if its body is here.
     fn defined_function(self) -> Option<Function<'m>>;
-    /// Whether the call goes through a computed pointer.
     fn is_indirect(self) -> bool;
-    /// Whether a piece of inline assembly does more than its results tell.
-    fn assembly_has_effects(self) -> bool;
     /// Makes a call of inline assembly one that LLVM keeps and leaves where it is among accesses to memory.
     fn keep_assembly(self);
-    /// The arguments that are values of the program.
     fn arguments(self) -> Vec<Value<'m>>;
-    /// Makes the call call `callee`, which has the type of the present callee.
     fn set_callee(self, callee: Function<'m>);
     /// Copies everything that the call says about itself to `other`, which passes at least as many arguments: attributes, convention,
     /// tail-call kind.
@@ -360,10 +346,6 @@ impl<'m> CallExt<'m> for Call<'m> {
 
     fn is_indirect(self) -> bool {
         self.function().is_none() && self.callee().kind() != ValueKind::LLVMInlineAsmValueKind
-    }
-
-    fn assembly_has_effects(self) -> bool {
-        ext::has_side_effects(&self.callee())
     }
 
     fn keep_assembly(self) {

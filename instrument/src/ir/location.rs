@@ -2,14 +2,12 @@
 
 use super::{Instruction, ext};
 
-/// A place in the source. `line` 0 means unknown.
+/// A position in the source. Lines and columns count from 1; line 0 is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Location {
-    /// File as the compiler was given it.
+    /// As passed to the compiler.
     pub file: String,
-    /// Line, from 1.
     pub line: u32,
-    /// Column, from 1.
     pub column: u32,
 }
 
@@ -47,7 +45,7 @@ impl Location {
         }
     }
 
-    /// Whether an instruction comes from a header that Clang brings in place of one of CUDA's.
+    /// Whether an instruction comes from one of Clang's replacements of CUDA headers.
     pub fn is_in_header_of_clang(instruction: Instruction) -> bool {
         let places = Self::all(instruction);
         let file = places.first().map_or("", |place| &place.file);
@@ -55,7 +53,7 @@ impl Location {
         name.starts_with("__clang_cuda_")
     }
 
-    /// The place of an instruction, and where that is inlined, the innermost place first.
+    /// The position of an instruction, and of the calls that it is inlined into, the innermost first.
     fn all(instruction: Instruction) -> Vec<Location> {
         let location = instruction.get_debug_location();
         let places = location.map(ext::source_places).unwrap_or_default();

@@ -31,6 +31,7 @@ mod values;
 mod variables;
 
 pub use builder::Builder;
+pub use duplicate::{append_copies, duplicate};
 pub use ext::{LLVMOpcode, ValueKind, discard_names, drop_address_promises, round_roots};
 pub use location::Location;
 pub use module::{Machine, Module, ModuleError};
@@ -44,20 +45,16 @@ pub use inkwell::values::{
 };
 pub use inkwell::{AtomicRMWBinOp, FloatPredicate, IntPredicate};
 
-/// Types live in the context, which is never freed.
 pub type Type = inkwell::types::AnyTypeEnum<'static>;
-/// The type of a function.
 pub type Signature = inkwell::types::FunctionType<'static>;
 
-/// The methods that this folder adds to inkwell's types.
 pub mod traits {
-    pub use super::duplicate::Duplicate;
+    pub use super::ext::RawExt;
     pub use super::functions::{Attributed, BlockExt, CallExt, FunctionExt};
     pub use super::types::{SignatureExt, TypeExt};
     pub use super::values::{InstructionExt, ValueExt, VariableExt};
 }
 
-/// The thread's context.
 fn context() -> &'static Context {
     thread_local! {
         static CONTEXT: &'static Context = {

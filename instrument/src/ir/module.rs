@@ -1,7 +1,7 @@
 //! The module that is transformed: reading, linking, checking, passes, writing.
 
 use super::traits::*;
-use super::{Function, Linkage, Signature, Type, Value, Variable, context, ext};
+use super::{Function, Instruction, Linkage, Signature, Type, Value, Variable, context, ext};
 use inkwell::intrinsics::Intrinsic;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::passes::PassBuilderOptions;
@@ -14,7 +14,6 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use thiserror::Error;
 
-/// Errors of a module as a whole.
 #[derive(Debug, Error)]
 pub enum ModuleError {
     #[error("failed to read {path}: {reason}")]
@@ -23,19 +22,11 @@ pub enum ModuleError {
         "failed to link the device code of {unit} with that of the other units: {reason}; make one of the two static, or leave out \
          -fgpu-rdc if no unit uses device code of another"
     )]
-    Link {
-        /// The source of what was to be linked in.
-        unit: String,
-        reason: String,
-    },
+    Link { unit: String, reason: String },
     #[error("{stage} produced IR that LLVM refuses: {reason}")]
     Invalid { stage: &'static str, reason: String },
     #[error("failed to run the passes {passes}: {reason}")]
-    Passes {
-        /// The pipeline in LLVM's notation.
-        passes: String,
-        reason: String,
-    },
+    Passes { passes: String, reason: String },
     #[error("failed to write {path}: check that the folder exists and that the disk has room")]
     Write { path: String },
     #[error(
@@ -49,11 +40,9 @@ fn words(message: &LLVMString) -> String {
     message.to_string_lossy().trim().to_owned()
 }
 
-/// A machine that code is optimised for.
 pub struct Machine(TargetMachine);
 
 impl Machine {
-    /// An NVIDIA GPU such as `sm_90`.
     pub fn nvptx(gpu: &str) -> Result<Self, ModuleError> {
         Target::initialize_nvptx(&PASSES_ONLY);
         Self::new("nvptx64-nvidia-cuda", gpu)
@@ -203,24 +192,26 @@ impl Module {
         })
     }
 
-    /// Functions, in the module's order.
     pub fn functions(&self) -> Vec<Function<'_>> {
         self.inner.get_functions().collect()
     }
 
-    /// Functions with a body, in the module's order.
     pub fn defined_functions(&self) -> Vec<Function<'_>> {
         let functions = self.functions().into_iter();
         functions.filter(|f| !f.is_declaration()).collect()
     }
 
-    /// Kernels with a body, in the module's order.
+    /// The instructions of each function, as they are when it is reached.
+    pub fn instructions(&self) -> impl Iterator<Item = Instruction<'_>> {
+        let functions = self.defined_functions().into_iter();
+        functions.flat_map(|function| function.instructions())
+    }
+
     pub fn kernels(&self) -> Vec<Function<'_>> {
         let functions = self.defined_functions().into_iter();
         functions.filter(|f| f.is_kernel()).collect()
     }
 
-    /// Global variables, in the module's order.
     pub fn variables(&self) -> Vec<Variable<'_>> {
         self.inner.get_globals().collect()
     }
@@ -243,7 +234,6 @@ impl Module {
             .unwrap_or_else(|| self.add_function(name, signature))
     }
 
-    /// Whether the module carries a mark, which survives every pass, linking and writing.
     pub fn is_marked(&self, name: &str) -> bool {
         ext::is_marked(&self.inner, name)
     }
@@ -252,7 +242,6 @@ impl Module {
         ext::mark(&self.inner, name);
     }
 
-    /// Adds a variable in the generic address space.
     pub fn add_variable(&self, name: &str, ty: Type) -> Variable<'_> {
         self.add_variable_in(name, ty, 0)
     }
@@ -272,7 +261,6 @@ impl Module {
         variable
     }
 
-    /// Adds a private string, to which a NUL is appended.
     pub fn add_string(&self, name: &str, bytes: &[u8]) -> Variable<'_> {
         self.add_constant(name, context().const_string(bytes, true).value())
     }
@@ -308,13 +296,11 @@ impl Module {
         ext::layout(&self.inner).get_abi_size(&ty.basic())
     }
 
-    /// Offset of member `index` of a structure.
     pub fn member_offset_bytes(&self, ty: Type, index: u32) -> u64 {
         let offset = ext::layout(&self.inner).offset_of_element(&ty.into_struct_type(), index);
         offset.expect("a member of the structure")
     }
 
-    /// Alignment of a value of `ty` in memory.
     pub fn alignment_bytes(&self, ty: Type) -> u64 {
         u64::from(ext::layout(&self.inner).get_abi_alignment(&ty.basic()))
     }
@@ -332,7 +318,6 @@ impl Module {
         run.map_err(|reason| failed_passes(passes, &reason))
     }
 
-    /// Runs a pipeline of function passes on the function called `name`.
     pub fn run_function_passes(
         &mut self,
         name: &str,
@@ -358,7 +343,6 @@ impl Module {
         self.inner.set_data_layout(&layout);
     }
 
-    /// Writes bitcode. `stage` says what was just done.
     pub fn write(&mut self, stage: &'static str, path: &Path) -> Result<(), ModuleError> {
         self.verify(stage)?;
         let bitcode = self.inner.write_bitcode_to_memory();
@@ -371,7 +355,6 @@ impl Module {
         self.inner.print_to_string().to_string_lossy().into_owned()
     }
 
-    /// LLVM's intrinsic `name`, for the types that it is overloaded for.
     pub fn intrinsic(&self, name: &str, overloads: &[Type]) -> Function<'_> {
         let types: Vec<BasicTypeEnum> = overloads.iter().map(|ty| ty.basic()).collect();
         let intrinsic = Intrinsic::find(name);

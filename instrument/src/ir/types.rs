@@ -49,18 +49,13 @@ pub trait TypeExt: Sized {
     fn member_at(self, indices: &[u32]) -> (u32, Type);
     /// Address space of a pointer, or of the pointers of a vector.
     fn address_space(self) -> u32;
-    /// Element type of an array or vector.
     fn element(self) -> Type;
     fn members(self) -> Vec<Type>;
     /// Bits of an integer type, or of the elements of a vector of integers.
     fn scalar_bits(self) -> u32;
-    /// A function type with this result.
     fn function(self, parameters: &[Type]) -> Signature;
-    /// An array type of `count` elements of this type.
     fn array(self, count: u64) -> Type;
-    /// A vector type of `count` integers of this type.
     fn vector(self, count: u32) -> Type;
-    /// The integer `value` of this integer type.
     fn constant(self, value: u64) -> Value<'static>;
     /// The integer `value` of this integer type, or a vector of it.
     fn splat(self, value: u64) -> Value<'static>;
@@ -181,7 +176,6 @@ pub trait SignatureExt {
     /// The types of the parameters; intrinsics that take metadata are not asked.
     fn parameters(self) -> Vec<Type>;
     fn result(self) -> Type;
-    /// A function type with `more` parameters behind its own.
     fn with_parameters(self, more: &[Type]) -> Signature;
 }
 

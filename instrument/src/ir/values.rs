@@ -21,7 +21,6 @@ pub(super) fn users_from<'m>(first: Option<BasicValueUse<'m>>) -> impl Iterator<
     std::iter::successors(first, |one| one.get_next_use()).map(BasicValueUse::get_user)
 }
 
-/// A value of any kind.
 pub trait ValueExt<'m>: AnyValue<'m> + Sized {
     /// Any kind of value as inkwell's enumeration, in which equal values are equal.
     fn value(&self) -> Value<'m> {
@@ -36,18 +35,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    fn kind(&self) -> ValueKind {
-        ext::kind(self)
-    }
-
-    fn ty(&self) -> Type {
-        ext::type_of(self)
-    }
-
-    fn as_instruction(&self) -> Option<Instruction<'m>> {
-        ext::as_instruction(self)
-    }
-
     fn as_call(&self) -> Option<Call<'m>> {
         self.as_instruction()?.try_into().ok()
     }
@@ -57,10 +44,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
             Value::FunctionValue(function) => Some(function),
             _ => None,
         }
-    }
-
-    fn as_variable(&self) -> Option<Variable<'m>> {
-        ext::as_variable(self)
     }
 
     /// The function of which this is a parameter, and which one it is.
@@ -97,10 +80,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         self.print_to_string().to_string_lossy().into_owned()
     }
 
-    fn operand_count(&self) -> u32 {
-        ext::operand_count(self)
-    }
-
     /// Operand `index`, which is a value of the program.
     fn operand(&self, index: u32) -> Value<'m> {
         let operand = ext::operand(self, index);
@@ -113,14 +92,12 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         indices.filter_map(|index| Some((index, ext::operand(self, index)?)))
     }
 
-    /// The operands that are values of the program.
     fn operands(&self) -> Vec<Value<'m>> {
         self.indexed_operands()
             .map(|(_, operand)| operand)
             .collect()
     }
 
-    /// Whether this is a constant that is made of others.
     fn is_compound_constant(&self) -> bool {
         matches!(
             self.kind(),
@@ -183,22 +160,11 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         Some(whole.strip_suffix('\0').unwrap_or(&whole).to_owned())
     }
 
-    /// A constant number of a floating-point type.
     fn constant_number(&self) -> Option<f64> {
         match self.value() {
             Value::FloatValue(value) => value.get_constant().map(|(number, _)| number),
             _ => None,
         }
-    }
-
-    /// Template and constraints, when the value is inline assembly.
-    fn inline_assembly(&self) -> Option<(String, String)> {
-        ext::inline_assembly(self)
-    }
-
-    /// Alignment of a variable, of what an alloca makes room for, or of an access.
-    fn alignment_bytes(&self) -> u32 {
-        ext::alignment_bytes(self)
     }
 
     /// Sets the alignment of a variable, of what an alloca makes room for, or of a load or store.
@@ -210,17 +176,10 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    /// Type of what the first index of a `getelementptr` counts.
-    fn gep_type(&self) -> Type {
-        ext::gep_type(self)
-    }
-
-    /// Place of an instruction in the source.
     fn location(&self) -> Location {
         self.as_instruction().map(Location::of).unwrap_or_default()
     }
 
-    /// Puts `other` wherever this value is used.
     fn replace_uses_with(&self, other: Value<'m>) {
         ext::replace_uses(&self.value(), &other);
     }
@@ -234,7 +193,6 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         self.as_instruction().expect("an instruction")
     }
 
-    /// The block that the instruction is in.
     fn parent_block(&self) -> Block<'m> {
         let block = self.instruction().get_parent();
         block.expect("the instruction was erased")
@@ -245,7 +203,6 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         function.expect("blocks stay in their functions")
     }
 
-    /// The next instruction of the block.
     fn next(&self) -> Option<Instruction<'m>> {
         self.parent_block();
         self.instruction().get_next_instruction()
@@ -294,18 +251,15 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         instruction.remove_from_basic_block();
     }
 
-    /// Type of what an alloca makes room for.
     fn alloca_type(&self) -> Type {
         let ty = self.instruction().get_allocated_type();
         ext::in_context(&ty.expect("an alloca"))
     }
 
-    /// Whether a load or store is volatile.
     fn is_volatile(&self) -> bool {
         self.instruction().get_volatile() == Ok(true)
     }
 
-    /// Whether a load or store is atomic.
     fn is_atomic(&self) -> bool {
         let ordering = self.instruction().get_atomic_ordering();
         ordering.is_ok_and(|ordering| ordering != AtomicOrdering::NotAtomic)
@@ -317,7 +271,6 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         set.expect("an access to memory");
     }
 
-    /// Incoming values of a phi, and the blocks that they come from.
     fn incoming(&self) -> Vec<(Value<'m>, Block<'m>)> {
         let phi = PhiValue::try_from(self.instruction()).expect("a phi");
         phi.get_incomings()
@@ -403,11 +356,9 @@ impl Scope {
 
 /// A global variable; as a value it is the variable's address.
 pub trait VariableExt<'m>: Copy {
-    /// Type of the value that it holds.
     fn value_type(self) -> Type;
     fn initial_value(self) -> Option<Value<'m>>;
     fn set_initial_value(self, value: Value<'m>);
-    /// Its address as a constant generic pointer.
     fn as_generic_constant(self) -> Value<'m>;
     /// Makes the symbol local, which takes it out of its group of symbols that are linked together.
     fn make_internal(self);

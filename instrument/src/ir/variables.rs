@@ -3,18 +3,14 @@
 use super::traits::*;
 use super::{Module, Opcode, Value};
 
-/// LLVM's list of annotations.
 const ANNOTATIONS: &str = "llvm.global.annotations";
 
 /// Name of a variable that another one has replaced.
 const MOVED: &str = "superstep.moved";
 
-/// An attribute `annotate` of the source.
 pub struct Annotation<'m> {
-    /// The function or variable.
     pub value: Value<'m>,
     pub text: String,
-    /// The numbers behind the text.
     pub numbers: Vec<u64>,
 }
 
@@ -46,7 +42,6 @@ impl Module {
         self.delete_unused(MOVED);
     }
 
-    /// The annotations of the source.
     pub fn annotations(&self) -> Vec<Annotation<'_>> {
         let list = self.variable(ANNOTATIONS).and_then(|v| v.initial_value());
         let rows = list.map(|list| list.operands()).unwrap_or_default();
@@ -70,7 +65,6 @@ impl Module {
         annotations.collect()
     }
 
-    /// Deletes the annotations.
     pub fn delete_annotations(&mut self) {
         self.delete_unused(ANNOTATIONS);
     }

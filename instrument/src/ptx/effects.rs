@@ -2,7 +2,7 @@
 
 use super::{Instruction, Template, is_strong};
 
-/// Ordered by how much of it a compiler has to leave as it is.
+/// Ordered by how much a compiler must preserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// Computes its results from its operands.
@@ -14,7 +14,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// That of a template. One that cannot be read may do anything.
+    /// The effect of a template. One that cannot be parsed may do anything.
     pub fn of(template: &str) -> Self {
         let parsed = Template::parse(template);
         parsed.map_or(Effect::Acts, |template| {
@@ -23,93 +23,6 @@ impl Effect {
         })
     }
 }
-
-/// Instructions that only compute. Votes and the like are among them, as for nvcc, and so are reads of textures, which a kernel may not
-/// change while it reads them.
-const COMPUTING: &[&str] = &[
-    "abs",
-    "activemask",
-    "add",
-    "addc",
-    "and",
-    "bfe",
-    "bfi",
-    "bfind",
-    "bmsk",
-    "bra",
-    "brev",
-    "clz",
-    "cnot",
-    "copysign",
-    "cos",
-    "createpolicy",
-    "cvt",
-    "cvta",
-    "div",
-    "dp2a",
-    "dp4a",
-    "elect",
-    "ex2",
-    "fma",
-    "fns",
-    "getctarank",
-    "isspacep",
-    "istypep",
-    "lg2",
-    "lop3",
-    "mad",
-    "mad24",
-    "madc",
-    "mapa",
-    "match",
-    "max",
-    "min",
-    "mma",
-    "mov",
-    "mul",
-    "mul24",
-    "neg",
-    "not",
-    "or",
-    "popc",
-    "prmt",
-    "rcp",
-    "redux",
-    "rem",
-    "rsqrt",
-    "sad",
-    "selp",
-    "set",
-    "setp",
-    "shf",
-    "shfl",
-    "shl",
-    "shr",
-    "sin",
-    "slct",
-    "sqrt",
-    "sub",
-    "subc",
-    "suq",
-    "szext",
-    "tanh",
-    "testp",
-    "tex",
-    "tld4",
-    "txq",
-    "vabsdiff",
-    "vadd",
-    "vavrg",
-    "vmad",
-    "vmax",
-    "vmin",
-    "vote",
-    "vset",
-    "vshl",
-    "vshr",
-    "vsub",
-    "xor",
-];
 
 fn effect(instruction: &Instruction) -> Effect {
     let first = instruction.modifiers.first().map(String::as_str);
@@ -132,7 +45,19 @@ fn effect(instruction: &Instruction) -> Effect {
         ("wmma", Some("mma"))
         | ("mbarrier", Some("pending_count"))
         | ("clusterlaunchcontrol", Some("query_cancel")) => Effect::None,
-        _ if COMPUTING.contains(&base) => Effect::None,
+        // As for nvcc, votes only compute, and so do reads of textures, which a kernel may not change while it reads them.
+        (
+            "abs" | "activemask" | "add" | "addc" | "and" | "bfe" | "bfi" | "bfind" | "bmsk"
+            | "bra" | "brev" | "clz" | "cnot" | "copysign" | "cos" | "createpolicy" | "cvt"
+            | "cvta" | "div" | "dp2a" | "dp4a" | "elect" | "ex2" | "fma" | "fns" | "getctarank"
+            | "isspacep" | "istypep" | "lg2" | "lop3" | "mad" | "mad24" | "madc" | "mapa" | "match"
+            | "max" | "min" | "mma" | "mov" | "mul" | "mul24" | "neg" | "not" | "or" | "popc"
+            | "prmt" | "rcp" | "redux" | "rem" | "rsqrt" | "sad" | "selp" | "set" | "setp" | "shf"
+            | "shfl" | "shl" | "shr" | "sin" | "slct" | "sqrt" | "sub" | "subc" | "suq" | "szext"
+            | "tanh" | "testp" | "tex" | "tld4" | "txq" | "vabsdiff" | "vadd" | "vavrg" | "vmad"
+            | "vmax" | "vmin" | "vote" | "vset" | "vshl" | "vshr" | "vsub" | "xor",
+            _,
+        ) => Effect::None,
         _ => Effect::Acts,
     }
 }

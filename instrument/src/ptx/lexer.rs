@@ -7,7 +7,7 @@ pub enum Token {
     Mark(char),
 }
 
-/// The tokens of a template as LLVM keeps it: `$0` is an operand, `$$` a dollar sign, `${:uid}` a number of the call's own.
+/// The tokens of a template as LLVM keeps it: `$0` is an operand, `$$` a dollar sign, `${:uid}` a number of the call.
 pub fn tokens(template: &str) -> Vec<Token> {
     let mut found = Vec::new();
     let mut rest = template;

@@ -6,12 +6,10 @@ use crate::operation::{Guard, Lines, MemoryOperation, Width, named_atomic_op};
 use superstep_trace::Op;
 use superstep_trace::matrix::{MatrixOperation, Tile};
 
-/// The accesses that a piece of inline PTX makes to global or generic addresses; `None` when it does something to memory
-/// that is not understood.
-///
-/// Understood: instructions without memory operands, operations on shared, local, parameter and constant space, and `ld`,
-/// `st`, `atom`, `red`, `wmma`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are operands of the call, plus
-/// a constant; also behind a predicate that a `setp` of the same template sets by comparing an operand with zero.
+/// The accesses that a piece of inline PTX makes to global or generic addresses; `None` when its effect on memory is not understood.
+/// Understood are instructions without memory operands, operations on shared, local, parameter and constant space, and `ld`, `st`, `atom`,
+/// `red`, `wmma`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are operands of the call plus a constant, also
+/// behind a predicate that a `setp` of the template sets by comparing an operand with zero.
 pub fn operations<'m>(
     call: Call<'m>,
     template: &str,
@@ -130,7 +128,6 @@ struct Access {
     lines: Option<(Tile, Stride)>,
 }
 
-/// What an instruction says about the stride of a matrix's lines.
 #[derive(Debug, PartialEq, Eq)]
 enum Stride {
     None,
@@ -141,11 +138,10 @@ enum Stride {
 #[derive(Debug, PartialEq, Eq)]
 enum Bytes {
     Fixed(u32),
-    /// As many as this operand says.
     Operand(usize),
 }
 
-/// One instruction: `None` not understood, `Some(None)` no access to global memory, else the access.
+/// The access of one instruction: `None` not understood, `Some(None)` none to global memory.
 fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<Access>> {
     let is_address = |operand: &&Operand| matches!(operand, Operand::Address(..));
     let addresses: Vec<&Operand> = instruction.operands.iter().filter(is_address).collect();
@@ -184,7 +180,6 @@ fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<A
     }))
 }
 
-/// `wmma.load` and `wmma.store`.
 fn matrix(
     before: &[&Instruction],
     instruction: &Instruction,
@@ -214,7 +209,6 @@ fn matrix(
     }))
 }
 
-/// `cp.async` and `cp.async.bulk` between global and shared memory.
 fn copy(
     before: &[&Instruction],
     instruction: &Instruction,

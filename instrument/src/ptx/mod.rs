@@ -1,20 +1,20 @@
-//! Inline PTX, read once: by what traces its accesses, on both backends, and by what makes code of it for the CPU.
+//! Inline PTX: parsed once, used for the accesses to trace on both backends and for lowering to the CPU.
 
 mod effects;
-#[cfg(test)]
-mod headers;
 mod lexer;
 pub mod memory;
 mod parser;
 mod scopes;
+#[cfg(test)]
+mod tests;
 mod types;
 
 pub use effects::Effect;
 pub use parser::{Guard, Instruction, Operand, Register, Statement, Template};
 pub use types::{Class, Kind};
 
-/// Instructions in which a thread waits for others or asks about them. Loads that acquire or that are relaxed are here too, since
-/// whoever makes them waits in a loop, as a rule.
+/// Instructions in which a thread waits for others or asks about them. Loads that acquire or are relaxed are among them, as a rule part of
+/// a loop that waits.
 pub fn waits(instruction: &Instruction) -> bool {
     match instruction.opcode.as_str() {
         "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect"
@@ -25,13 +25,13 @@ pub fn waits(instruction: &Instruction) -> bool {
     }
 }
 
-/// Whether an access is to what other threads may write or read at the same time.
+/// Whether an access is to memory that other threads may access at the same time.
 pub fn is_strong(instruction: &Instruction) -> bool {
     let words = ["volatile", "relaxed", "acquire", "release", "mmio", "cv"];
     words.iter().any(|word| instruction.has(word))
 }
 
-/// Whether a template only computes, loads and stores: it neither asks which thread runs nor tells any other thread something.
+/// Whether a template only computes, loads and stores, independent of the thread and unseen by others.
 pub fn only_computes(template: &str) -> bool {
     let knows_thread = |operand: &Operand| matches!(operand, Operand::Special(_));
     let computes = |instruction: &Instruction| {
@@ -46,7 +46,7 @@ pub fn only_computes(template: &str) -> bool {
     Template::parse(template).is_ok_and(|template| template.instructions().all(computes))
 }
 
-/// Whether a template reads a special register whose name begins so.
+/// Whether a template reads a special register with this prefix.
 pub fn reads_special(template: &str, prefix: &str) -> bool {
     Template::parse(template).is_ok_and(|template| template.reads_special(prefix))
 }

@@ -10,12 +10,11 @@ use thiserror::Error;
 #[error("{0}")]
 pub struct SyntaxError(String);
 
-/// A register: an operand of the call, or one that the template declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Register {
     Argument(usize),
     Declared(usize),
-    /// Of additions with `.cc`.
+    /// The result of additions with `.cc`.
     Carry,
 }
 
@@ -24,7 +23,7 @@ pub enum Operand {
     Register(Register),
     /// `!p`
     Not(Register),
-    /// A register that says what the thread is or what the time is, with its `%`.
+    /// A register with the thread's coordinates, the time and so on, with its `%`.
     Special(String),
     /// A label, a variable, or whatever else the template does not declare.
     Name(String),
@@ -53,7 +52,7 @@ pub struct Guard {
 pub struct Instruction {
     pub guard: Option<Guard>,
     pub opcode: String,
-    /// What stands behind it, between dots.
+    /// The words after the opcode, between dots.
     pub modifiers: Vec<String>,
     pub operands: Vec<Operand>,
 }
@@ -87,7 +86,7 @@ pub enum Statement {
 #[derive(Debug, Default)]
 pub struct Template {
     pub statements: Vec<Statement>,
-    /// Types of the registers that are declared.
+    /// Types of the declared registers.
     pub declared: Vec<Kind>,
 }
 
@@ -112,7 +111,6 @@ impl Template {
         })
     }
 
-    /// Whether it reads a special register whose name begins so.
     pub fn reads_special(&self, prefix: &str) -> bool {
         let is_it = |operand: &Operand| matches!(operand, Operand::Special(name) if name.starts_with(prefix));
         self.instructions().any(|i| i.operands.iter().any(is_it))

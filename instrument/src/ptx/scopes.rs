@@ -11,7 +11,7 @@ struct Named {
     count: Option<usize>,
 }
 
-/// The names of each scope, the innermost last.
+/// Innermost last.
 pub struct Scopes(Vec<HashMap<String, Named>>);
 
 impl Default for Scopes {
@@ -62,7 +62,6 @@ impl Scopes {
         (place < count?).then_some(Register::Declared(first + place))
     }
 
-    /// The registers of the vector that a name stands for.
     pub fn vector(&self, name: &str) -> Option<Operand> {
         let Named { first, count } = self.named(name)?;
         let registers = (first..first + count?).map(Register::Declared);

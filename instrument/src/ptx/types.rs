@@ -11,7 +11,6 @@ pub enum Class {
     Predicate,
 }
 
-/// A type, also of two or four numbers in one register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kind {
     pub class: Class,
@@ -33,7 +32,6 @@ impl Kind {
         }
     }
 
-    /// The type that a modifier such as `f32` or `f16x2` names.
     pub fn of(word: &str) -> Option<Self> {
         let (scalar, lanes) = match word.split_once('x') {
             Some((scalar, lanes)) => (scalar, lanes.parse().ok()?),
@@ -73,7 +71,6 @@ impl Kind {
         self.bits * self.lanes
     }
 
-    /// The type of one of several numbers.
     pub fn lane(self) -> Self {
         Kind { lanes: 1, ..self }
     }

@@ -12,14 +12,11 @@ use std::collections::{HashMap, HashSet};
 /// Contexts of one function at most; what goes beyond is analysed together, with all parameters mixed.
 const MAXIMUM_CONTEXTS: usize = 32;
 
-/// A function and the facts of the pointers that its parameters hold, in their order.
+/// A function and the facts of its pointer parameters, in their order.
 pub type Context<'m> = (Function<'m>, Vec<Fact>);
 
-/// The contexts that occur, in the order in which they were reached, and what each call in each of them leads to.
 pub struct Contexts<'m> {
-    /// Every context that a kernel reaches.
     pub reached: Vec<Context<'m>>,
-    /// For a context and a call in its function: the context that the call leads to.
     pub targets: HashMap<(Context<'m>, Call<'m>), Context<'m>>,
 }
 
@@ -30,7 +27,6 @@ struct Solver<'m> {
     counts: HashMap<Function<'m>, HashSet<Vec<Fact>>>,
 }
 
-/// A view of the solver for one context.
 struct View<'a, 'm> {
     solver: &'a Solver<'m>,
     context: &'a Context<'m>,
@@ -54,7 +50,6 @@ impl<'m> Facts<'m> for View<'_, 'm> {
 }
 
 impl<'m> View<'_, 'm> {
-    /// The context in which `call` runs `callee`.
     fn target(&self, call: Call<'m>, callee: Function<'m>) -> Context<'m> {
         let facts = parameter_facts(callee, |index, part| self.part(call.operand(index), part));
         let known = self.solver.counts.get(&callee);
@@ -65,7 +60,6 @@ impl<'m> View<'_, 'm> {
     }
 }
 
-/// The context of a function that anything may call.
 fn undecided(function: Function<'_>) -> Context<'_> {
     (function, parameter_facts(function, |_, _| Fact::Mixed))
 }
@@ -109,7 +103,7 @@ pub fn find<'m>(
 }
 
 impl<'m> Solver<'m> {
-    /// One pass over everything that the roots reach with today's facts.
+    /// One pass over everything that the roots reach with the present facts.
     fn sweep(&mut self, roots: &[Context<'m>]) -> (Vec<Context<'m>>, bool) {
         let (mut reached, mut seen) = (Vec::new(), HashSet::new());
         let mut pending: Vec<Context> = roots.iter().rev().cloned().collect();

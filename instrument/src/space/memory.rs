@@ -1,4 +1,4 @@
-//! What a pointer is that was read from memory, by the memory that held it.
+//! Pointers read from memory, by the memory that held them.
 
 use super::sources::{constant_is_fine, only_global_pointers_reach_memory};
 use super::{Analysis, Fact, Space};
@@ -22,7 +22,7 @@ impl Memory {
         anywhere: Fact::Is(Space::Global),
     };
 
-    /// The memory of a module of which `analysis` was made on the assumption of [`Memory::GLOBAL`].
+    /// The memory of a module; `analysis` assumed [`Memory::GLOBAL`].
     pub(super) fn of<'m>(module: &'m Module, analysis: &Analysis<'m>) -> Memory {
         if only_global_pointers_reach_memory(module, analysis) {
             return Memory::GLOBAL;
@@ -47,7 +47,7 @@ impl Memory {
         }
     }
 
-    /// What a pointer is that was read through a pointer of which `from` is known.
+    /// The fact of a pointer that was read through a pointer with the fact `from`.
     pub(super) fn read(self, from: Fact) -> Fact {
         match from {
             Fact::Is(Space::Parameter) => self.parameters,

@@ -31,7 +31,7 @@ pub enum Space {
 }
 
 impl Space {
-    /// The space of an NVPTX address-space number; `None` for the generic one.
+    /// The fact of an address-space number of NVPTX; `None` for the generic one.
     fn from_number(number: u32) -> Option<Fact> {
         Some(match number {
             0 => return None,
@@ -45,14 +45,13 @@ impl Space {
     }
 }
 
-/// What is known of a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fact {
-    /// Nothing reaches it (yet): null, undefined, or dead code.
+    /// Not reached (yet): null, undefined, or dead code.
     Unknown,
     /// It always points into this space.
     Is(Space),
-    /// It may point into several spaces, or nobody can tell.
+    /// It may point into several spaces, or is not known.
     Mixed,
 }
 
@@ -155,7 +154,7 @@ fn returned<'m>(instruction: Instruction<'m>) -> Option<Value<'m>> {
         .then(|| instruction.operand(0))
 }
 
-/// Raises what is known of `key`; whether that changed anything.
+/// Raises the fact of `key`; returns whether it changed.
 fn raise<K: Eq + std::hash::Hash>(facts: &mut HashMap<K, Fact>, key: K, fact: Fact) -> bool {
     let known = facts.entry(key).or_insert(Fact::Unknown);
     let risen = join(*known, fact);

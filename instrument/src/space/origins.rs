@@ -15,7 +15,6 @@ use superstep_trace::display_name;
 /// Longer chains are cut here; they are for people.
 const LONGEST_CHAIN: usize = 24;
 
-/// A place that a pointer can come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The space that it points into, as far as this origin goes.

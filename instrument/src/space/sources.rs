@@ -32,14 +32,11 @@ pub(super) fn only_global_pointers_reach_memory<'m>(
         written && !instruction.operands().into_iter().any(hides_address)
     };
     let variables = module.variables().into_iter();
-    let functions = module.defined_functions().into_iter();
     variables
         .filter(|v| !v.name().starts_with("llvm."))
         .filter_map(|v| v.initial_value())
         .all(constant_is_fine)
-        && functions
-            .flat_map(|f| f.instructions())
-            .all(fine_instruction)
+        && module.instructions().all(fine_instruction)
 }
 
 /// A constant that holds the address of a shared or constant variable as a number.

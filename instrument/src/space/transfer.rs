@@ -1,23 +1,21 @@
-//! The transfer function: what an instruction's pointer is, given what its operands are.
+//! The transfer function: the fact of an instruction's pointer, given those of its operands.
 
 use super::{Fact, Memory, Space, join, returned};
 use crate::children::gives_arguments;
 use crate::ir::{Call, Function, Instruction, Opcode::*, Value, ValueKind::*, traits::*};
 
-/// What the transfer function asks of the analysis that uses it.
+/// Interface between the transfer function and the analysis that uses it.
 ///
 /// A value can hold several pointers: a struct in registers does. Each is a *part*, numbered in the order of
 /// [`crate::ir::Type::pointers`]; a pointer, and a vector of pointers, has part 0 only.
 pub(super) trait Facts<'m> {
-    /// What is known so far of a part of an instruction or a parameter.
+    /// The present fact of a part of an instruction or a parameter.
     fn known(&self, value: Value<'m>, part: u32) -> Fact;
-    /// What is known so far of a part of the result of calling the defined function `callee`. The value of a function stands for
-    /// what it returns.
+    /// The present fact of a part of the result of calling the defined function `callee`. The value of a function stands for its result.
     fn result(&self, call: Call<'m>, callee: Function<'m>, part: u32) -> Fact;
-    /// What is known of pointers in memory.
     fn memory(&self) -> Memory;
 
-    /// What an instruction tells of parts: of its own value, and of the function's result if it returns one.
+    /// The facts of the parts of an instruction's own value, and of the function's result if it returns one.
     fn tell(&self, instruction: Instruction<'m>) -> Vec<(Value<'m>, u32, Fact)> {
         let value = instruction.value();
         let own =
@@ -30,12 +28,11 @@ pub(super) trait Facts<'m> {
         own.chain(result.into_iter().flatten()).collect()
     }
 
-    /// What is known of any pointer.
     fn fact(&self, pointer: Value<'m>) -> Fact {
         self.part(pointer, 0)
     }
 
-    /// What is known of a part of any value.
+    /// The fact of a part of any value.
     fn part(&self, value: Value<'m>, part: u32) -> Fact {
         let ty = value.ty();
         if ty.pointers() == 0 {
@@ -99,7 +96,7 @@ pub(super) trait Facts<'m> {
     }
 }
 
-/// The parts of which one becomes this part of a value; `None` for values that do more than hand on what others hold.
+/// The parts of other values that become this part of a value; `None` for values that do more than pass on.
 pub(super) fn handed_on<'m>(value: Value<'m>, part: u32) -> Option<Vec<(Value<'m>, u32)>> {
     let indices = || value.as_instruction().map(Instruction::get_indices);
     let operands = match value.opcode()? {
@@ -127,7 +124,6 @@ pub(super) fn handed_on<'m>(value: Value<'m>, part: u32) -> Option<Vec<(Value<'m
     Some(operands.into_iter().map(|v| (v, part)).collect())
 }
 
-/// What is known of a part of a constant.
 fn constant(value: Value, part: u32) -> Fact {
     match value.kind() {
         LLVMUndefValueValueKind
@@ -154,14 +150,13 @@ fn constant(value: Value, part: u32) -> Fact {
     }
 }
 
-/// Whether a number is the address of shared memory that inline PTX gives: `cvta.shared`, as cooperative groups write it.
+/// Whether a number is a shared-memory address from inline PTX: `cvta.shared`, as cooperative groups write it.
 fn shared_by_assembly(number: Value) -> bool {
     let call = number.as_call();
     call.and_then(|call| call.callee().inline_assembly())
         .is_some_and(|(template, _)| crate::ptx::gives_shared_address(&template))
 }
 
-/// What is known of a constant pointer.
 fn constant_pointer(pointer: Value) -> Fact {
     if let Some(fact) = Space::from_number(pointer.ty().address_space()) {
         return fact;
@@ -176,7 +171,7 @@ fn constant_pointer(pointer: Value) -> Fact {
     }
 }
 
-/// What a parameter is that no call decides: those of kernels, and those passed by value.
+/// The fact of a parameter that does not depend on calls: those of kernels, and those passed by value.
 pub(super) fn own_parameter(function: Function, index: u32) -> Option<Fact> {
     match (function.is_kernel(), function.is_by_value(index)) {
         (true, true) => Some(Fact::Is(Space::Parameter)),

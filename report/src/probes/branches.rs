@@ -1,77 +1,94 @@
 //! Conditional branches and their divergence: SASSI's table 1 and figure 5.
 
-use super::{Program, SiteTotals, Study, percent, published, sites};
+use super::{Program, ProgramSites, SiteTotals, Study, percent, published, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
-use superstep_table::{Table, table};
 
-table! {
+/// Fields of the probe.
+const EXECUTIONS: usize = 0;
+const ACTIVE: usize = 1;
+const TAKEN: usize = 2;
+const DIVERGENT: usize = 3;
+
+study_table! {
     /// The conditional branches of each program.
-    pub(super) struct BranchesRow = "branches" {
-        program: String = "the program";
-        static_branches: u64 ["branches"] = "conditional branches in its device code";
-        static_divergent: u64 ["branches"] = "of those, branches at which a warp split at least once";
-        static_percent: f64 ["%"] = "the second of the first";
-        dynamic_branches: u64 ["warp executions"] = "executions by warps";
-        dynamic_divergent: u64 ["warp executions"] = "of those, executions at which the warp split";
-        dynamic_percent: f64 ["%"] = "the second of the first";
+    fn summary(branches, ProgramSites<'_>) = "branches" {
+        program: String = "the program" => branches.name.to_owned();
+        static_branches: u64 ["branches"] = "conditional branches in its device code" =>
+            branches.sites.len() as u64;
+        static_divergent: u64 ["branches"] = "of those, branches at which a warp split at least once" =>
+            branches.above_zero(DIVERGENT);
+        static_percent: f64 ["%"] = "the second of the first" => static_percent(branches);
+        dynamic_branches: u64 ["warp executions"] = "executions by warps" => branches.sum(EXECUTIONS);
+        dynamic_divergent: u64 ["warp executions"] = "of those, executions at which the warp split" =>
+            branches.sum(DIVERGENT);
+        dynamic_percent: f64 ["%"] = "the second of the first" => dynamic_percent(branches);
     }
 }
 
-table! {
+study_table! {
     /// One conditional branch.
-    pub(super) struct BranchRow = "branch-sites" {
-        program: String = "the program";
-        function: String = "the function";
-        file: String = "source file";
-        line: u64 = "source line; 0 when unknown";
-        block: u64 = "basic block that the branch ends";
-        executions: u64 ["warp executions"] = "executions by warps";
-        active_threads: u64 ["threads"] = "threads in them";
-        taken_threads: u64 ["threads"] = "of those, threads that went to the first target";
-        not_taken_threads: u64 ["threads"] = "the others";
-        divergent: u64 ["warp executions"] = "executions at which the warp split";
+    fn each(branch, &SiteTotals<'_>) = "branch-sites" {
+        program: String = "the program" => branch.program.to_owned();
+        function: String = "the function" => branch.function.clone();
+        file: String = "source file" => branch.site.file.clone();
+        line: u64 = "source line; 0 when unknown" => branch.site.line.into();
+        block: u64 = "basic block that the branch ends" => branch.site.block.into();
+        executions: u64 ["warp executions"] = "executions by warps" => branch.fields[EXECUTIONS];
+        active_threads: u64 ["threads"] = "threads in them" => branch.fields[ACTIVE];
+        taken_threads: u64 ["threads"] = "of those, threads that went to the first target" =>
+            branch.fields[TAKEN];
+        not_taken_threads: u64 ["threads"] = "the others" => branch.fields[ACTIVE] - branch.fields[TAKEN];
+        divergent: u64 ["warp executions"] = "executions at which the warp split" => branch.fields[DIVERGENT];
     }
+}
+
+study_table! {
+    /// The conditional branches of each program, beside SASSI's table 1.
+    fn beside((branches, sassi), (&ProgramSites<'_>, [f64; 4])) = "branches-published" {
+        program: String = "the program" => branches.name.to_owned();
+        static_branches: u64 ["branches"] = "conditional branches in its device code" =>
+            branches.sites.len() as u64;
+        sassi_static_branches: f64 ["branches"] = "SASSI, table 1: static branches" => sassi[0];
+        static_divergent: u64 ["branches"] = "of those, branches at which a warp split at least once" =>
+            branches.above_zero(DIVERGENT);
+        sassi_static_divergent: f64 ["branches"] = "SASSI, table 1: divergent static branches" => sassi[1];
+        static_percent: f64 ["%"] = "the second of the first" => static_percent(branches);
+        sassi_static_percent: f64 ["%"] = "SASSI, table 1: their share" => sassi[2];
+        dynamic_percent: f64 ["%"] = "executions at which the warp split" => dynamic_percent(branches);
+        sassi_dynamic_percent: f64 ["%"] = "SASSI, table 1: divergent executions of branches" => sassi[3];
+    }
+}
+
+fn static_percent(branches: &ProgramSites<'_>) -> f64 {
+    percent(
+        branches.above_zero(DIVERGENT) as f64,
+        branches.sites.len() as f64,
+    )
+}
+
+fn dynamic_percent(branches: &ProgramSites<'_>) -> f64 {
+    percent(
+        branches.sum(DIVERGENT) as f64,
+        branches.sum(EXECUTIONS) as f64,
+    )
 }
 
 /// Branches of a figure at most.
 const MOST_BARS: usize = 40;
 
 pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
-    let (mut summary, mut each, mut plots) = (Vec::new(), Vec::new(), Vec::new());
-    for program in programs {
-        let mut rows = sites(program)?;
-        rows.sort_by_key(|row| std::cmp::Reverse(row.fields[0]));
-        let divergent = rows.iter().filter(|row| row.fields[3] > 0).count();
-        let sum = |field: usize| rows.iter().map(|row| row.fields[field]).sum::<u64>();
-        let (executed, split) = (sum(0), sum(3));
-        summary.push(BranchesRow {
-            program: program.name.to_owned(),
-            static_branches: rows.len() as u64,
-            static_divergent: divergent as u64,
-            static_percent: percent(divergent as f64, rows.len() as f64),
-            dynamic_branches: executed,
-            dynamic_divergent: split,
-            dynamic_percent: percent(split as f64, executed as f64),
-        });
-        for row in &rows {
-            each.push(BranchRow {
-                program: program.name.to_owned(),
-                function: row.function.clone(),
-                file: row.site.file.clone(),
-                line: row.site.line.into(),
-                block: row.site.block.into(),
-                executions: row.fields[0],
-                active_threads: row.fields[1],
-                taken_threads: row.fields[2],
-                not_taken_threads: row.fields[1] - row.fields[2],
-                divergent: row.fields[3],
-            });
-        }
-        plots.push(plot(program.name, &rows));
+    let mut programs = sites(programs)?;
+    for program in &mut programs {
+        (program.sites).sort_by_key(|site| std::cmp::Reverse(site.fields[EXECUTIONS]));
     }
-    let sites_table = Table::of(&each);
+    let sites_table = each(
+        &programs
+            .iter()
+            .flat_map(|one| &one.sites)
+            .collect::<Vec<_>>(),
+    );
     let figure = Multiples::new(
         "branch-divergence",
         "Warp executions of each conditional branch, and how many diverged",
@@ -80,29 +97,36 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
             ("convergent", palette::SKY_BLUE),
             ("divergent", palette::VERMILLION),
         ],
-        plots,
+        programs.iter().map(plot).collect(),
         sites_table.clone(),
     );
-    let mut tables = vec![Table::of(&summary)];
-    tables.extend(published::branches(suite, &summary));
-    tables.push(sites_table);
+    let published = programs.iter().filter_map(|one| {
+        let sassi = published::find(suite, &published::BRANCHES, one.name)?;
+        Some((one, sassi))
+    });
+    let published: Vec<_> = published.collect();
+    let mut tables = vec![summary(&programs), sites_table];
+    if !published.is_empty() {
+        tables.insert(1, beside(&published));
+    }
     let figures = vec![figure];
     Ok(Study { tables, figures })
 }
 
-fn plot(name: &str, rows: &[SiteTotals<'_>]) -> Plot {
-    let shown = &rows[..rows.len().min(MOST_BARS)];
-    let most = shown.first().map_or(0, |row| row.fields[0]);
+fn plot(program: &ProgramSites<'_>) -> Plot {
+    let count = program.sites.len();
+    let shown = &program.sites[..count.min(MOST_BARS)];
+    let most = shown.first().map_or(0, |site| site.fields[EXECUTIONS]);
     let mut marks = Vec::new();
-    for (band, row) in shown.iter().enumerate() {
+    for (band, site) in shown.iter().enumerate() {
         let (left, right) = (band as f64 + 0.1, band as f64 + 0.9);
-        let (all, split) = (row.fields[0] as f64, row.fields[3] as f64);
+        let [all, split] = [EXECUTIONS, DIVERGENT].map(|field| site.fields[field] as f64);
         marks.push(Mark::Area((left, 0.0), (right, split), palette::VERMILLION));
         marks.push(Mark::Area((left, split), (right, all), palette::SKY_BLUE));
     }
     Plot {
-        title: name.to_owned(),
-        note: match rows.len() {
+        title: program.name.to_owned(),
+        note: match count {
             1 => "1 branch".to_owned(),
             count if count > MOST_BARS => format!("{MOST_BARS} of {count} branches"),
             count => format!("{count} branches"),
@@ -112,6 +136,3 @@ fn plot(name: &str, rows: &[SiteTotals<'_>]) -> Plot {
         marks,
     }
 }
-
-#[cfg(test)]
-mod tests;

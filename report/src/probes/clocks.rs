@@ -6,146 +6,142 @@ use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use std::collections::BTreeMap;
 use superstep_analysis::AnalysisError;
-use superstep_table::{Table, table};
 
-table! {
+study_table! {
     /// How evenly the SMs of each program are kept busy.
-    pub(super) struct BalanceRow = "sm-balance" {
-        program: String = "the program";
-        launches: u64 = "kernel launches";
-        ctas: u64 ["CTAs"] = "CTAs, over all launches";
-        cycles: u64 ["clock cycles"] = "of the SM that took longest in each launch, added up";
-        sms: u64 = "SMs up to the last that ran a CTA; workers on the CPU backend";
-        idle_sms: u64 = "of those, SMs that never ran a CTA";
-        mean_percent: f64 ["%"] = "mean over the SMs of their time, of the longest";
-        least_percent: f64 ["%"] = "the same for the SM with the least";
+    fn summary(load, Load<'_>) = "sm-balance" {
+        program: String = "the program" => load.program.to_owned();
+        launches: u64 = "kernel launches" => load.launches;
+        ctas: u64 ["CTAs"] = "CTAs, over all launches" => load.sms.iter().map(|sm| sm.ctas).sum();
+        cycles: u64 ["clock cycles"] = "of the SM that took longest in each launch, added up" => load.longest;
+        sms: u64 = "SMs up to the last that ran a CTA; workers on the CPU backend" => load.sms.len() as u64;
+        idle_sms: u64 = "of those, SMs that never ran a CTA" =>
+            load.sms.iter().filter(|sm| sm.ctas == 0).count() as u64;
+        mean_percent: f64 ["%"] = "mean over the SMs of their time, of the longest" =>
+            percent(load.shares().sum(), load.sms.len() as f64);
+        least_percent: f64 ["%"] = "the same for the SM with the least" =>
+            percent(load.shares().fold(1.0, f64::min), 1.0);
     }
 }
 
-table! {
+study_table! {
     /// One SM in one program.
-    pub(super) struct LoadRow = "sm-load" {
-        program: String = "the program";
-        sm: u64 = "number of the SM, or of the worker on the CPU backend";
-        ctas: u64 ["CTAs"] = "CTAs that it ran, over all launches";
+    fn each((load, sm), (&Load<'_>, usize)) = "sm-load" {
+        program: String = "the program" => load.program.to_owned();
+        sm: u64 = "number of the SM, or of the worker on the CPU backend" => *sm as u64;
+        ctas: u64 ["CTAs"] = "CTAs that it ran, over all launches" => load.sms[*sm].ctas;
         cycles: u64 ["clock cycles"] =
-            "from its first CTA's start to its last one's end, added up over the launches";
-        percent: f64 ["%"] = "of the same for the SM that took longest in each launch";
+            "from its first CTA's start to its last one's end, added up over the launches" => load.sms[*sm].cycles;
+        percent: f64 ["%"] = "of the same for the SM that took longest in each launch" =>
+            percent(load.sms[*sm].cycles as f64, load.longest as f64);
     }
 }
 
 /// More SMs than any GPU has: a larger number in the results is none of an SM.
-const MOST_SMS: u64 = 1 << 16;
+pub(super) const MOST_SMS: u64 = 1 << 16;
 
-/// One SM (CPU backend: one worker) in one launch.
-#[derive(Clone, Copy)]
-struct Span {
-    start: u64,
-    end: u64,
+/// The SMs of a program (CPU backend: its workers).
+struct Load<'a> {
+    program: &'a str,
+    launches: u64,
+    /// Sum of the longest span of each launch, in cycles.
+    longest: u64,
+    /// By number.
+    sms: Vec<Sm>,
+}
+
+#[derive(Clone, Default)]
+struct Sm {
+    /// From the first start to the last end, added up over the launches. The clocks of two SMs are never compared.
+    cycles: u64,
     ctas: u64,
 }
 
-/// Cycles and CTAs of each SM.
-type Load = BTreeMap<u64, (u64, u64)>;
-
-/// Cycles from the first start to the last end on each SM, added up over the launches, with its CTAs; and the sum of the
-/// longest span of each launch. The clocks of two SMs are never compared.
-fn load(program: &Program<'_>) -> Result<(Load, u64)> {
-    let (mut all, mut longest) = (Load::new(), 0);
-    for launch in &program.results.launches {
-        let words = program.results.words(launch.fields)?;
-        let mut spans: BTreeMap<u64, Span> = BTreeMap::new();
-        let row = launch.slots as usize * 3;
-        for cta in words.chunks_exact(row.max(1)) {
-            let (mut start, mut end, mut sm) = (u64::MAX, 0, 0);
-            for site in cta.chunks_exact(3) {
-                start = start.min(site[0]);
-                end = end.max(site[1]);
-                sm = sm.max(site[2]);
+impl<'a> Load<'a> {
+    fn of(program: &Program<'a>) -> Result<Self> {
+        let mut load = Self {
+            program: program.name,
+            launches: program.results.launches.len() as u64,
+            longest: 0,
+            sms: Vec::new(),
+        };
+        for launch in &program.results.launches {
+            let words = program.results.words(launch.fields)?;
+            // Start and end by SM.
+            let mut spans: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+            let row = launch.slots as usize * 3;
+            for cta in words.chunks_exact(row.max(1)) {
+                let (mut start, mut end, mut sm) = (u64::MAX, 0, 0);
+                for site in cta.chunks_exact(3) {
+                    start = start.min(site[0]);
+                    end = end.max(site[1]);
+                    sm = sm.max(site[2]);
+                }
+                if start <= end {
+                    let span = spans.entry(sm).or_insert((start, end));
+                    *span = (span.0.min(start), span.1.max(end));
+                    load.sm(sm)?.ctas += 1;
+                }
             }
-            if start <= end {
-                let ctas = 0;
-                let span = spans.entry(sm).or_insert(Span { start, end, ctas });
-                span.start = span.start.min(start);
-                span.end = span.end.max(end);
-                span.ctas += 1;
+            let lengths = spans.values().map(|(start, end)| end - start);
+            load.longest += lengths.max().unwrap_or(0);
+            for (sm, (start, end)) in spans {
+                load.sm(sm)?.cycles += end - start;
             }
         }
-        let lengths = spans.values().map(|span| span.end - span.start);
-        longest += lengths.max().unwrap_or(0);
-        for (sm, span) in spans {
-            let total = all.entry(sm).or_default();
-            total.0 += span.end - span.start;
-            total.1 += span.ctas;
+        Ok(load)
+    }
+
+    fn sm(&mut self, number: u64) -> Result<&mut Sm> {
+        if number >= MOST_SMS {
+            let what = "the number of an SM in the results of cta-clocks";
+            let (value, limit) = (number, MOST_SMS - 1);
+            return Err(AnalysisError::TooLarge { what, value, limit }.into());
+        }
+        let number = number as usize;
+        if self.sms.len() <= number {
+            self.sms.resize(number + 1, Sm::default());
+        }
+        Ok(&mut self.sms[number])
+    }
+
+    fn shares(&self) -> impl Iterator<Item = f64> {
+        let longest = (self.longest as f64).max(1.0);
+        self.sms.iter().map(move |sm| sm.cycles as f64 / longest)
+    }
+
+    fn plot(&self) -> Plot {
+        let bar = |(at, share): (u32, f64)| {
+            let at = f64::from(at);
+            Mark::Area((at, 0.0), (at + 1.0, share), palette::BLUE)
+        };
+        let mean = self.shares().sum::<f64>() / (self.sms.len() as f64).max(1.0);
+        Plot {
+            title: self.program.to_owned(),
+            note: format!("mean {:.0} %", 100.0 * mean),
+            x: Scale::numbers(self.sms.len() as u64, "SM"),
+            y: Scale::shares("of the longest"),
+            marks: (0..).zip(self.shares()).map(bar).collect(),
         }
     }
-    Ok((all, longest))
 }
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
-    let (mut summary, mut rows, mut plots) = (Vec::new(), Vec::new(), Vec::new());
-    for program in programs {
-        let (load, longest) = load(program)?;
-        let last = load.keys().max().copied();
-        if let Some(value) = last.filter(|&last| last >= MOST_SMS) {
-            return Err(AnalysisError::TooLarge {
-                what: "the number of an SM in the results of cta-clocks",
-                value,
-                limit: MOST_SMS - 1,
-            }
-            .into());
-        }
-        let sms = last.map_or(0, |last| last + 1);
-        let mut marks = Vec::new();
-        let (mut busy, mut idle, mut least) = (0.0, 0, 1.0f64);
-        for sm in 0..sms {
-            let (cycles, ctas) = load.get(&sm).copied().unwrap_or_default();
-            let share = cycles as f64 / (longest as f64).max(1.0);
-            busy += share;
-            idle += u64::from(ctas == 0);
-            least = least.min(share);
-            rows.push(LoadRow {
-                program: program.name.to_owned(),
-                sm,
-                ctas,
-                cycles,
-                percent: percent(cycles as f64, longest as f64),
-            });
-            let at = sm as f64;
-            marks.push(Mark::Area((at, 0.0), (at + 1.0, share), palette::BLUE));
-        }
-        let ctas: u64 = load.values().map(|(_, ctas)| ctas).sum();
-        summary.push(BalanceRow {
-            program: program.name.to_owned(),
-            launches: program.results.launches.len() as u64,
-            ctas,
-            cycles: longest,
-            sms,
-            idle_sms: idle,
-            mean_percent: percent(busy, sms as f64),
-            least_percent: percent(least, 1.0),
-        });
-        plots.push(Plot {
-            title: program.name.to_owned(),
-            note: format!("mean {:.0} %", 100.0 * busy / (sms as f64).max(1.0)),
-            x: Scale::numbers(sms, "SM"),
-            y: Scale::shares("of the longest"),
-            marks,
-        });
-    }
-    let table = Table::of(&rows);
+    let loads = programs.iter().map(Load::of).collect::<Result<Vec<_>>>()?;
+    let sms = loads
+        .iter()
+        .flat_map(|load| (0..load.sms.len()).map(move |sm| (load, sm)));
+    let table = each(&sms.collect::<Vec<_>>());
+    let figure = Multiples::new(
+        "sm-load",
+        "Active time of each SM, relative to the longest",
+        "From the start of the first CTA on an SM to the end of the last one, over all launches (GPU Ocelot, figure 6).",
+        &[],
+        loads.iter().map(Load::plot).collect(),
+        table.clone(),
+    );
     Ok(Study {
-        figures: vec![Multiples::new(
-            "sm-load",
-            "Active time of each SM, relative to the longest",
-            "From the start of the first CTA on an SM to the end of the last one, over all launches (GPU Ocelot, figure 6).",
-            &[],
-            plots,
-            table.clone(),
-        )],
-        tables: vec![Table::of(&summary), table],
+        figures: vec![figure],
+        tables: vec![summary(&loads), table],
     })
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,117 +5,115 @@ use crate::error::Result;
 use crate::figures::communication::bars;
 use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
-use superstep_table::{Table, table};
 use superstep_trace::ProbeResults;
 
-table! {
+study_table! {
     /// The memory accesses of each program.
-    pub(super) struct DivergenceRow = "memory-divergence" {
-        program: String = "the program";
-        accesses: u64 ["access groups"] = "accesses to global memory by warps";
-        threads: u64 ["accesses"] = "accesses by threads";
-        lines: u64 ["lines of 32 bytes"] = "lines touched, each once for an access group";
-        mean_lines: f64 ["lines of 32 bytes"] = "lines of an access group";
-        fully_diverged_percent: f64 ["%"] = "accesses of threads whose warp touches 32 lines";
+    fn summary((name, matrix), Divergence<'_>) = "memory-divergence" {
+        program: String = "the program" => (*name).to_owned();
+        accesses: u64 ["access groups"] = "accesses to global memory by warps" => matrix.accesses();
+        threads: u64 ["accesses"] = "accesses by threads" => matrix.threads();
+        lines: u64 ["lines of 32 bytes"] = "lines touched, each once for an access group" => matrix.lines();
+        mean_lines: f64 ["lines of 32 bytes"] = "lines of an access group" => mean_lines(matrix);
+        fully_diverged_percent: f64 ["%"] = "accesses of threads whose warp touches 32 lines" =>
+            percent(matrix.threads_with(LANES as u64) as f64, matrix.threads() as f64);
     }
 }
 
-table! {
+study_table! {
     /// One number of lines.
-    pub(super) struct LinesRow = "unique-lines" {
-        program: String = "the program";
-        lines: u64 ["lines of 32 bytes"] = "lines that a warp's access touches";
-        threads: u64 ["accesses"] = "accesses of threads in such access groups";
-        percent: f64 ["%"] = "of all accesses of threads";
+    fn by_lines(((name, matrix), lines), (&Divergence<'_>, u64)) = "unique-lines" {
+        program: String = "the program" => (*name).to_owned();
+        lines: u64 ["lines of 32 bytes"] = "lines that a warp's access touches" => *lines;
+        threads: u64 ["accesses"] = "accesses of threads in such access groups" => matrix.threads_with(*lines);
+        percent: f64 ["%"] = "of all accesses of threads" =>
+            percent(matrix.threads_with(*lines) as f64, matrix.threads() as f64);
     }
 }
 
-table! {
+study_table! {
     /// One cell of the matrix.
-    pub(super) struct CellRow = "divergence-matrix" {
-        program: String = "the program";
-        active_threads: u64 ["threads"] = "threads that access together";
-        lines: u64 ["lines of 32 bytes"] = "lines that they touch";
-        accesses: u64 ["access groups"] = "how often; cells that are 0 are left out";
+    fn by_cell((name, cell), (&str, Cell)) = "divergence-matrix" {
+        program: String = "the program" => (*name).to_owned();
+        active_threads: u64 ["threads"] = "threads that access together" => cell.threads;
+        lines: u64 ["lines of 32 bytes"] = "lines that they touch" => cell.lines;
+        accesses: u64 ["access groups"] = "how often; cells that are 0 are left out" => cell.accesses;
     }
 }
 
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 const LINE_BYTES: u32 = 32;
 
-/// `matrix[threads - 1][lines - 1]`: access groups over all launches.
-type Matrix = [[u64; LANES]; LANES];
+/// A program and its access groups.
+type Divergence<'a> = (&'a str, Matrix);
 
-fn probed(results: &ProbeResults) -> Result<Matrix> {
-    let mut matrix = Matrix::default();
-    for launch in &results.launches {
-        for (index, value) in results.words(launch.tables)?.into_iter().enumerate() {
-            if let Some(cell) = matrix.as_flattened_mut().get_mut(index) {
+/// Access groups over all launches: `[(threads - 1) * LANES + lines - 1]`.
+struct Matrix(Box<[u64; LANES * LANES]>);
+
+/// Access groups of so many active threads that touch so many lines.
+struct Cell {
+    threads: u64,
+    lines: u64,
+    accesses: u64,
+}
+
+impl Matrix {
+    fn probed(results: &ProbeResults) -> Result<Self> {
+        let mut matrix = Self(Box::new([0; LANES * LANES]));
+        for launch in &results.launches {
+            for (cell, value) in matrix.0.iter_mut().zip(results.words(launch.tables)?) {
                 *cell += value;
             }
         }
+        Ok(matrix)
     }
-    Ok(matrix)
+
+    /// The cells above 0.
+    fn cells(&self) -> impl Iterator<Item = Cell> {
+        let used = (0u64..).zip(self.0.iter()).filter(|(_, count)| **count > 0);
+        used.map(|(at, &accesses)| Cell {
+            threads: at / LANES as u64 + 1,
+            lines: at % LANES as u64 + 1,
+            accesses,
+        })
+    }
+
+    fn accesses(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    fn threads(&self) -> u64 {
+        self.cells().map(|cell| cell.accesses * cell.threads).sum()
+    }
+
+    fn lines(&self) -> u64 {
+        self.cells().map(|cell| cell.accesses * cell.lines).sum()
+    }
+
+    /// Accesses of threads in groups that touch so many lines.
+    fn threads_with(&self, lines: u64) -> u64 {
+        let cells = self.cells().filter(|cell| cell.lines == lines);
+        cells.map(|cell| cell.accesses * cell.threads).sum()
+    }
 }
 
-/// Threads, lines and access groups of each cell with any.
-fn cells(matrix: &Matrix) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-    let used = (0..)
-        .zip(matrix.as_flattened())
-        .filter(|(_, count)| **count > 0);
-    let lanes = LANES as u64;
-    used.map(move |(at, &count): (u64, _)| (at / lanes + 1, at % lanes + 1, count))
-}
-
-/// Access groups, accesses of threads, and lines.
-fn sums(matrix: &Matrix) -> [u64; 3] {
-    cells(matrix).fold([0; 3], |sums, (threads, lines, count)| {
-        [
-            sums[0] + count,
-            sums[1] + count * threads,
-            sums[2] + count * lines,
-        ]
-    })
+fn mean_lines(matrix: &Matrix) -> f64 {
+    (100.0 * matrix.lines() as f64 / (matrix.accesses() as f64).max(1.0)).round() / 100.0
 }
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
-    let (mut summary, mut distribution, mut each_cell) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut bars, mut maps) = (Vec::new(), Vec::new());
-    for program in programs {
-        let matrix = probed(program.results)?;
-        let [accesses, threads, lines] = sums(&matrix);
-        let mut by_lines = [0u64; LANES];
-        for (active_threads, lines, accesses) in cells(&matrix) {
-            by_lines[lines as usize - 1] += accesses * active_threads;
-            each_cell.push(CellRow {
-                program: program.name.to_owned(),
-                active_threads,
-                lines,
-                accesses,
-            });
-        }
-        let diverged = by_lines[LANES - 1] as f64;
-        summary.push(DivergenceRow {
-            program: program.name.to_owned(),
-            accesses,
-            threads,
-            lines,
-            mean_lines: (100.0 * lines as f64 / (accesses as f64).max(1.0)).round() / 100.0,
-            fully_diverged_percent: percent(diverged, threads as f64),
-        });
-        for (unique, &count) in by_lines.iter().enumerate() {
-            distribution.push(LinesRow {
-                program: program.name.to_owned(),
-                lines: unique as u64 + 1,
-                threads: count,
-                percent: percent(count as f64, threads as f64),
-            });
-        }
-        bars.push(bar_plot(program.name, &by_lines, threads));
-        maps.push(map_plot(program.name, &matrix));
-    }
-    let unique_lines = Table::of(&distribution);
-    let divergence_matrix = Table::of(&each_cell);
+    let all = programs
+        .iter()
+        .map(|program| Ok((program.name, Matrix::probed(program.results)?)));
+    let all = all.collect::<Result<Vec<Divergence<'_>>>>()?;
+    let lines = all
+        .iter()
+        .flat_map(|one| (1..=LANES as u64).map(move |lines| (one, lines)));
+    let unique_lines = by_lines(&lines.collect::<Vec<_>>());
+    let cells = all
+        .iter()
+        .flat_map(|(name, matrix)| matrix.cells().map(move |cell| (*name, cell)));
+    let divergence_matrix = by_cell(&cells.collect::<Vec<_>>());
     let figures = vec![
         Multiples::new(
             "unique-lines",
@@ -124,7 +122,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             ),
             "Accesses on the left are coalesced; those on the right spread over a line per thread (SASSI, figure 7).",
             &[],
-            bars,
+            all.iter().map(bar_plot).collect(),
             unique_lines.clone(),
         ),
         Multiples {
@@ -134,37 +132,41 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
                 "Access groups by active threads and lines of 32 bytes",
                 "The darker the cell, the more access groups, on a logarithmic scale (SASSI, figure 8).",
                 &[],
-                maps,
+                all.iter().map(map_plot).collect(),
                 divergence_matrix.clone(),
             )
         },
     ];
     Ok(Study {
-        tables: vec![Table::of(&summary), unique_lines, divergence_matrix],
+        tables: vec![summary(&all), unique_lines, divergence_matrix],
         figures,
     })
 }
 
-fn bar_plot(name: &str, by_lines: &[u64; LANES], threads: u64) -> Plot {
-    let share = |&count: &u64| count as f64 / (threads as f64).max(1.0);
-    let shares = by_lines.iter().map(share).collect();
+fn bar_plot((name, matrix): &Divergence<'_>) -> Plot {
+    let threads = (matrix.threads() as f64).max(1.0);
+    let shares = (1..=LANES as u64).map(|lines| matrix.threads_with(lines) as f64 / threads);
     Plot {
-        title: name.to_owned(),
+        title: (*name).to_owned(),
         x: bands("lines of 32 bytes"),
         y: Scale::shares("accesses of threads"),
-        marks: bars(&[(shares, palette::BLUE)]),
+        marks: bars(&[(shares.collect(), palette::BLUE)]),
         ..Plot::default()
     }
 }
 
-fn map_plot(name: &str, matrix: &Matrix) -> Plot {
-    let most = matrix.as_flattened().iter().copied().max().unwrap_or(0);
-    let marks = cells(matrix).map(|(threads, lines, count)| {
-        let (x, y) = (threads as f64, lines as f64);
-        Mark::Area((x - 1.0, y - 1.0), (x, y), palette::shade(count, most))
+fn map_plot((name, matrix): &Divergence<'_>) -> Plot {
+    let most = matrix.0.iter().copied().max().unwrap_or(0);
+    let marks = matrix.cells().map(|cell| {
+        let (x, y) = (cell.threads as f64, cell.lines as f64);
+        Mark::Area(
+            (x - 1.0, y - 1.0),
+            (x, y),
+            palette::shade(cell.accesses, most),
+        )
     });
     Plot {
-        title: name.to_owned(),
+        title: (*name).to_owned(),
         x: bands("active threads"),
         y: bands("lines of 32 bytes"),
         marks: marks.collect(),
@@ -177,6 +179,3 @@ fn bands(label: &str) -> Scale {
     let ticks = [1, 8, 16, 24, 32].map(|n| (f64::from(n) - 0.5, n.to_string()));
     Scale::new(0.0, LANES as f64, label, ticks.into())
 }
-
-#[cfg(test)]
-mod tests;

@@ -8,7 +8,24 @@
 //! | `values` | `values` (SASSI, table 2), `value-sites` | `values` |
 //! | `cta-clocks` | `sm-balance`, `sm-load` | `sm-load` (Ocelot, figure 6) |
 //!
-//! `overheads` is what any probe costs (SASSI, table 3; Ocelot, figure 5), `…-published` sets a table beside SASSI's.
+//! `overheads` is the cost of any probe (SASSI, table 3; Ocelot, figure 5), `…-published` sets a table beside SASSI's.
+
+/// Declares a table with the value of each column, as the function that makes it from a slice:
+/// `column: type [unit] = meaning => value;`.
+macro_rules! study_table {
+    ($(#[doc = $doc:literal])+ fn $name:ident($row:pat, $source:ty) = $table:literal {
+        $($column:ident: $type:ty $([$unit:literal])? = $meaning:expr => $value:expr;)+
+    }) => {
+        $(#[doc = $doc])+
+        fn $name(rows: &[$source]) -> superstep_table::Table {
+            superstep_table::table! {
+                $(#[doc = $doc])+
+                struct Row = $table { $($column: $type $([$unit])? = $meaning;)+ }
+            }
+            rows.iter().map(|$row| Row { $($column: $value),+ }).collect()
+        }
+    };
+}
 
 mod blocks;
 mod branches;
@@ -19,7 +36,7 @@ mod overheads;
 mod page;
 mod published;
 #[cfg(test)]
-mod testing;
+mod tests;
 mod values;
 
 pub use outcomes::{OutcomeShare, outcomes};
@@ -27,8 +44,7 @@ pub use overheads::{Cost, overheads};
 pub use page::page;
 
 use crate::error::Result;
-use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
-use plotters::style::RGBColor;
+use crate::figures::multiples::{Layout, Multiples};
 use std::collections::BTreeMap;
 use superstep_table::Table;
 use superstep_trace::{PointSite, ProbeResults, display_name};
@@ -61,29 +77,53 @@ pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Optio
     }))
 }
 
+/// The sites of a program, by module and slot.
+struct ProgramSites<'a> {
+    name: &'a str,
+    sites: Vec<SiteTotals<'a>>,
+}
+
 /// A site with its fields over all launches.
 struct SiteTotals<'a> {
+    program: &'a str,
     /// Name of the function, of a kernel without parameters.
     function: String,
     site: &'a PointSite,
     fields: Vec<u64>,
 }
 
-/// Every site of a program, by module and slot; fields of sites that no launch reached are what they start with.
-fn sites<'a>(program: &Program<'a>) -> Result<Vec<SiteTotals<'a>>> {
+impl ProgramSites<'_> {
+    fn sum(&self, field: usize) -> u64 {
+        self.sites.iter().map(|site| site.fields[field]).sum()
+    }
+
+    /// Sites whose field is above 0.
+    fn above_zero(&self, field: usize) -> u64 {
+        let sites = self.sites.iter();
+        sites.filter(|site| site.fields[field] > 0).count() as u64
+    }
+}
+
+/// Every site of each program; fields of sites that no launch reached have their start values.
+fn sites<'a>(programs: &[Program<'a>]) -> Result<Vec<ProgramSites<'a>>> {
+    programs.iter().map(sites_of).collect()
+}
+
+fn sites_of<'a>(program: &Program<'a>) -> Result<ProgramSites<'a>> {
     let mut rows = BTreeMap::new();
     for module in &program.results.modules {
         let Some(probe) = &module.defined else {
             continue;
         };
-        for (slot, site) in probe.sites.iter().enumerate() {
+        for (slot, site) in (0u32..).zip(&probe.sites) {
             let fields = probe.spec.fields.iter().map(|field| field.start());
             let row = SiteTotals {
+                program: program.name,
                 function: display_name(&site.function),
                 site,
                 fields: fields.collect(),
             };
-            rows.insert((module.module, slot as u32), row);
+            rows.insert((module.module, slot), row);
         }
     }
     for launch in &program.results.launches {
@@ -96,42 +136,10 @@ fn sites<'a>(program: &Program<'a>) -> Result<Vec<SiteTotals<'a>>> {
             }
         }
     }
-    Ok(rows.into_values().collect())
-}
-
-/// A part of a bar: its name, and its share of the bar.
-type Part<'a> = (&'a str, f64);
-
-/// Bars with their parts side by side, the first bar on top, and the legend of the parts.
-fn stacked<'a>(
-    bars: &[(String, Vec<Part<'a>>)],
-    colours: &[RGBColor],
-    label: &str,
-) -> (Vec<(&'a str, RGBColor)>, Plot) {
-    let mut legend: Vec<(&str, RGBColor)> = Vec::new();
-    for &(part, _) in bars.iter().flat_map(|(_, parts)| parts) {
-        if !legend.iter().any(|(known, _)| *known == part) {
-            legend.push((part, colours[legend.len() % colours.len()]));
-        }
-    }
-    let colours: BTreeMap<&str, RGBColor> = legend.iter().copied().collect();
-    let mut marks = Vec::new();
-    for (band, (_, parts)) in bars.iter().rev().enumerate() {
-        let (low, high) = (band as f64 + 0.15, band as f64 + 0.85);
-        let mut left = 0.0;
-        for &(part, share) in parts {
-            let right = left + share;
-            marks.push(Mark::Area((left, low), (right, high), colours[part]));
-            left = right;
-        }
-    }
-    let plot = Plot {
-        x: Scale::shares(label),
-        y: Scale::bands(bars.iter().rev().map(|(name, _)| name.clone()), ""),
-        marks,
-        ..Plot::default()
-    };
-    (legend, plot)
+    Ok(ProgramSites {
+        name: program.name,
+        sites: rows.into_values().collect(),
+    })
 }
 
 /// Layout of plots with `bars` bars below each other: many need height.

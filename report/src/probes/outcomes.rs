@@ -1,20 +1,19 @@
 //! Outcomes of injected errors, as a table and a figure: SASSI's figure 10.
 
-use super::{Part, Study, layout_of, stacked};
-use crate::figures::multiples::Multiples;
+use super::{Study, layout_of};
+use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use plotters::style::RGBColor;
-use superstep_table::table;
 
-table! {
+study_table! {
     /// One outcome in one program.
-    pub(super) struct OutcomeRow = "injection" {
-        program: String = "the program";
-        outcome: &'static str = "what came of the injections";
-        count: u64 ["injections"] = "how often";
-        share: f64 = "of all injections into the program";
-        low: f64 = "lower end of the share's 95 % interval (Wilson)";
-        high: f64 = "upper end of it";
+    fn table(outcome, OutcomeShare) = "injection" {
+        program: String = "the program" => outcome.program.clone();
+        outcome: &'static str = "what came of the injections" => outcome.class;
+        count: u64 ["injections"] = "how often" => outcome.count;
+        share: f64 = "of all injections into the program" => rounded(outcome.share[0]);
+        low: f64 = "lower end of the share's 95 % interval (Wilson)" => rounded(outcome.share[1]);
+        high: f64 = "upper end of it" => rounded(outcome.share[2]);
     }
 }
 
@@ -28,7 +27,7 @@ pub struct OutcomeShare {
     pub share: [f64; 3],
 }
 
-const COLOURS: [RGBColor; 6] = [
+pub(super) const COLOURS: [RGBColor; 6] = [
     palette::SKY_BLUE,
     palette::VERMILLION,
     palette::PURPLE,
@@ -37,27 +36,40 @@ const COLOURS: [RGBColor; 6] = [
     palette::BLUE,
 ];
 
+fn rounded(share: f64) -> f64 {
+    (1e4 * share).round() / 1e4
+}
+
 /// Table and figure of campaigns: the classes of one program follow each other, in the same order for each, the first program on top.
 pub fn outcomes(shares: &[OutcomeShare]) -> Study {
-    let programs = shares.chunk_by(|a, b| a.program == b.program);
-    let bars: Vec<(String, Vec<Part<'_>>)> = programs
-        .map(|own| {
-            let parts = own.iter().map(|share| (share.class, share.share[0]));
-            (own[0].program.clone(), parts.collect())
-        })
-        .collect();
-    let rows = shares.iter().map(|share| {
-        let [part, low, high] = share.share.map(|part| (1e4 * part).round() / 1e4);
-        OutcomeRow {
-            program: share.program.clone(),
-            outcome: share.class,
-            count: share.count,
-            share: part,
-            low,
-            high,
+    let bars: Vec<_> = shares.chunk_by(|a, b| a.program == b.program).collect();
+    let mut classes: Vec<&str> = Vec::new();
+    for share in shares {
+        if !classes.contains(&share.class) {
+            classes.push(share.class);
         }
-    });
-    let (legend, plot) = stacked(&bars, &COLOURS, "of the injections");
+    }
+    let legend: Vec<_> = classes
+        .into_iter()
+        .zip(COLOURS.into_iter().cycle())
+        .collect();
+    let mut marks = Vec::new();
+    for (low, parts) in (0..).map(f64::from).zip(bars.iter().rev()) {
+        let mut left = 0.0;
+        for part in *parts {
+            let right = left + part.share[0];
+            let colour = legend.iter().find(|(class, _)| *class == part.class);
+            let (from, to) = ((left, low + 0.15), (right, low + 0.85));
+            marks.extend(colour.map(|(_, colour)| Mark::Area(from, to, *colour)));
+            left = right;
+        }
+    }
+    let plot = Plot {
+        x: Scale::shares("of the injections"),
+        y: Scale::bands(bars.iter().rev().map(|bar| bar[0].program.clone()), ""),
+        marks,
+        ..Plot::default()
+    };
     let figure = Multiples {
         layout: layout_of(bars.len()),
         ..Multiples::new(
@@ -66,7 +78,7 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
             "How the injections into each program ended (SASSI, figure 10).",
             &legend,
             vec![plot],
-            rows.collect(),
+            table(shares),
         )
     };
     Study {
@@ -74,6 +86,3 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
         figures: vec![figure],
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,22 +3,31 @@
 use super::{layout_of, published};
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
-use superstep_table::{Table, table};
 
-table! {
+study_table! {
     /// What the probe costs each program.
-    pub(super) struct OverheadRow = "overheads" {
-        program: String = "the program";
-        launches: u64 = "kernel launches";
-        native_s: f64 ["s"] = "wall time of the program without the probe";
-        probed_s: f64 ["s"] = "the same with it";
-        native_kernel_ms: f64 ["ms"] = "time of all kernels without the probe";
-        probed_kernel_ms: f64 ["ms"] = "the same with it";
-        total_ratio: Option<f64> = "wall time with the probe over that without";
-        kernel_ratio: Option<f64> = "kernels' time with the probe over that without";
-        sassi_total_ratio: Option<f64> = "SASSI, table 3: wall time; empty where it has none";
-        sassi_kernel_ratio: Option<f64> = "SASSI, table 3: kernels' time; empty where it has none";
+    fn table(row, Overhead<'_>) = "overheads" {
+        program: String = "the program" => row.cost.program.clone();
+        launches: u64 = "kernel launches" => row.cost.launches;
+        native_s: f64 ["s"] = "wall time of the program without the probe" => row.cost.total_s[0];
+        probed_s: f64 ["s"] = "the same with it" => row.cost.total_s[1];
+        native_kernel_ms: f64 ["ms"] = "time of all kernels without the probe" => row.cost.kernels_ms[0];
+        probed_kernel_ms: f64 ["ms"] = "the same with it" => row.cost.kernels_ms[1];
+        total_ratio: Option<f64> = "wall time with the probe over that without" => row.total;
+        kernel_ratio: Option<f64> = "kernels' time with the probe over that without" => row.kernels;
+        sassi_total_ratio: Option<f64> = "SASSI, table 3: wall time; empty where it has none" =>
+            row.sassi.map(|[total, _]| total);
+        sassi_kernel_ratio: Option<f64> = "SASSI, table 3: kernels' time; empty where it has none" =>
+            row.sassi.map(|[_, kernels]| kernels);
     }
+}
+
+/// Ratios of a program, and those of SASSI's paper.
+struct Overhead<'a> {
+    cost: &'a Cost,
+    total: Option<f64>,
+    kernels: Option<f64>,
+    sassi: Option<[f64; 2]>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,36 +47,27 @@ fn ratio([before, after]: [f64; 2]) -> Option<f64> {
 
 /// The figure, with its table, of what `probe` cost the programs of `suite`, beside what SASSI's paper has.
 pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> Multiples {
-    let mut rows = Vec::new();
+    let rows = costs.iter().map(|cost| Overhead {
+        cost,
+        total: ratio(cost.total_s),
+        kernels: ratio(cost.kernels_ms),
+        sassi: published::cost(suite, probe, &cost.program),
+    });
+    let rows: Vec<_> = rows.collect();
     let one = vec![(1.0, 0.0), (1.0, costs.len() as f64)];
     let mut marks = vec![Mark::Line(one, 1.0, palette::GREY)];
     let mut most = 2.0f64;
-    for (index, cost) in costs.iter().enumerate() {
-        let (total, kernels) = (ratio(cost.total_s), ratio(cost.kernels_ms));
-        let theirs = published::cost(suite, probe, &cost.program);
-        rows.push(OverheadRow {
-            program: cost.program.clone(),
-            launches: cost.launches,
-            native_s: cost.total_s[0],
-            probed_s: cost.total_s[1],
-            native_kernel_ms: cost.kernels_ms[0],
-            probed_kernel_ms: cost.kernels_ms[1],
-            total_ratio: total,
-            kernel_ratio: kernels,
-            sassi_total_ratio: theirs.map(|[total, _]| total),
-            sassi_kernel_ratio: theirs.map(|[_, kernels]| kernels),
-        });
-        // From top to bottom.
-        let low = (costs.len() - 1 - index) as f64;
+    // The first program on top.
+    for (low, row) in (0..).map(f64::from).zip(rows.iter().rev()) {
         let mut bar = |ratio: Option<f64>, from: f64, to: f64, colour| {
             if let Some(ratio) = ratio {
                 most = most.max(ratio);
                 marks.push(Mark::Area((1.0, low + from), (ratio, low + to), colour));
             }
         };
-        bar(kernels, 0.5, 0.85, palette::BLUE);
-        bar(total, 0.15, 0.5, palette::SKY_BLUE);
-        if let Some([_, kernels]) = theirs {
+        bar(row.kernels, 0.5, 0.85, palette::BLUE);
+        bar(row.total, 0.15, 0.5, palette::SKY_BLUE);
+        if let Some([_, kernels]) = row.sassi {
             most = most.max(kernels);
             marks.push(Mark::Point((kernels, low + 0.67), palette::VERMILLION));
         }
@@ -81,7 +81,7 @@ pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> Multiples {
         ("kernels", palette::BLUE),
         ("whole program", palette::SKY_BLUE),
     ];
-    if rows.iter().any(|row| row.sassi_kernel_ratio.is_some()) {
+    if rows.iter().any(|row| row.sassi.is_some()) {
         legend.push(("SASSI's kernels (table 3)", palette::VERMILLION));
     }
     let plot = Plot {
@@ -102,10 +102,7 @@ pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> Multiples {
              (SASSI, table 3; GPU Ocelot, figure 5).",
             &legend,
             vec![plot],
-            Table::of(&rows),
+            table(&rows),
         )
     }
 }
-
-#[cfg(test)]
-mod tests;

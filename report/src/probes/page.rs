@@ -9,7 +9,8 @@ use maud::{Markup, PreEscaped, html};
 use superstep_table::Table;
 
 /// Rows of a table on the page at most; the files have all.
-const MOST_ROWS: usize = 40;
+pub(super) const MOST_ROWS: usize = 40;
+
 /// The page of a probe. `what` is what it measures, `lines` are sentences about the run.
 pub fn page(
     title: &str,
@@ -70,6 +71,3 @@ fn rows(probe: &str, own: &Table) -> Markup {
         table
     }
 }
-
-#[cfg(test)]
-mod tests;

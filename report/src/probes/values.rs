@@ -1,110 +1,136 @@
 //! Constant bits and scalar values: SASSI's table 2.
 
-use super::{Program, Study, percent, published, sites};
+use super::{Program, ProgramSites, SiteTotals, Study, percent, published, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use std::collections::HashMap;
-use superstep_table::{Table, table};
 use superstep_trace::probe::At;
 
-pub(super) const DYNAMIC_CONSTANT_BITS: &str =
+const DYNAMIC_CONSTANT_BITS: &str =
     "bits of values that never changed, each instruction weighted by its executions";
-pub(super) const DYNAMIC_SCALAR: &str =
+const DYNAMIC_SCALAR: &str =
     "executions of instructions whose value was always the same in all threads of a warp";
-pub(super) const STATIC_CONSTANT_BITS: &str = "bits that never changed, each instruction once";
-pub(super) const STATIC_SCALAR: &str =
-    "instructions whose value was always the same in all threads of a warp";
+const STATIC_CONSTANT_BITS: &str = "bits that never changed, each instruction once";
+const STATIC_SCALAR: &str = "instructions whose value was always the same in all threads of a warp";
 
-table! {
+/// An executed instruction with a value.
+struct Instruction<'a> {
+    totals: &'a SiteTotals<'a>,
+    bits: u32,
+    executions: u64,
+    constant_bits: u32,
+    is_scalar: bool,
+}
+
+/// The instructions of a program.
+struct Instructions<'a> {
+    name: &'a str,
+    all: Vec<Instruction<'a>>,
+}
+
+study_table! {
     /// The values of each program.
-    pub(super) struct ValuesRow = "values" {
-        program: String = "the program";
-        instructions: u64 ["instructions"] = "instructions with a value that were executed";
-        executions: u64 ["warp executions"] = "their executions by warps";
-        dynamic_constant_bits_percent: f64 ["%"] = DYNAMIC_CONSTANT_BITS;
-        dynamic_scalar_percent: f64 ["%"] = DYNAMIC_SCALAR;
-        static_constant_bits_percent: f64 ["%"] = STATIC_CONSTANT_BITS;
-        static_scalar_percent: f64 ["%"] = STATIC_SCALAR;
+    fn summary(values, Instructions<'_>) = "values" {
+        program: String = "the program" => values.name.to_owned();
+        instructions: u64 ["instructions"] = "instructions with a value that were executed" =>
+            values.all.len() as u64;
+        executions: u64 ["warp executions"] = "their executions by warps" =>
+            values.all.iter().map(|one| one.executions).sum();
+        dynamic_constant_bits_percent: f64 ["%"] = DYNAMIC_CONSTANT_BITS => values.shares()[0];
+        dynamic_scalar_percent: f64 ["%"] = DYNAMIC_SCALAR => values.shares()[1];
+        static_constant_bits_percent: f64 ["%"] = STATIC_CONSTANT_BITS => values.shares()[2];
+        static_scalar_percent: f64 ["%"] = STATIC_SCALAR => values.shares()[3];
     }
 }
 
-table! {
+study_table! {
     /// One instruction with a value.
-    pub(super) struct ValueRow = "value-sites" {
-        program: String = "the program";
-        function: String = "the function";
-        file: String = "source file";
-        line: u64 = "source line; 0 when unknown";
-        what: String = "the instruction's operation";
-        bits: u64 ["bits"] = "width of the value";
-        executions: u64 ["warp executions"] = "executions by warps";
-        constant_bits: u64 ["bits"] = "bits that never changed";
-        is_scalar: bool = "whether all threads of a warp always had the same";
+    fn each(value, &Instruction<'_>) = "value-sites" {
+        program: String = "the program" => value.totals.program.to_owned();
+        function: String = "the function" => value.totals.function.clone();
+        file: String = "source file" => value.totals.site.file.clone();
+        line: u64 = "source line; 0 when unknown" => value.totals.site.line.into();
+        what: String = "the instruction's operation" => value.totals.site.what.clone();
+        bits: u64 ["bits"] = "width of the value" => value.bits.into();
+        executions: u64 ["warp executions"] = "executions by warps" => value.executions;
+        constant_bits: u64 ["bits"] = "bits that never changed" => value.constant_bits.into();
+        is_scalar: bool = "whether all threads of a warp always had the same" => value.is_scalar;
+    }
+}
+
+study_table! {
+    /// The values of each program, beside SASSI's table 2.
+    fn beside((values, sassi), (&Instructions<'_>, [f64; 4])) = "values-published" {
+        program: String = "the program" => values.name.to_owned();
+        dynamic_constant_bits_percent: f64 ["%"] = DYNAMIC_CONSTANT_BITS => values.shares()[0];
+        sassi_dynamic_constant_bits: f64 ["%"] = "SASSI, table 2: constant bits of registers, dynamic" =>
+            sassi[0];
+        dynamic_scalar_percent: f64 ["%"] = DYNAMIC_SCALAR => values.shares()[1];
+        sassi_dynamic_scalar: f64 ["%"] = "SASSI, table 2: scalar values, dynamic" => sassi[1];
+        static_constant_bits_percent: f64 ["%"] = STATIC_CONSTANT_BITS => values.shares()[2];
+        sassi_static_constant_bits: f64 ["%"] = "SASSI, table 2: constant bits of registers, static" =>
+            sassi[2];
+        static_scalar_percent: f64 ["%"] = STATIC_SCALAR => values.shares()[3];
+        sassi_static_scalar: f64 ["%"] = "SASSI, table 2: scalar values, static" => sassi[3];
+    }
+}
+
+impl<'a> Instructions<'a> {
+    fn of(program: &'a ProgramSites<'a>) -> Self {
+        // An instruction is executed as often as its block.
+        let block = |row: &SiteTotals<'a>| (row.site.function.as_str(), row.site.block);
+        let blocks: HashMap<(&str, u32), u64> = (program.sites.iter())
+            .filter(|row| row.site.at == At::Block)
+            .map(|row| (block(row), row.fields[0]))
+            .collect();
+        let values = program.sites.iter().filter(|row| row.site.at == At::Value);
+        let all = values.filter_map(|totals| {
+            let [_, ones, ever_set, differing] = totals.fields[..] else {
+                return None;
+            };
+            let executions = *blocks.get(&block(totals)).filter(|&&count| count > 0)?;
+            let bits = totals.site.width.min(64);
+            let mask = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
+            Some(Instruction {
+                totals,
+                bits,
+                executions,
+                constant_bits: ((ones | !ever_set) & mask).count_ones(),
+                is_scalar: differing == 0,
+            })
+        });
+        Self {
+            name: program.name,
+            all: all.collect(),
+        }
+    }
+
+    /// Constant bits and scalar values in per cent: dynamic ones, by executions, then static ones.
+    fn shares(&self) -> [f64; 4] {
+        let share = |weight: fn(&Instruction<'_>) -> u64| {
+            let sum = |value: fn(&Instruction<'_>) -> u64| -> f64 {
+                self.all
+                    .iter()
+                    .map(|one| (weight(one) * value(one)) as f64)
+                    .sum()
+            };
+            let bits = sum(|one| one.bits.into());
+            let scalar = sum(|one| one.is_scalar.into());
+            [
+                percent(sum(|one| one.constant_bits.into()), bits),
+                percent(scalar, sum(|_| 1)),
+            ]
+        };
+        let [dynamic, of_each] = [share(|one| one.executions), share(|_| 1)];
+        [dynamic[0], dynamic[1], of_each[0], of_each[1]]
     }
 }
 
 pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
-    let (mut summary, mut each, mut plots) = (Vec::new(), Vec::new(), Vec::new());
-    for program in programs {
-        // Sums over instructions, and over their executions.
-        let (mut bits, mut constant, mut scalar, mut count) =
-            ([0.0; 2], [0.0; 2], [0.0; 2], [0.0; 2]);
-        let rows = sites(program)?;
-        // An instruction is executed as often as its block.
-        let blocks: HashMap<(&str, u32), u64> = (rows.iter())
-            .filter(|row| row.site.at == At::Block)
-            .map(|row| ((row.site.function.as_str(), row.site.block), row.fields[0]))
-            .collect();
-        for row in rows.iter().filter(|row| row.site.at == At::Value) {
-            let [_, ones, ever_set, differing] = row.fields[..] else {
-                continue;
-            };
-            let block = (row.site.function.as_str(), row.site.block);
-            let executions = blocks.get(&block).copied().unwrap_or(0);
-            if executions == 0 {
-                continue;
-            }
-            let width = row.site.width.min(64);
-            let mask = u64::MAX.checked_shr(64 - width).unwrap_or(0);
-            let unchanging = ((ones | !ever_set) & mask).count_ones();
-            let is_scalar = differing == 0;
-            for (index, weight) in [1.0, executions as f64].into_iter().enumerate() {
-                count[index] += weight;
-                bits[index] += weight * f64::from(width);
-                constant[index] += weight * f64::from(unchanging);
-                scalar[index] += weight * f64::from(u8::from(is_scalar));
-            }
-            each.push(ValueRow {
-                program: program.name.to_owned(),
-                function: row.function.clone(),
-                file: row.site.file.clone(),
-                line: row.site.line.into(),
-                what: row.site.what.clone(),
-                bits: width.into(),
-                executions,
-                constant_bits: unchanging.into(),
-                is_scalar,
-            });
-        }
-        let shares = [
-            percent(constant[1], bits[1]),
-            percent(scalar[1], count[1]),
-            percent(constant[0], bits[0]),
-            percent(scalar[0], count[0]),
-        ];
-        summary.push(ValuesRow {
-            program: program.name.to_owned(),
-            instructions: count[0] as u64,
-            executions: count[1] as u64,
-            dynamic_constant_bits_percent: shares[0],
-            dynamic_scalar_percent: shares[1],
-            static_constant_bits_percent: shares[2],
-            static_scalar_percent: shares[3],
-        });
-        plots.push(plot(program.name, shares));
-    }
-    let table = Table::of(&summary);
+    let programs = sites(programs)?;
+    let programs: Vec<_> = programs.iter().map(Instructions::of).collect();
+    let table = summary(&programs);
     let figure = Multiples::new(
         "values",
         "Bits that never change, and values that are equal across a warp",
@@ -113,32 +139,34 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
             ("constant bits", palette::BLUE),
             ("scalar values", palette::ORANGE),
         ],
-        plots,
+        programs.iter().map(plot).collect(),
         table.clone(),
     );
-    let mut tables = vec![table];
-    tables.extend(published::values(suite, &summary));
-    tables.push(Table::of(&each));
+    let published = programs.iter().filter_map(|one| {
+        let sassi = published::find(suite, &published::VALUES, one.name)?;
+        Some((one, sassi))
+    });
+    let published: Vec<_> = published.collect();
+    let instructions: Vec<_> = programs.iter().flat_map(|one| &one.all).collect();
+    let mut tables = vec![table, each(&instructions)];
+    if !published.is_empty() {
+        tables.insert(1, beside(&published));
+    }
     let figures = vec![figure];
     Ok(Study { tables, figures })
 }
 
-fn plot(name: &str, shares: [f64; 4]) -> Plot {
-    let bar =
-        |at: f64, percent: f64, colour| Mark::Area((at, 0.0), (at + 0.35, percent / 100.0), colour);
+fn plot(program: &Instructions<'_>) -> Plot {
+    let places = [0.12, 0.52, 1.12, 1.52];
+    let colours = [palette::BLUE, palette::ORANGE].into_iter().cycle();
+    let bars = places.into_iter().zip(program.shares()).zip(colours);
+    let bars = bars
+        .map(|((at, percent), colour)| Mark::Area((at, 0.0), (at + 0.35, percent / 100.0), colour));
     Plot {
-        title: name.to_owned(),
+        title: program.name.to_owned(),
         x: Scale::bands(["dynamic".to_owned(), "static".to_owned()], ""),
         y: Scale::shares("share"),
-        marks: vec![
-            bar(0.12, shares[0], palette::BLUE),
-            bar(0.52, shares[1], palette::ORANGE),
-            bar(1.12, shares[2], palette::BLUE),
-            bar(1.52, shares[3], palette::ORANGE),
-        ],
+        marks: bars.collect(),
         ..Plot::default()
     }
 }
-
-#[cfg(test)]
-mod tests;

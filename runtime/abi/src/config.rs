@@ -15,49 +15,46 @@ use superstep_trace::{
 /// How a traced program records. Paths with `{process}` in them are different for each process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// Folder of the capture; none: no capture.
     pub capture: Option<PathBuf>,
-    /// File for the summary; none: no summary.
     pub summary: Option<PathBuf>,
     /// SHA-256 of the program's source files by path, for the capture's header.
     pub sources: BTreeMap<String, String>,
-    /// None: the protocol that the program was built for.
     pub protocol: Option<Protocol>,
     pub selection: Selection,
-    /// Worker threads of the CPU backend; none: as many as there are cores.
+    /// Worker threads of the CPU backend; by default as many as there are cores.
     pub cpu_threads: Option<NonZeroUsize>,
-    /// Devices that the CPU backend shows to the program, 1 to 64; none: one.
+    /// Devices of the CPU backend, 1 to 64; by default one.
     pub cpu_devices: Option<u32>,
-    /// Stack of a CUDA thread on the CPU backend, 64 to 1048576; none: the runtime's choice.
+    /// Stack of a CUDA thread on the CPU backend, 64 to 1048576.
     pub cpu_stack_kib: Option<u32>,
-    /// No thread of the CPU backend runs in a loop: for comparisons.
+    /// Runs all threads of the CPU backend as fibers: for comparisons.
     pub cpu_fibers: bool,
-    /// Bins (protocol `thesis`) or rings (`stream`) of the trace buffer, a power of two; none: the runtime's choice.
+    /// Bins (protocol `thesis`) or rings (`stream`) of the trace buffer, a power of two.
     pub bins: Option<u32>,
-    /// Records of a bin, units of a ring's piece; none: the runtime's choice.
+    /// Records of a bin, or units of a ring's piece.
     pub bin_records: Option<NonZeroU32>,
-    /// Pieces of a ring on the device; none: the runtime's choice.
+    /// Pieces of a ring on the device.
     pub ring_pieces: Option<NonZeroUsize>,
-    /// Pieces of each ring that the host has room for; none: the runtime's choice.
+    /// Pieces of each ring that the host has room for.
     pub host_pieces: Option<NonZeroUsize>,
-    /// Threads that empty a buffer; none: the runtime's choice.
+    /// Threads that empty a buffer.
     pub workers: Option<NonZeroUsize>,
     pub sink: RecordSink,
     /// Longest random pause before each look at the rings, for tests of slow consumers.
     pub consumer_pause: Duration,
-    /// Time without a sign of life after which a kernel is named, zero: never; none: the runtime's choice.
+    /// Time without progress after which a warning names the kernel; zero: never.
     pub watchdog: Option<Duration>,
-    /// Bytes of each device's memory that shadow memory may take; none: what the program leaves.
+    /// Most bytes of shadow memory on each device; by default what the program leaves.
     pub shadow_memory: Option<u64>,
-    /// In situ, the CTAs between which transfers are told apart.
+    /// Granularity of transfers in situ: CTAs or blocks of CTAs.
     pub cta_blocks: CtaBlocks,
-    /// Folder for the results of a defined probe; none: they are not kept.
+    /// Folder for the results of a defined probe.
     pub probe_results: Option<PathBuf>,
     pub probe_threads: KeepThreads,
     pub probe_parameters: Vec<u64>,
 }
 
-/// Which threads' fields are kept one by one, of a probe with fields per thread.
+/// Threads whose fields are kept one by one, of a probe with fields per thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum KeepThreads {
     /// `0`: only their sums.
@@ -65,7 +62,7 @@ pub enum KeepThreads {
     None,
     /// `1`.
     All,
-    /// Those at some places: a JSON object in this file has the places by the number of the launch in the first stream.
+    /// At some places: a JSON object in this file has them by the number of the launch in the first stream.
     At(PathBuf),
 }
 
@@ -75,18 +72,17 @@ pub enum RecordSink {
     /// Compressed into the capture.
     #[default]
     Disk,
-    /// The last records of each worker stay in memory as they came; older ones are overwritten.
+    /// Kept in memory as received; older ones are overwritten.
     Memory,
-    /// Only their number is kept.
+    /// Only counted.
     Count,
 }
 
-/// An environment variable has an unusable value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("failed to read {name}={value:?}: expected {expected}")]
 pub struct VariableError {
     pub name: &'static str,
-    /// The value, or the part of it that is wrong.
+    /// The value, or its wrong part.
     pub value: String,
     pub expected: String,
 }
@@ -255,7 +251,6 @@ fn list(values: &[impl Display]) -> Option<String> {
     Some(texts.join(",")).filter(|text| !text.is_empty())
 }
 
-/// Variables by name.
 struct Variables<L>(L);
 
 impl<L: Fn(&str) -> Option<String>> Variables<L> {

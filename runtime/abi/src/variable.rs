@@ -14,7 +14,7 @@ pub const HOST_PIECES: &str = "SUPERSTEP_HOST_PIECES";
 pub const KERNEL: &str = "SUPERSTEP_KERNEL";
 pub const LAUNCH_COUNT: &str = "SUPERSTEP_LAUNCH_COUNT";
 pub const LAUNCH_SKIP: &str = "SUPERSTEP_LAUNCH_SKIP";
-/// List of the files to load for the modules of a program that carries its device code as bitcode.
+/// List of the files to load for a program that embeds its device code as bitcode.
 pub const MODULES: &str = "SUPERSTEP_MODULES";
 /// The name under which the program runs (`argv[0]`); read and removed by its stub of libcudart.
 pub const NAME: &str = "SUPERSTEP_NAME";
@@ -23,7 +23,7 @@ pub const PROBE_RESULTS: &str = "SUPERSTEP_PROBE_RESULTS";
 pub const PROBE_THREADS: &str = "SUPERSTEP_PROBE_THREADS";
 pub const PROTOCOL: &str = "SUPERSTEP_PROTOCOL";
 pub const RING_PIECES: &str = "SUPERSTEP_RING_PIECES";
-/// The libraries that serve as the program's CUDA runtime; read by its stub of libcudart.
+/// Libraries to load as the program's CUDA runtime; read by its stub of libcudart.
 pub const RUNTIME: &str = "SUPERSTEP_RUNTIME";
 pub const SAMPLE_CTAS: &str = "SUPERSTEP_SAMPLE_CTAS";
 pub const SAMPLE_LAUNCHES: &str = "SUPERSTEP_SAMPLE_LAUNCHES";

@@ -1,31 +1,26 @@
-//! Launches from the device: what a kernel launches runs when all CTAs of its own launch have ended, and so do its copies. CUDA leaves open
-//! when a child begins, and lets no kernel wait for one.
+//! Launches from the device: the requests of a kernel are carried out when all CTAs of its launch have ended. CUDA leaves open when a
+//! child begins, and lets no kernel wait for one.
 
 use std::collections::{HashMap, VecDeque};
 
-/// A piece of work, `W`, that a kernel asked for.
+/// Work that a CTA requested.
 pub struct Child<W> {
-    /// The CTA that did.
     pub cta: u64,
-    /// Its stream: what a CTA puts into one runs one after the other, each with its own children.
+    /// A CTA's work in one stream runs in order, each with its own children.
     pub stream: usize,
     pub work: W,
 }
 
-/// What a CTA put into a stream.
+/// Work of a CTA in a stream.
 struct Chain<W> {
     rest: VecDeque<W>,
-    /// The chain whose kernel asked for it.
     parent: Option<usize>,
-    /// Chains of the kernel that ran last that are not through.
+    /// Unfinished chains of the kernel that ran last.
     pending: usize,
 }
 
-/// Runs what a launch asked for, and what that asks for; `run` runs one piece and returns what it asked for. Streams take turns, those that
-/// were asked for first first, much as on a GPU: programs count on that when they hand out room for the launches that are under way.
-///
-/// # Errors
-/// The first of `run`'s; what has not begun by then never does.
+/// Runs the requests of a launch, and those that they make; `run` runs one and returns its requests. Streams take turns in the order of
+/// their requests, much as on a GPU: programs rely on that when they allot room for running launches. Stops at the first error.
 pub fn run_all<W, E>(
     children: Vec<Child<W>>,
     mut run: impl FnMut(W) -> Result<Vec<Child<W>>, E>,
@@ -34,7 +29,7 @@ pub fn run_all<W, E>(
     add_chains(children, None, &mut chains, &mut ready);
     while let Some(index) = ready.pop_front() {
         let Some(work) = chains[index].rest.pop_front() else {
-            // Through: its parent's stream goes on when all others that it waits for are.
+            // Finished: its parent's stream continues after its last child chain.
             if let Some(parent) = chains[index].parent {
                 chains[parent].pending -= 1;
                 if chains[parent].pending == 0 {
@@ -51,7 +46,7 @@ pub fn run_all<W, E>(
     Ok(())
 }
 
-/// Sorts what a launch asked for by CTA and stream; returns how many chains that makes.
+/// Sorts requests into chains by CTA and stream; returns the number of chains.
 fn add_chains<W>(
     mut children: Vec<Child<W>>,
     parent: Option<usize>,

@@ -1,4 +1,4 @@
-//! C types of the CUDA runtime's interface that both runtimes look into, and what both do with them.
+//! C types of the CUDA runtime's interface that both runtimes read.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use superstep_trace::CopyDirection;
@@ -23,7 +23,6 @@ impl From<Dim3> for [u32; 3] {
 pub struct LaunchConfig {
     pub grid: Dim3,
     pub block: Dim3,
-    /// Dynamic shared memory of a CTA.
     pub shared_bytes: usize,
     pub stream: *mut c_void,
     pub attributes: *const c_void,
@@ -101,7 +100,6 @@ impl FatBinaryWrapper {
         }
     }
 
-    /// The image that a wrapper leads to.
     ///
     /// # Safety
     /// `wrapper` is null or leads to a wrapper.
@@ -121,7 +119,7 @@ pub fn direction(from_device: bool, to_device: bool) -> CopyDirection {
     }
 }
 
-/// A text of the program's; empty for null.
+/// Copies a C string; empty for null.
 ///
 /// # Safety
 /// `text` is null or ends with 0.

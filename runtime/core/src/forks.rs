@@ -1,5 +1,5 @@
-//! Forks of a traced program. CUDA may be used in the child where the parent has not used it before; then both are processes of
-//! their own. Where it has, the capture stays the parent's, and the child may do nothing.
+//! Forks of a traced program. A child may use CUDA as a process of its own if the parent has not used it before. Otherwise the capture
+//! stays the parent's, and CUDA fails in the child.
 
 use crate::Session;
 use std::sync::OnceLock;
@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static WATCHED: OnceLock<&'static Session> = OnceLock::new();
 static IS_USED_FORK: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process was forked from one that had used CUDA. Workers and devices are the parent's: nothing works here.
+/// Whether this process was forked from one that had used CUDA, so that CUDA fails here.
 pub fn is_used_fork() -> bool {
     IS_USED_FORK.load(Ordering::Relaxed)
 }
 
-/// Has forks told of `session`, which is the program's.
+/// Registers the fork handlers for `session`.
 pub(crate) fn watch(session: &'static Session) {
     if WATCHED.set(session).is_ok() {
         // SAFETY: plain functions of this library, which is never unloaded.

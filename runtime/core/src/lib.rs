@@ -1,7 +1,7 @@
-//! Common part of the CPU and the CUDA runtime: the tables of the modules that registered, and the session that numbers launches, writes the capture and the summary.
+//! Common part of the CPU and the CUDA runtime: module tables, and the session that numbers launches and writes capture and summary.
 //!
-//! Everything here is called from `extern "C"` functions by several host threads, and by fault handlers: nothing panics,
-//! no lock is ever poisoned, and what a fault handler needs does not wait for ever for a lock that the faulting thread holds.
+//! Called from `extern "C"` functions by several host threads, and by fault handlers: nothing panics, no lock is poisoned, and no fault
+//! handler waits forever for a lock that the faulting thread holds.
 
 pub mod calls;
 pub mod children;

@@ -1,8 +1,8 @@
-//! Modules that a program carries as bitcode: where the code is that was made of them for this run.
+//! Code for modules that a program embeds as bitcode.
 //!
-//! Such a module has a text in place of its binary, `superstep-module HASH`. A list says what to load for each: lines of hash, index,
-//! protocol and files, separated by tabs; relative paths begin at the list's folder. [`MODULES`] names the list. A program that
-//! is started without one gets that of its native variant: `superstep modules`, beside this library, makes it.
+//! Such a module has a text in place of its binary, `superstep-module HASH`. The list that [`MODULES`] names has the files to load: lines
+//! of hash, index, protocol and files, separated by tabs; relative paths begin at the list's folder. Without a list, `superstep modules`,
+//! beside this library, makes that of the native variant.
 
 use crate::RuntimeError;
 use parking_lot::Mutex;
@@ -16,12 +16,11 @@ use superstep_trace::Backend;
 
 const PREFIX: &[u8] = b"superstep-module ";
 
-/// What is loaded for a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedModule {
     pub index: u32,
     pub protocol: String,
-    /// The backend knows what they are.
+    /// Depend on the backend.
     pub files: Vec<PathBuf>,
 }
 
@@ -31,8 +30,7 @@ pub struct LoadedModule {
 /// `image` leads to a fat binary, or to a text that ends with a line feed and a 0.
 unsafe fn hash_at(image: *const c_char) -> Option<String> {
     let bytes = image.cast::<u8>();
-    // SAFETY: a fat binary is longer than a prefix, and bytes are compared one by one up to the first difference, so that none behind a
-    // shorter text is read.
+    // SAFETY: a fat binary is longer than a prefix, and the comparison ends at the first difference, inside a shorter text.
     let is_ours = (PREFIX.iter().enumerate()).all(|(i, &byte)| unsafe { *bytes.add(i) } == byte);
     // SAFETY: the text ends with 0.
     let text = is_ours
@@ -42,7 +40,7 @@ unsafe fn hash_at(image: *const c_char) -> Option<String> {
     rest.split_once('\n').map(|(line, _)| line.to_owned())
 }
 
-/// What to load for the module whose image is at `image`; `None` when that is no name of one.
+/// The files of the module whose image is at `image`; `None` if that names none.
 ///
 /// # Safety
 /// `image` leads to a fat binary, or to a text that ends with a line feed and a 0.
@@ -89,7 +87,6 @@ pub unsafe fn loaded_module(
     Some(found.ok_or_else(|| fail("its file was changed while the program ran".into())))
 }
 
-/// Why there is no list of a file's modules.
 #[derive(Debug, thiserror::Error)]
 enum NoList {
     #[error("failed to read {}: {source}", path.display())]
@@ -104,7 +101,6 @@ enum NoList {
     Ended(ExitStatus),
 }
 
-/// The modules of a list.
 fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, NoList> {
     let error = |source| NoList::Read {
         path: path.to_owned(),
@@ -127,7 +123,7 @@ fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, NoList> {
     modules.ok_or(NoList::Malformed { path: list })
 }
 
-/// Has the modules of the file around `image` made, untraced, with indices from `first` on. Answers their list.
+/// Makes the modules of the file around `image`, untraced, with indices from `first` on; returns their list.
 fn make(image: usize, backend: Backend, first: usize) -> Result<PathBuf, NoList> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let file = |address| file_around(&maps, address).ok_or(NoList::NoFile);
@@ -149,9 +145,10 @@ fn make(image: usize, backend: Backend, first: usize) -> Result<PathBuf, NoList>
             source,
         })?;
     let printed = String::from_utf8_lossy(&output.stdout);
-    match output.status.success() {
-        true => Ok(printed.trim_end().into()),
-        false => Err(NoList::Ended(output.status)),
+    if output.status.success() {
+        Ok(printed.trim_end().into())
+    } else {
+        Err(NoList::Ended(output.status))
     }
 }
 

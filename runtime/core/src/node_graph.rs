@@ -1,4 +1,4 @@
-//! The form of a CUDA graph: its nodes in the order in which the program added them, and their dependencies.
+//! The form of a CUDA graph: its nodes in the order of their addition, and their dependencies.
 
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -56,8 +56,6 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
         self.edges.retain(|edge| edge.0 != node && edge.1 != node);
     }
 
-    /// # Errors
-    /// The edge exists, leads to itself, or is not between nodes of this graph.
     pub fn add_edge(&mut self, edge: (N, N)) -> Result<(), BadEdge> {
         let is_new = edge.0 != edge.1 && !self.edges.contains(&edge);
         if !is_new || !self.has(&[edge.0, edge.1]) {
@@ -67,21 +65,17 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
         Ok(())
     }
 
-    /// # Errors
-    /// There is no such edge.
     pub fn remove_edge(&mut self, edge: (N, N)) -> Result<(), BadEdge> {
         let before = self.edges.len();
         self.edges.retain(|&other| other != edge);
-        match self.edges.len() < before {
-            true => Ok(()),
-            false => Err(BadEdge),
+        if self.edges.len() < before {
+            Ok(())
+        } else {
+            Err(BadEdge)
         }
     }
 
-    /// The same form with other handles.
-    ///
-    /// # Errors
-    /// Those of `copy`.
+    /// Copies the form with other handles, made by `copy`.
     pub fn try_map<E>(&self, mut copy: impl FnMut(N) -> Result<N, E>) -> Result<Self, E> {
         let mut copies = FxHashMap::default();
         for &node in &self.nodes {
@@ -95,11 +89,8 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
         })
     }
 
-    /// The nodes in an order in which each comes after those that it depends on, and otherwise as early as it was added: a trace numbers
-    /// launches in this order.
-    ///
-    /// # Errors
-    /// No order agrees with the edges, or one leads to a node of another graph.
+    /// The nodes in an order in which each follows its dependencies, and otherwise in the order of their addition, by which a trace numbers
+    /// launches.
     pub fn in_order(&self) -> Result<Vec<N>, BadEdge> {
         let nodes = &self.nodes;
         let numbered = nodes.iter().enumerate().map(|(index, &node)| (node, index));
@@ -125,9 +116,10 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
                 }
             }
         }
-        match order.len() == nodes.len() {
-            true => Ok(order),
-            false => Err(BadEdge),
+        if order.len() == nodes.len() {
+            Ok(order)
+        } else {
+            Err(BadEdge)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which process of a program this is, and what /proc says about it.
+//! The identity of this process, and its data in /proc.
 
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -6,24 +6,23 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use superstep_trace::{Backend, DeviceInfo, Header, Process};
 
-/// The value of a variable of the process's environment.
 pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// `path` with the name of `process` in place of [`Process::PLACE`]; `None` where that does not occur.
+/// `path` with the name of `process` in place of [`Process::PLACE`], if that occurs.
 pub(crate) fn path_of(path: &Path, process: &Process) -> Option<PathBuf> {
     let text = path.to_str().filter(|text| text.contains(Process::PLACE))?;
     Some(text.replace(Process::PLACE, &process.to_string()).into())
 }
 
-/// Who this process is. A fork changes that. Clones stay equal.
+/// Identity of this process, which a fork changes. Clones stay equal.
 #[derive(Clone, Debug)]
 pub struct Identity {
     rank: Option<u32>,
     /// The process that loaded the runtime.
     loaded_by: u32,
-    /// The process that has settled its name, and how many programs had its number before.
+    /// The process that has settled its name, and the number of earlier programs with its number.
     settled: Arc<Mutex<(u32, u32)>>,
 }
 
@@ -37,7 +36,6 @@ impl Identity {
         "SLURM_PROCID",
     ];
 
-    /// This process; `lookup` gives variables of the environment.
     pub(crate) fn new(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let mut ranks = Self::RANKS
             .iter()
@@ -71,8 +69,8 @@ impl Identity {
         })
     }
 
-    /// Before this process writes anything: gives it a name under which no other program has left anything `there`. One that replaced
-    /// itself by this program (`exec`) had the same number.
+    /// Gives this process a name that no other program has used, before it writes anything. A program that replaced
+    /// itself by this one (`exec`) had the same number.
     pub(crate) fn settle(&self, is_taken: impl Fn(&Process) -> bool) {
         let pid = std::process::id();
         let mut settled = self.settled.lock();
@@ -94,7 +92,6 @@ impl Identity {
     }
 }
 
-/// A capture header for this process.
 pub(crate) fn header(backend: Backend, device: DeviceInfo, start_unix_ns: u64) -> Header {
     let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
     let command_line = std::fs::read("/proc/self/cmdline").unwrap_or_default();
@@ -107,7 +104,6 @@ pub(crate) fn header(backend: Backend, device: DeviceInfo, start_unix_ns: u64) -
     }
 }
 
-/// The arguments in a `/proc/<pid>/cmdline`, without the program's name.
 fn arguments(command_line: &[u8]) -> Vec<String> {
     let ended = command_line.strip_suffix(b"\0").unwrap_or(command_line);
     ended

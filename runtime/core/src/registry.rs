@@ -1,4 +1,4 @@
-//! The static tables of the modules that the program registered.
+//! The tables of the program's registered modules.
 
 use crate::RuntimeError;
 use crate::probe::api;
@@ -18,18 +18,12 @@ pub fn registry() -> &'static Registry {
 }
 
 impl Registry {
-    /// Adds a module from its JSON. The same module may register twice.
-    ///
-    /// # Errors
-    /// The JSON is not a module table, or another module has its index.
+    /// Adds a module from its JSON. It may register twice; another module may not have its index.
     pub fn register_json(&self, json: &[u8]) -> Result<Arc<ModuleTable>, RuntimeError> {
         self.register(ModuleTable::from_json(json)?)
     }
 
-    /// Adds a module. The same module may register twice.
-    ///
-    /// # Errors
-    /// [`RuntimeError::ModuleIndex`]: another module has its index.
+    /// As [`register_json`](Self::register_json).
     pub fn register(&self, table: ModuleTable) -> Result<Arc<ModuleTable>, RuntimeError> {
         let mut modules = self.modules.lock();
         if let Some(other) = modules.iter().find(|other| other.module == table.module) {
@@ -61,7 +55,6 @@ impl Registry {
         modules.get(start..).map(<[_]>::to_vec).unwrap_or_default()
     }
 
-    /// The kernel with the mangled name `name`, and its module.
     pub fn kernel(&self, name: &str) -> Option<(Arc<ModuleTable>, KernelInfo)> {
         self.modules.lock().iter().find_map(|module| {
             let kernel = module.kernels.iter().find(|kernel| kernel.name == name)?;
@@ -75,7 +68,7 @@ impl Registry {
         module.sites.iter().find(|site| site.id == id).cloned()
     }
 
-    /// What the program's modules carry; [`Probe::None`] when none of them carries anything.
+    /// The probe of the program's modules.
     pub fn probe(&self) -> Probe {
         let modules = self.modules.lock();
         let mut probes = modules.iter().map(|module| module.probe);

@@ -1,5 +1,5 @@
 /* Which accesses of a launch are recorded or counted. Bits 62 and 63 of a kernel's second trailing parameter say what has to be
- * asked; usually both are 0. `superstep_takes_cta` is trace/src/selection.rs in C, and a test compares the two. */
+ * asked; usually both are 0. `superstep_takes_cta` is trace/src/selection/ in C, and a test compares the two. */
 #ifndef SUPERSTEP_SELECTION_H
 #define SUPERSTEP_SELECTION_H
 

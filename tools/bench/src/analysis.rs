@@ -6,11 +6,11 @@ use std::time::Instant;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::metrics::Settings;
-use superstep_analysis::synthetic::{self, ACCESSES_PER_THREAD, Pattern};
 use superstep_analysis::{AnalysisError, analyse_within, tables};
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_harness::{ByteSize, capture_failure};
+use superstep_testing::synthetic::{self, ACCESSES_PER_THREAD, Pattern};
 use superstep_trace::Capture;
 
 /// Words of each array of the programs that are held against hash maps.

@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use std::sync::OnceLock;
 use superstep_fuzz::sealed::{Change, File};
 use superstep_fuzz::{scratch, write};
-use superstep_trace::testing::{CaptureBuilder, group, launch, module, site, words};
+use superstep_testing::{CaptureBuilder, group, launch, module, site, words};
 use superstep_trace::*;
 
 #[derive(Arbitrary, Debug)]

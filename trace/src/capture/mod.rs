@@ -1,12 +1,16 @@
 //! Reads a capture folder.
 
+pub(crate) mod builder;
+pub mod digest;
+pub(crate) mod header;
 mod open;
 mod replay;
+pub(crate) mod writer;
 
+use crate::capture::writer::EVENTS_FILE;
 use crate::codec::Decoder;
 use crate::container::{ChunkReader, Role};
 use crate::error::{Result, TraceError};
-use crate::writer::EVENTS_FILE;
 use crate::{
     AccessGroup, Cancellation, Header, LaunchId, ModuleTable, Outcome, Progress, SiteTable,
     StreamId,
@@ -44,7 +48,6 @@ pub struct Capture {
     timeline: Timeline,
 }
 
-/// A chunk of access groups, all of one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkRef {
     pub stream: StreamId,
@@ -54,7 +57,6 @@ pub struct ChunkRef {
     index: usize,
 }
 
-/// Memory for reading chunks, to be used again for the next one.
 #[derive(Default)]
 pub struct GroupBuffer {
     stored: Vec<u8>,
@@ -63,8 +65,8 @@ pub struct GroupBuffer {
 }
 
 impl GroupBuffer {
-    /// Hands the groups of the payload that was read last to `visit` until it says that it has enough. Returns the number of the
-    /// first that is malformed, if there is one.
+    /// Passes the groups of the payload that was read last to `visit` until it returns false. Returns the number of the
+    /// first malformed group.
     fn groups(&mut self, mut visit: impl FnMut(&AccessGroup) -> bool) -> Option<u64> {
         let (mut number, mut group) = (0, AccessGroup::EMPTY);
         if self.decoder.begin(&self.raw).is_none() {
@@ -110,7 +112,6 @@ impl Capture {
         &self.folder
     }
 
-    /// Sites and kernels of all modules.
     pub fn sites(&self) -> &SiteTable {
         &self.sites
     }
@@ -124,9 +125,6 @@ impl Capture {
     }
 
     /// Bytes of the capture's files.
-    ///
-    /// # Errors
-    /// A file cannot be looked at.
     pub fn stored_bytes(&self) -> Result<u64> {
         let events = self.folder.join(EVENTS_FILE);
         let streams = self.streams.values().map(|reader| reader.path());
@@ -152,8 +150,7 @@ impl Capture {
         chunks.map(|info| u64::from(info.stored_bytes)).sum()
     }
 
-    /// Hands each group of a chunk to `visit`, in file order.
-    ///
+    /// Passes each group of a chunk to `visit`, in file order.
     /// # Errors
     /// [`TraceError::Damaged`] when the chunk is not what was written.
     pub fn read_chunk(
@@ -211,9 +208,6 @@ impl Capture {
 
     /// Reads all chunks on all cores: each piece of work starts from `identity`, takes in groups with `fold`, and two results
     /// are joined with `reduce`, which must not care about order.
-    ///
-    /// # Errors
-    /// [`TraceError::Damaged`] when a chunk is not what was written.
     pub fn par_fold<T: Send>(
         &self,
         identity: impl Fn() -> T + Sync + Send,
@@ -237,9 +231,6 @@ impl Capture {
     }
 
     /// Reads every chunk and compares each launch's accesses with what its end says. Returns what is wrong, empty if nothing.
-    ///
-    /// # Errors
-    /// A file cannot be read.
     pub fn verify(&self) -> Result<Vec<String>> {
         let mut problems = self.problems.clone();
         let chunks: Vec<_> = (self.timeline.launches.iter())

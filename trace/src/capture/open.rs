@@ -2,18 +2,18 @@
 
 use super::replay::Timeline;
 use super::{Capture, ChunkRef};
+use crate::capture::writer::{EVENTS_FILE, stream_file_name};
 use crate::container::{ChunkReader, Kind, Problem, Role};
 use crate::error::{Result, TraceError};
-use crate::event::TimedEvent;
-use crate::writer::{EVENTS_FILE, stream_file_name};
+use crate::in_situ::parts;
+use crate::program::event::TimedEvent;
 use crate::{
     Cancellation, Event, Header, LaunchId, ModuleTable, Parts, Progress, SiteTable, StreamId,
-    captures_in, parts,
+    captures_in,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Error in the content of a chunk.
 #[derive(Debug, thiserror::Error)]
 enum ChunkError {
     #[error(transparent)]
@@ -65,7 +65,6 @@ impl Capture {
         self.problems.push(problem);
     }
 
-    /// Notes what stopped a file's scan.
     fn note_problem(&mut self, file: &ChunkReader) {
         let path = file.path();
         match &file.problem {

@@ -1,8 +1,8 @@
 //! A capture in host order: every event once, and with each launch all that the capture holds of it.
 
 use super::{Capture, ChunkRef};
-use crate::allocations::{Allocation, AllocationKey, AllocationMap};
-use crate::event::TimedEvent;
+use crate::program::allocations::{Allocation, AllocationKey, AllocationMap};
+use crate::program::event::TimedEvent;
 use crate::{
     AllocationId, AllocationKind, Event, FirstRead, Gap, HostCopy, HostMemset, Launch, LaunchEnd,
     LaunchId, LaunchSums, OpaqueEnd, OpaqueLaunch, Parts, Received, Recorded, StreamId, Transport,
@@ -10,7 +10,6 @@ use crate::{
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// An event with all that the capture holds of its subject.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostEvent<'a> {
     Launch(LaunchRecord<'a>),
@@ -32,7 +31,6 @@ pub enum HostEvent<'a> {
     Note(&'a str),
 }
 
-/// An event that contradicts those before it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EventError {
     #[error("an event is of launch {launch} of stream {stream}, which no event announces")]
@@ -61,7 +59,6 @@ pub(super) enum EventError {
     },
 }
 
-/// A launch with all that the capture holds of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchRecord<'a> {
     /// Number among all launches of the program, in the order of the host's calls, from 0.
@@ -69,9 +66,7 @@ pub struct LaunchRecord<'a> {
     pub launch: &'a Launch,
     /// How much of it was to be recorded.
     pub recorded: Recorded,
-    /// How it ended; `None` when it did not.
     pub end: Option<&'a LaunchEnd>,
-    /// Its accesses, in file order.
     pub chunks: &'a [ChunkRef],
     /// Sums of its accesses, where they were aggregated while it ran; `chunks` is empty then.
     pub sums: Option<&'a LaunchSums>,
@@ -79,7 +74,6 @@ pub struct LaunchRecord<'a> {
     pub received: &'a [Received],
     /// First reads of other launches' stores by its loads, part by part; empty without `sums`.
     pub first_read: &'a [FirstRead],
-    /// The allocations alive when it was made.
     pub allocations: Arc<AllocationMap<'a>>,
 }
 
@@ -160,8 +154,8 @@ impl<'a> Replay<'a> {
 }
 
 impl Capture {
-    /// Everything that happened, in host order: launches, opaque ones included, allocations, frees, copies and memsets as the host called for them;
-    /// what has no number (a launch's end, a note) behind the numbered ones that precede it in the file.
+    /// All events in host order: launches, allocations, frees, copies and memsets as the host called for them, and
+    /// events without a number (a launch's end, a note) behind the numbered ones that precede them in the file.
     pub fn replay(&self) -> Replay<'_> {
         Replay {
             timeline: &self.timeline,
@@ -242,8 +236,8 @@ enum Entry {
 }
 
 impl Timeline {
-    /// Puts events, given in file order with their times, into host order, and gives launches their `parts`. An event that
-    /// refers to a launch or an allocation that no event before it made is left out, and named in `problems`.
+    /// Puts events, given in file order with their times, into host order. An event that refers to an unknown launch or
+    /// allocation is left out and named in `problems`.
     pub(super) fn new(
         events: Vec<TimedEvent<Event>>,
         parts: Vec<Parts>,
@@ -286,7 +280,6 @@ impl Timeline {
         self.launches.get_mut(number as usize)
     }
 
-    /// Gives each launch the parts of what it received.
     fn take_parts(&mut self, parts: Parts) -> Result<(), EventError> {
         let known = self.launches.len() as u32;
         let check = |source: u32, receiver: u32| {

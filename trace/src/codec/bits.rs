@@ -12,7 +12,6 @@ pub(super) const fn low_bits(width: u32) -> u64 {
     }
 }
 
-/// Bits that `value` needs.
 #[inline(always)]
 pub(super) const fn length(value: u64) -> u32 {
     64 - value.leading_zeros()
@@ -50,7 +49,6 @@ impl Partial {
     }
 }
 
-/// The words that a row of numbers fills.
 struct Row<'a> {
     words: &'a mut [u64; WARP_LANES],
     full: usize,
@@ -199,7 +197,6 @@ impl BitWriter {
     }
 }
 
-/// Where a reader of such numbers is.
 #[derive(Clone, Copy, Default)]
 pub(super) struct BitReader {
     at: usize,

@@ -6,7 +6,6 @@ use super::*;
 use crate::varint::{self, unzigzag};
 use crate::{AccessGroup, SiteId};
 
-/// Reads the groups of one chunk after the other.
 #[derive(Default)]
 pub(crate) struct Decoder {
     state: State,
@@ -35,13 +34,11 @@ impl Decoder {
         (end <= payload.len()).then_some(())
     }
 
-    /// Whether another group follows.
     #[inline]
     pub(crate) fn has_more(&self) -> bool {
         self.repeated > 0 || self.at[0] < self.ends[0]
     }
 
-    /// Whether all of `payload` was read.
     pub(crate) fn is_at_end(&self, payload: &[u8]) -> bool {
         self.at == self.ends
             && self.repeated == 0

@@ -18,9 +18,7 @@ const CLOSE_BYTES: u64 = 256;
 pub(crate) struct Encoder {
     pub(super) avx2: Option<Avx2>,
     pub(super) state: State,
-    /// One for each slot.
     pub(super) ranges: Vec<Range>,
-    /// One for each slot.
     pub(super) last: Vec<Last>,
     /// How many of these are ahead of their slots.
     pub(super) ahead: u32,
@@ -69,12 +67,11 @@ impl Encoder {
         (self.last_tag, self.repeated, self.groups) = (None, 0, 0);
     }
 
-    /// Groups since then.
     pub(crate) fn groups(&self) -> usize {
         self.groups
     }
 
-    /// About what [`head`](Self::head) and [`tail`](Self::tail) have together.
+    /// Approximate size of head and tail together.
     pub(crate) fn bytes(&self) -> usize {
         self.tags.len() + self.places.len() + self.numbers.len() + self.bits.len()
     }
@@ -95,7 +92,6 @@ impl Encoder {
         self.bits.copy_into(out);
     }
 
-    /// Adds a group with at least one lane.
     pub(crate) fn encode(&mut self, group: &AccessGroup) {
         #[cfg(target_arch = "x86_64")]
         if self.avx2.is_some() {
@@ -141,8 +137,8 @@ impl Encoder {
         self.encode_other_run(group, base, stride);
     }
 
-    /// Whether the run is where it had to be, as most are: of the slot that was expected, in the same place, as far on as last time.
-    /// Then it is there.
+    /// Encodes the run if it is where it was expected: of the expected slot, in the same place, moved as far as last
+    /// time.
     #[inline(always)]
     fn goes_on(&mut self, group: &AccessGroup, base: u64, stride: u64) -> bool {
         let state = &mut self.state;

@@ -25,7 +25,6 @@ impl Frame {
     }
 }
 
-/// State of the last group of a site with one width.
 #[derive(Clone)]
 pub(super) struct Slot {
     pub site: u32,
@@ -75,7 +74,7 @@ impl Slot {
         }
     }
 
-    /// The lanes are at these addresses now.
+    /// Sets the lanes' addresses.
     #[inline(always)]
     pub(super) fn set(&mut self, mask: u32, addresses: &[u64]) {
         self.is_run = false;
@@ -143,7 +142,6 @@ impl Scale {
 #[derive(Default)]
 pub(super) struct State {
     pub slots: Vec<Slot>,
-    /// The slot of the group before.
     pub last: Option<usize>,
     /// The mask of the group before; its complement, so that a fresh one is full.
     idle_lanes: u32,
@@ -289,7 +287,6 @@ pub(super) enum Source {
     Lanes { slot: usize, scale: Scale },
 }
 
-/// The lanes of a mask, in order.
 #[inline(always)]
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     let mut rest = mask;

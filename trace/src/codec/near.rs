@@ -1,8 +1,7 @@
-//! Groups whose addresses come as a base and offsets of 32 bits, as the records of a GPU have them.
-//!
-//! The output equals that of [`Encoder::encode`] for the addresses. But a slot whose last group came like this too, with the same
-//! lanes, is compared with it by the offsets: of half the size, and without addresses being made and taken apart again. Such a slot's
-//! shape is made only when it is needed, by [`settle`](Encoder::settle) is for.
+//! Groups whose addresses are a base and offsets of 32 bits, as in the records of a GPU.
+//! The output equals that of [`Encoder::encode`]. A slot whose last group came in this form with the same lanes is
+//! compared by offsets, which are half the size; its shape is computed only when it is needed, by
+//! [`settle`](Encoder::settle).
 
 use super::bits;
 use super::encode::Encoder;
@@ -33,14 +32,13 @@ impl Last {
         is_ahead: false,
     };
 
-    /// The slot's next group, which does not come like this, follows.
+    /// The next group of the slot does not have this form.
     #[inline(always)]
     pub(super) fn forget(&mut self) {
         self.mask = 0;
     }
 }
 
-/// Where the active lanes are.
 #[derive(Clone, Copy)]
 struct Near<'a, const N: usize> {
     mask: u32,
@@ -89,7 +87,7 @@ impl<const N: usize> Near<'_, N> {
 }
 
 impl Encoder {
-    /// Adds `group` with at least one lane. Its addresses mean nothing: the active lanes are so far from `base`.
+    /// Adds `group` with at least one lane; the active lanes are at `base` plus `offsets`.
     #[inline]
     pub(crate) fn encode_near<const N: usize>(
         &mut self,
@@ -320,7 +318,7 @@ impl Encoder {
         });
     }
 
-    /// Sees that the slots have the shapes of their last groups.
+    /// Updates the shapes of both slots to their last groups.
     #[inline(always)]
     pub(super) fn settle_both(&mut self, number: usize, before: usize) {
         if self.ahead != 0 {

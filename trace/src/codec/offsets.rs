@@ -16,7 +16,6 @@ const FARTHEST: u32 = 1 << 29;
 /// Representation of distance 0 in [`Lanes::spread`], which so needs no signs.
 pub(super) const MIDDLE: i32 = 1 << 30;
 
-/// One for each lane.
 pub(super) type Numbers = [i32; WARP_LANES];
 
 /// How far active lanes are from a base, in their order: signed numbers of `N` bytes, 2 or 4, the lowest byte first.

@@ -40,8 +40,8 @@ impl Encoder {
         fits
     }
 
-    /// Writes strays that are known to take few bits: these active lanes strayed, by their index, and are so `far` off, in zigzag
-    /// and in `width` bits.
+    /// Writes strays that take few bits: the active lanes `strays`, by index, are off by `far`, in zigzag and in
+    /// `width` bits.
     #[inline(always)]
     pub(super) fn write_strays(
         &mut self,

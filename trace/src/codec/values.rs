@@ -35,7 +35,7 @@ impl Range {
         }
     }
 
-    /// Takes in what lies in the frame from `low` to `high`.
+    /// Extends the range by what is in the frame from `low` to `high`.
     #[inline(always)]
     fn take(&mut self, frame: Frame, low: u32, high: u32) {
         self.low = self.low.min(frame.address(low.into()));

@@ -68,7 +68,6 @@ impl Avx2 {
         match self.0 {}
     }
 
-    /// Numbers below 256, eight in each word.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn bytes(self, numbers: &[u32; WARP_LANES]) -> [u64; 4] {

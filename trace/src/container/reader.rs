@@ -37,15 +37,12 @@ pub(crate) enum Problem {
     Damaged { offset: u64, reason: String },
 }
 
-/// A capture file that is being read.
 #[derive(Debug)]
 pub(crate) struct ChunkReader {
     file: File,
     path: PathBuf,
     pub stream: u32,
-    /// Every whole chunk, in file order.
     pub chunks: Vec<ChunkInfo>,
-    /// Why there are no more.
     pub problem: Option<Problem>,
 }
 

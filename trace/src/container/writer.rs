@@ -50,7 +50,6 @@ impl SealedChunk {
         SealedChunk { bytes }
     }
 
-    /// Size in the file, header included.
     pub fn stored_bytes(&self) -> usize {
         self.bytes.len()
     }
@@ -130,8 +129,8 @@ pub(crate) struct ChunkFile {
 }
 
 impl ChunkFile {
-    /// Creates the file, replacing an older one, with its header and the chunk `first`. It gets its name when it has these: whenever the
-    /// program is killed, a file of that name can be read.
+    /// Creates the file, replacing an older one, with its header and the chunk `first`. The file gets its name last, so
+    /// that any file of that name can be read.
     pub(crate) fn create(
         path: PathBuf,
         role: Role,

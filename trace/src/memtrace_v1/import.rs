@@ -52,7 +52,6 @@ pub fn import(files: &[(StreamId, &Path)], folder: &Path) -> Result<()> {
 
 type Sites = HashMap<(String, Op, u32), SiteId>;
 
-/// Collects a file's kernels and sites, and returns the grid of each launch.
 fn survey(path: &Path, module: &mut ModuleTable, sites: &mut Sites) -> Result<Vec<[u32; 3]>> {
     let (mut grids, mut kernel, mut last) = (Vec::new(), String::new(), None);
     let mut grid = [1u32; 3];

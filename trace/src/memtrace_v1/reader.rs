@@ -29,9 +29,6 @@ pub struct Reader<R> {
 
 impl Reader<BufReader<File>> {
     /// Opens a file.
-    ///
-    /// # Errors
-    /// The file cannot be read, or does not start with the size of a record.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let file = File::open(path).map_err(TraceError::unreadable(path))?;
@@ -41,9 +38,6 @@ impl Reader<BufReader<File>> {
 
 impl<R: BufRead> Reader<R> {
     /// Reads from `input`; `path` is its name in errors.
-    ///
-    /// # Errors
-    /// `input` cannot be read, or does not start with the size of a record.
     pub fn new(input: R, path: impl Into<PathBuf>) -> Result<Self> {
         let mut reader = Reader {
             input,
@@ -70,7 +64,6 @@ impl<R: BufRead> Reader<R> {
         Ok(reader)
     }
 
-    /// Byte position of the next item.
     pub fn offset(&self) -> u64 {
         self.offset
     }

@@ -41,7 +41,6 @@ pub struct Part {
 pub struct LaunchResult {
     pub stream: u32,
     pub launch: u32,
-    /// Mangled name of the kernel.
     pub kernel: String,
     /// Module that the slots belong to.
     pub module: u32,
@@ -91,9 +90,6 @@ pub struct ProbeWriter {
 
 impl ProbeWriter {
     /// Makes the folder; files of an earlier run there are replaced.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn create(folder: &Path) -> Result<Self, TraceError> {
         std::fs::create_dir_all(folder).map_err(TraceError::io("create", folder))?;
         let file = |name: &str| {
@@ -111,9 +107,6 @@ impl ProbeWriter {
     }
 
     /// Writes the modules, all that there are by now.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn modules(&mut self, modules: &[Arc<ModuleTable>]) -> Result<(), TraceError> {
         if self.modules == Some(modules.len()) {
             return Ok(());
@@ -129,9 +122,6 @@ impl ProbeWriter {
     }
 
     /// Adds words and says where they lie.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn values(&mut self, values: impl IntoIterator<Item = u64>) -> Result<Part, TraceError> {
         let first = self.words;
         for value in values {
@@ -147,9 +137,6 @@ impl ProbeWriter {
     }
 
     /// Adds a launch whose values are written; everything so far can be read afterwards.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub fn launch(&mut self, launch: &LaunchResult) -> Result<(), TraceError> {
         let flushed = self.values.flush();
         flushed.map_err(TraceError::io("write", self.folder.join(VALUES)))?;
@@ -259,7 +246,6 @@ fn check(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Result<(), 
 #[derive(Debug)]
 pub struct ProbeResults {
     pub modules: Vec<ModuleTable>,
-    /// Its launches, in the order in which they ended.
     pub launches: Vec<LaunchResult>,
     values: PathBuf,
 }
@@ -307,7 +293,6 @@ impl ProbeResults {
         Ok(results)
     }
 
-    /// Words in `values.bin`.
     fn words_there(&self) -> Result<u64, TraceError> {
         let metadata = std::fs::metadata(&self.values);
         Ok(metadata
@@ -317,9 +302,6 @@ impl ProbeResults {
     }
 
     /// The probe in the module of `launch`.
-    ///
-    /// # Errors
-    /// The module is missing or has none.
     pub fn probe(&self, launch: &LaunchResult) -> Result<&DefinedProbe, TraceError> {
         let module = self.modules.iter().find(|m| m.module == launch.module);
         let probe = module.and_then(|module| module.defined.as_ref());
@@ -330,9 +312,6 @@ impl ProbeResults {
     }
 
     /// The words of a part.
-    ///
-    /// # Errors
-    /// They are not there.
     pub fn words(&self, part: Part) -> Result<Vec<u64>, TraceError> {
         let there = self.words_there()?;
         let end = part.first.checked_add(part.words);
@@ -354,9 +333,6 @@ impl ProbeResults {
     }
 
     /// For `per: thread`: each slot's fields over all threads, by slot and field.
-    ///
-    /// # Errors
-    /// The words are not there.
     pub fn statistics(&self, launch: &LaunchResult) -> Result<Vec<UnitStatistics>, TraceError> {
         let words = self.words(launch.fields)?;
         Ok(words
@@ -371,9 +347,6 @@ impl ProbeResults {
     }
 
     /// For `per: thread`: the fields of every thread at `slot`, by field and thread. `None` where they were not kept.
-    ///
-    /// # Errors
-    /// The words are not there.
     pub fn threads(
         &self,
         launch: &LaunchResult,
@@ -392,9 +365,6 @@ impl ProbeResults {
     }
 
     /// Each slot's fields over the whole launch, by slot and field, whatever they are kept per.
-    ///
-    /// # Errors
-    /// The words are not there.
     pub fn totals(&self, launch: &LaunchResult) -> Result<Vec<u64>, TraceError> {
         let spec = &self.probe(launch)?.spec;
         if spec.per == Per::Thread {

@@ -40,12 +40,20 @@ fn module() -> ModuleTable {
         points: Vec::new(),
     };
     ModuleTable {
+        schema_version: crate::TABLE_SCHEMA_VERSION,
+        module: 0,
+        name: "k.cu".into(),
+        backend: Default::default(),
+        probe: crate::Probe::Defined,
+        sites: Vec::new(),
+        kernels: Vec::new(),
+        opaque_assembly: 0,
+        launches: false,
         defined: Some(DefinedProbe {
             spec,
             sites: vec![site.clone(), site],
             kernels: Default::default(),
         }),
-        ..crate::testing::module("k.cu", Vec::new(), &[("k", "k")])
     }
 }
 

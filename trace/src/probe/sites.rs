@@ -33,7 +33,6 @@ pub struct PointSite {
     pub at: At,
     /// Mangled name of the function.
     pub function: String,
-    /// Source file; empty when unknown.
     pub file: String,
     /// Source line, from 1; 0 when unknown.
     pub line: u32,

@@ -6,11 +6,9 @@ use serde::{Deserialize, Serialize};
 /// A probe. The harness reads it from YAML and checks it; the instrumenter and both runtimes take it as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeSpec {
-    /// Name in tables and folders.
     pub name: String,
     /// Title of the measured quantity.
     pub title: String,
-    /// Kernels whose code carries the probe, by name; device functions always do.
     pub kernels: Vec<Pattern>,
     /// For what each set of fields is kept.
     pub per: Per,
@@ -255,7 +253,6 @@ pub enum Pass {
 }
 
 impl Pass {
-    /// The argument that the documentation calls `word`.
     pub fn from_word(word: &str) -> Option<Pass> {
         if let Some(name) = word.strip_prefix("table:") {
             return Some(Pass::Table(name.to_owned()));
@@ -264,7 +261,6 @@ impl Pass {
         known.find_map(|(name, pass)| (name == word).then_some(pass))
     }
 
-    /// Name in the documentation.
     pub fn word(&self) -> String {
         if let Pass::Table(name) = self {
             return format!("table:{name}");

@@ -5,7 +5,7 @@ pub mod documented;
 
 use proptest::prelude::*;
 use std::path::Path;
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::*;
 
 /// The sites that [`any_group`] uses: local numbers 0 to 14 of module 1, one of each operation and one of varying width.

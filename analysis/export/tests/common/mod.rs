@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{AccessGroup, AllocationKind, Capture, Launch, Op, Site};
 
 /// First byte of the only allocation.

@@ -21,13 +21,12 @@ const BUCKETS: usize = 256;
 const SHARD_BITS: u32 = SHARDS.trailing_zeros();
 const BUCKET_BITS: u32 = BUCKETS.trailing_zeros();
 
-/// A page's number in an order in which neighbours are far apart: the highest bits are the shard, the next ones the bucket.
+/// A permutation of page numbers that separates neighbours: the highest bits are the shard, the next ones the bucket.
 #[inline]
 pub(crate) fn spread(page: u64) -> u64 {
     page.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Shard of page `number`.
 #[inline]
 pub(crate) fn shard_of(number: u64) -> usize {
     (spread(number) >> (64 - SHARD_BITS)) as usize
@@ -40,7 +39,7 @@ fn bucket_of(number: u64) -> usize {
 
 const _: () = assert!(SHARDS.is_power_of_two() && BUCKETS.is_power_of_two());
 
-/// Things that threads take and give back, so that their memory is used again.
+/// Reusable objects that threads borrow.
 pub(crate) struct Pool<T>(Mutex<Vec<T>>);
 
 impl<T> Pool<T> {
@@ -57,7 +56,7 @@ impl<T> Pool<T> {
         self.things().clear();
     }
 
-    /// Lends a thing to `work`; makes one with `new` where none is free.
+    /// Lends an object to `work`; creates one with `new` if none is free.
     pub(crate) fn with<R>(&self, new: impl FnOnce() -> T, work: impl FnOnce(&mut T) -> R) -> R {
         let taken = self.things().pop();
         let mut thing = taken.unwrap_or_else(new);
@@ -70,14 +69,14 @@ impl<T> Pool<T> {
 pub(crate) enum Block {
     /// In memory, and by shard, where its records end.
     Memory(Vec<Record>, Vec<u32>),
-    /// In the spill file, by shard: what were many blocks, in pieces of about [`BLOCK_RECORDS`].
+    /// In the spill file, by shard, in pieces of about [`BLOCK_RECORDS`].
     Disk(Vec<Vec<Piece>>),
 }
 
-/// Memory of blocks that are done, so that it need not be asked for again.
+/// Reusable memory of blocks.
 pub(crate) type Spare = Pool<Vec<Record>>;
 
-/// Keeps the memory of `blocks`, and no more: one large launch should not cost its memory for ever.
+/// Keeps a bounded part of the memory of `blocks` for reuse.
 pub(crate) fn recycle(blocks: Vec<Block>, spare: &Spare) {
     let mut spare = spare.things();
     spare.clear();
@@ -158,14 +157,14 @@ pub(crate) fn shards_of_a_task(blocks: &[Block]) -> usize {
     SHARDS / (records / TASK_RECORDS).clamp(1, SHARDS)
 }
 
-/// Moves those of `blocks` that are in memory, which are the last ones, to `file`. They become one: a shard's records of many blocks
-/// are alike and take little space.
+/// Moves the blocks that are in memory, which are the last ones, to `file` and merges them: records of one shard are
+/// alike and compress well.
 pub(crate) fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare) -> Result<()> {
     let on_disk = (blocks.iter())
         .take_while(|block| matches!(block, Block::Disk(_)))
         .count();
     let moved = blocks.split_off(on_disk);
-    // A shard may have nearly all of the records: what is packed and read together is bounded all the same.
+    // The parts that are packed and read together are bounded even if one shard has nearly all records.
     let mut parts: Vec<(usize, Vec<&[Record]>)> = Vec::new();
     for shard in 0..SHARDS {
         let mut records = BLOCK_RECORDS;
@@ -211,7 +210,8 @@ pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
     Ok(ops.op(group.site)?)
 }
 
-/// Reads a chunk and cuts its groups, or with `exact` takes the first bytes of their accesses; `flat` is scratch memory.
+/// Reads a chunk and cuts its groups into records, or with `exact` records the first bytes of their accesses; `flat` is
+/// scratch memory.
 pub(crate) fn collect(
     source: &impl GroupSource,
     chunk: usize,
@@ -250,7 +250,7 @@ pub(crate) fn collect(
 /// Records that a prefetch is ahead of a store.
 const AHEAD: usize = 6;
 
-/// Asks for the memory of `record`, which is needed soon. Scattered records are not where the processor would look.
+/// Prefetches the memory of `record`: the hardware does not predict scattered records.
 #[inline]
 fn prefetch(record: Option<&Record>) {
     #[cfg(target_arch = "x86_64")]
@@ -372,7 +372,7 @@ impl Gathered {
                 sink(page, &survey)?;
             }
         }
-        // One large launch should not cost its memory for ever.
+        // Limits the memory that is kept after one large launch.
         self.records.truncate(1 << 16);
         self.records.shrink_to(1 << 16);
         self.loaded.shrink_to(1 << 16);

@@ -1,4 +1,4 @@
-//! Records on their way to the machine that has their pages: packed, many together, by bucket of pages.
+//! Records on their way to the machine that owns their pages, packed by bucket of pages.
 
 use super::block::{BLOCK_RECORDS, checked, spread};
 use super::record::{Origin, Pattern, Record, WideAccess, WideAccesses, cut};
@@ -84,7 +84,8 @@ impl Cutter {
         }
     }
 
-    /// Takes the only chunk of `source`, number `chunk` of the program, of the launch at `position`; packets that are full go to `sink`.
+    /// Cuts the only chunk of `source`, which has number `chunk` in the program and belongs to the launch at
+    /// `position`. Full packets go to `sink`.
     pub(crate) fn chunk(
         &mut self,
         (position, chunk): (u32, u64),
@@ -125,7 +126,7 @@ impl Cutter {
         Ok(counts)
     }
 
-    /// All that is kept goes to `sink`.
+    /// Sends the remaining records to `sink`.
     pub(crate) fn flush(&mut self, sink: &mut impl FnMut(Packet)) {
         for at in 0..self.buckets.len() as u32 {
             self.send(at, sink);
@@ -192,7 +193,6 @@ impl Cutter {
     }
 }
 
-/// The records of one launch in a packet.
 #[derive(Debug)]
 pub(crate) struct OfLaunch {
     pub(crate) launch: u32,
@@ -223,7 +223,6 @@ const MALFORMED: AnalysisError = AnalysisError::Part {
     what: "a packet of accesses is malformed",
 };
 
-/// Takes a packet apart, launch by launch.
 pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<OfLaunch>> {
     let mut rest = bytes;
     let count: Vec<u32> = take(&mut rest, 1).ok_or(MALFORMED)?;

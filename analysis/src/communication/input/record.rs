@@ -1,4 +1,4 @@
-//! Access groups cut at page borders: what the shadow memory is asked to process.
+//! Access groups cut at page borders, the input of the shadow memory.
 
 use crate::communication::spill::file::{Fixed, fixed};
 use crate::communication::state::shadow::{PAGE_BYTES, page_of};
@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
 use superstep_trace::{AccessGroup, Op, SiteId};
 
-/// How the lanes of a [`Record`] lie in memory.
+/// Layout of a [`Record`]'s lanes in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
     /// One after the other: lane *k* of the mask at `address + k * width`.
@@ -36,7 +36,6 @@ impl Origin {
         Self { word: site.0 }
     }
 
-    /// An access across a page border, by its number in [`WideAccesses`].
     pub(crate) fn of_wide(number: u32) -> Self {
         Self { word: number }
     }
@@ -94,7 +93,6 @@ impl Record {
         page_of(self.address)
     }
 
-    /// First byte within the page.
     #[inline]
     pub(crate) fn offset(&self) -> usize {
         (self.address % PAGE_BYTES as u64) as usize
@@ -254,7 +252,6 @@ impl WideAccesses {
         })
     }
 
-    /// The access with this number.
     pub(crate) fn get(&self, number: u32) -> Option<WideAccess> {
         let wide = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         wide.accesses.get(number as usize).copied()

@@ -13,7 +13,6 @@ use superstep_trace::{AllocationId, SiteId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteVolume {
     pub site: SiteId,
-    /// Bytes that it loaded and that another entity had last written in an earlier launch; each access counts.
     pub communicated_loaded_bytes: u64,
 }
 
@@ -21,11 +20,9 @@ pub struct SiteVolume {
 /// which its part begins, where it crosses a border of 4096 bytes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayVolume {
-    /// The allocation; none for accesses outside of all.
     pub allocation: Option<AllocationId>,
     /// Index of the kernel in [`super::Communication::kernels`].
     pub kernel: u32,
-    /// As in [`super::Volume`], each.
     pub communicated_loaded_bytes: u64,
     pub self_loaded_bytes: u64,
     pub input_loaded_bytes: u64,
@@ -92,7 +89,7 @@ impl Regions {
         }
     }
 
-    /// Forgets what meets the range.
+    /// Removes everything in the range.
     pub(crate) fn remove(&mut self, start: u64, end: u64) {
         let met: Vec<u64> = (self.live.range(..end).rev())
             .take_while(|&(_, &(until, _))| until > start)
@@ -113,7 +110,7 @@ impl Regions {
         (address < end).then_some(id)
     }
 
-    /// The allocation of all addresses of the range, if they have the same or none; `None` where they have not.
+    /// The allocation that contains the whole range (inner `None`: no allocation does); `None` if parts of it differ.
     pub(crate) fn only(&self, start: u64, end: u64) -> Option<Option<AllocationId>> {
         let before = self.live.range(..=start).next_back();
         if let Some((_, &(until, id))) = before
@@ -134,7 +131,6 @@ pub(crate) struct Details {
     arrays: FxHashMap<(Option<AllocationId>, u32), ArrayVolume>,
     pub(crate) footprint: Footprint,
     pub(crate) unwritten: unwritten::OfLaunch,
-    /// Received so far, over the whole run.
     pub(crate) received_bytes: u64,
     /// Stored bytes that turned out to communicate so far, over the whole run.
     pub(crate) first_read_bytes: u64,
@@ -226,7 +222,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// At the end of the run: adds the rest of one shard.
+    /// Adds the results of one shard at the end of the run.
     pub(crate) fn add(&mut self, details: Details) {
         for (module, sums) in details.sites.iter().enumerate() {
             for (local, &bytes) in sums.iter().enumerate().filter(|&(_, &bytes)| bytes > 0) {

@@ -30,7 +30,7 @@ impl Kept {
         }
     }
 
-    /// Takes what a shard has found in the launch at `position` since it was asked last.
+    /// Takes what a shard has found in the launch at `position` since the last call.
     pub(crate) fn take(&self, position: u32, out: &mut ShardOut) -> Result<()> {
         self.transfers.append(out.transfers(position))?;
         self.strides.take(&mut out.loads, &mut out.stores)

@@ -27,7 +27,7 @@ pub(crate) struct LaunchPart {
 }
 
 impl LaunchPart {
-    /// Takes what one shard found in the latest launch, but for accesses across page borders.
+    /// Adds one shard's results of the latest launch, without accesses across page borders.
     pub(crate) fn shard(&mut self, out: &mut ShardOut) {
         let sums = std::mem::take(&mut out.sums);
         self.volume += Volume {
@@ -53,7 +53,7 @@ impl LaunchPart {
         sum.add(amount.bytes, amount.count);
     }
 
-    /// Counts an access across a page border, whose bytes are counted already; its part of a transfer.
+    /// Counts an access across a page border, whose bytes are counted already; returns its part of a transfer.
     pub(crate) fn wide(
         &mut self,
         receiver_launch: u32,
@@ -72,7 +72,7 @@ impl LaunchPart {
         })
     }
 
-    /// Takes over what all accesses were counted as.
+    /// Adds the launch's counts.
     pub(crate) fn counted(&mut self, counts: &Counts) {
         self.volume.loaded_bytes += counts.loaded_bytes + counts.atomic_bytes;
         self.volume.stored_bytes += counts.stored_bytes + counts.atomic_bytes;

@@ -10,7 +10,6 @@ use crate::error::Result;
 use std::sync::Arc;
 use superstep_trace::Cancellation;
 
-/// Names of files.
 const LOADS: &str = "loads";
 const STORES: &str = "stores";
 
@@ -34,7 +33,6 @@ pub(crate) struct Owner {
     pub(crate) cta: u32,
 }
 
-/// The runs of a program.
 pub(crate) struct Strides {
     /// Of launches whose distances are not counted yet.
     loads: Sorter<Run>,
@@ -56,7 +54,7 @@ impl Strides {
         }
     }
 
-    /// Takes what one part of the pages has found since it was asked last.
+    /// Takes the runs that one part of the pages has found since the last call.
     pub(crate) fn take(&self, loads: &mut Runs, stores: &mut Runs) -> Result<()> {
         self.loads.append(loads.take())?;
         self.stores.append(stores.take())
@@ -77,7 +75,6 @@ impl Strides {
         &mut self.counted[position]
     }
 
-    /// Of each of `launches` launches.
     pub(crate) fn finish(mut self, launches: usize) -> Result<Vec<LaunchStrides>> {
         let stores = std::mem::replace(&mut self.stores, (self.sorter)(STORES));
         distances(stores, |launch, counts| {
@@ -103,7 +100,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Takes over the addresses of `next`, which does not begin before this, if they go on in the same steps or are known.
+    /// Extends the run by `next`, which does not begin before it, if the addresses continue in the same steps or are
+    /// known.
     fn continued_by(&mut self, next: &Run) -> bool {
         let distance = next.first - self.first;
         if self.owner != next.owner {
@@ -198,10 +196,9 @@ impl Runs {
         self.0.len()
     }
 
-    /// Puts the runs from number `from` on in order and joins what continues each other: where CTAs read here and there, they are
-    /// found one by one.
+    /// Sorts the runs from number `from` on and joins adjacent ones: scattered reads are found one by one.
     pub(crate) fn settle(&mut self, from: usize) {
-        // Fewer, where much was found and has been taken.
+        // The list is shorter where many runs were found and have been taken.
         let from = from.min(self.0.len());
         let found = &mut self.0[from..];
         if found.is_sorted_by_key(Item::key) {
@@ -219,7 +216,7 @@ impl Runs {
         self.0.truncate(kept + 1);
     }
 
-    /// All runs, in order; none are left.
+    /// Takes all runs, sorted.
     pub(crate) fn take(&mut self) -> Vec<Run> {
         let mut runs = std::mem::take(&mut self.0);
         order(&mut runs);

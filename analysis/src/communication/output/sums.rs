@@ -14,7 +14,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use superstep_trace::{Cancellation, SiteId};
 
-/// Context of a page pass: the current launch and the earlier ones.
 pub(crate) struct View<'a> {
     /// Position of the current launch among all launches.
     pub(crate) launch: u32,
@@ -23,17 +22,15 @@ pub(crate) struct View<'a> {
     pub(crate) kernels: &'a [u32],
     /// Accesses across page borders in the current launch.
     pub(crate) wide: &'a [WideAccess],
-    /// Allocations that are alive now.
     pub(crate) regions: &'a Regions,
     pub(crate) ops: &'a SiteOps,
-    /// Takes what is too much for a shard to keep.
+    /// Takes over what exceeds a shard's budget.
     pub(crate) kept: &'a Kept,
-    /// Ends the launch's analysis.
     pub(crate) cancellation: Cancellation,
 }
 
 impl View<'_> {
-    /// Takes what a shard has found so far in the current launch, if it is much.
+    /// Moves a shard's results of the current launch out if there are many.
     #[inline]
     pub(crate) fn make_room(&self, out: &mut ShardOut) -> Result<()> {
         self.kept.take_much(self.launch, out)
@@ -69,7 +66,7 @@ pub(crate) struct Sums {
     pub(crate) uninitialised: u64,
     pub(crate) unknown: u64,
     pub(crate) local: u64,
-    /// Bytes that several CTAs wrote, each once.
+    /// Bytes that several CTAs wrote.
     pub(crate) several_writers: u64,
     /// Those of them that at least one plain store wrote.
     pub(crate) racing: u64,
@@ -132,7 +129,7 @@ struct BySource {
     amounts: Vec<[u32; 2]>,
     /// The sources, each once.
     sources: Vec<u32>,
-    /// At least what the largest amount is.
+    /// Upper bound of the largest amount.
     added: u32,
 }
 
@@ -141,7 +138,6 @@ fn others(writers: &[Writer], own: Option<usize>) -> impl Iterator<Item = (usize
     (writers.iter().enumerate()).filter(move |&(index, _)| Some(index) != own)
 }
 
-/// Results of one shard.
 #[derive(Default)]
 pub(crate) struct ShardOut {
     pub(crate) options: Options,
@@ -158,7 +154,7 @@ pub(crate) struct ShardOut {
     pub(crate) stores: Runs,
     /// Accesses across a page border in the current launch: receiving CTA, number, source.
     pub(crate) wide: FxHashSet<(u32, u32, Tag)>,
-    /// Where it happens, if that is asked for.
+    /// Results by instruction and allocation, if requested.
     pub(crate) details: Details,
     /// By position of the launch: bytes stored by it that another entity has read, over the whole run.
     pub(crate) communicated_stored: Vec<u64>,
@@ -300,7 +296,7 @@ impl ShardOut {
         }
     }
 
-    /// Puts what is pending into the maps.
+    /// Moves pending sums into the maps.
     pub(crate) fn flush(&mut self) {
         let Some((tag, cta, Amount { bytes, count })) = self.pending.take() else {
             return;
@@ -321,7 +317,7 @@ impl ShardOut {
         }
     }
 
-    /// The transfers of the launch at `position` that are not pending; none are left.
+    /// Takes the transfers of the launch at `position` that are not pending.
     pub(crate) fn transfers(&mut self, position: u32) -> Vec<Transfer> {
         let mut parts = std::mem::take(&mut self.transfers);
         join(&mut parts);
@@ -348,7 +344,6 @@ impl ShardOut {
         }
     }
 
-    /// After the last page of a launch.
     pub(crate) fn end_launch(&mut self) {
         self.flush();
         self.flush_sources();

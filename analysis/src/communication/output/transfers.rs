@@ -25,7 +25,7 @@ impl Transfers {
         self.len() == 0
     }
 
-    /// Hands each transfer to `sink`, in order.
+    /// Passes each transfer to `sink`, in order.
     pub fn each(&self, mut sink: impl FnMut(&Transfer)) -> Result<()> {
         self.0.each(|transfer| {
             sink(transfer);
@@ -33,7 +33,7 @@ impl Transfers {
         })
     }
 
-    /// Hands those of each source CTA to `sink`.
+    /// Passes the transfers of each source CTA to `sink`.
     pub fn each_source(&self, sink: impl FnMut(&[Transfer])) -> Result<()> {
         self.0.groups(
             |transfer| (transfer.source_launch, transfer.source_cta),
@@ -41,7 +41,6 @@ impl Transfers {
         )
     }
 
-    /// All of them in memory, however many they are.
     pub fn to_vec(&self) -> Result<Vec<Transfer>> {
         let mut all = Vec::new();
         self.each(|transfer| all.push(*transfer))?;
@@ -49,7 +48,7 @@ impl Transfers {
     }
 }
 
-/// Takes parts of transfers in any order.
+/// Collects parts of transfers in any order.
 #[derive(Debug)]
 pub(crate) struct TransferSorter(Sorter<Transfer>);
 

@@ -1,4 +1,4 @@
-//! Files that hold for a while what the memory limit has no room for.
+//! Temporary files for what exceeds the memory limit.
 
 use crate::error::{AnalysisError, Result};
 use rustix::fs::{FallocateFlags, fallocate};
@@ -21,7 +21,7 @@ pub(crate) struct SpillFolder {
 #[derive(Debug)]
 struct Made {
     folder: TempDir,
-    /// Locked as long as the process lives.
+    /// Locked while the process lives.
     _in_use: File,
 }
 
@@ -36,7 +36,6 @@ impl SpillFolder {
         }
     }
 
-    /// Another one at the same place.
     pub(crate) fn another(&self) -> Self {
         Self::new(self.parent.clone())
     }
@@ -58,7 +57,7 @@ impl Made {
         // It gets its name when it is locked, so that no other process finds it before.
         let unnamed = folder.path().join("new");
         let in_use = File::create(&unnamed)?;
-        // Some file systems have no locks; there, folders of killed analyses stay.
+        // Without file locks, folders of killed analyses remain.
         let _ = in_use.try_lock();
         fs::rename(unnamed, folder.path().join(IN_USE))?;
         Ok(Made {
@@ -68,7 +67,7 @@ impl Made {
     }
 }
 
-/// Removes what killed analyses have left in a folder, as far as that is possible.
+/// Removes folders that killed analyses left, as far as possible.
 fn remove_abandoned(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
@@ -89,7 +88,6 @@ fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> AnalysisError {
     move |source| AnalysisError::Spill { path, source }
 }
 
-/// Something of a fixed size that can be written to a file.
 pub(crate) trait Fixed: Copy {
     const BYTES: usize;
     /// Fills the first [`Fixed::BYTES`] of `bytes`.
@@ -117,7 +115,7 @@ macro_rules! fixed_numbers {
 }
 fixed_numbers!(u8, u16, u32, u64);
 
-/// A type whose fields stand one behind the other.
+/// A type that is stored as its fields, one after the other.
 macro_rules! fixed {
     ($type:ident { $($field:ident: $kind:ty),+ }) => {
         impl Fixed for $type {
@@ -151,8 +149,8 @@ const LEVEL: i32 = 1;
 /// Fewer bytes than this are not worth a compressor.
 const LEAST_BYTES: usize = 4096;
 
-/// Turns the items of `parts`, one behind the other, into fewer bytes. Their first bytes come first, then their second ones: bytes of
-/// the same meaning are alike, and compress well.
+/// Compresses the items of `parts`. First bytes come first, then second ones, and so on: bytes of the same meaning are
+/// similar and compress well.
 pub(crate) fn pack<T: Fixed>(parts: &[&[T]]) -> Vec<u8> {
     let count: usize = parts.iter().map(|part| part.len()).sum();
     let mut columns = vec![0; count * T::BYTES];
@@ -172,13 +170,13 @@ pub(crate) fn pack<T: Fixed>(parts: &[&[T]]) -> Vec<u8> {
     }
 }
 
-/// Appends the `count` items of which `packed` was made to `out`.
+/// Appends the `count` items in `packed` to `out`.
 pub(crate) fn unpack<T: Fixed>(
     packed: &[u8],
     count: usize,
     out: &mut Vec<T>,
 ) -> std::io::Result<()> {
-    // As many bytes are the items themselves.
+    // Incompressible items are stored as they are.
     let columns = if packed.len() == count * T::BYTES {
         Cow::Borrowed(packed)
     } else {
@@ -245,7 +243,7 @@ impl SpillFile {
             .map_err(failed(&self.path))
     }
 
-    /// Forgets everything and gives the space back.
+    /// Empties the file and frees its space.
     pub(crate) fn clear(&mut self) -> Result<()> {
         self.bytes = 0;
         self.file.set_len(0).map_err(failed(&self.path))
@@ -262,10 +260,10 @@ pub(crate) fn read_bytes(folder: &SpillFolder, name: &str) -> Result<Vec<u8>> {
     fs::read(&path).map_err(failed(&path))
 }
 
-/// Bytes of a [`Run`] that are written or read together. They are not packed: each is merged several times, and packing costs as much
-/// as that.
+/// Bytes of a [`Run`] that are written or read together. They are not compressed: each is merged several times, and
+/// compression would cost as much as that.
 const BUFFER_BYTES: usize = 1 << 17;
-/// The disk gets back so much at once of what has been read for the last time.
+/// Freed at once of what has been read for the last time.
 const GIVE_BACK_BYTES: u64 = 4 << 20;
 
 /// Items in a file, written once and read from the beginning.
@@ -275,7 +273,6 @@ pub(crate) struct Run {
     pub(crate) items: u64,
 }
 
-/// Writes a [`Run`] item by item.
 pub(crate) struct RunWriter<T> {
     file: BufWriter<File>,
     run: Run,
@@ -309,12 +306,12 @@ impl<T: Fixed> RunWriter<T> {
 }
 
 impl Run {
-    /// Reads from the first item on.
     pub(crate) fn read<T: Fixed>(&self) -> Result<RunReader<T>> {
         self.read_from(0)
     }
 
-    /// Reads everything for the last time: the disk gets back what has been read, so that a merge does not need twice the room.
+    /// Reads everything for the last time and frees disk space on the way, so that a merge does not need twice the
+    /// space.
     pub(crate) fn read_out<T: Fixed>(&self) -> Result<RunReader<T>> {
         let file = File::options().read(true).write(true).open(&self.path);
         Ok(RunReader {
@@ -323,7 +320,6 @@ impl Run {
         })
     }
 
-    /// Reads from item number `first` on.
     pub(crate) fn read_from<T: Fixed>(&self, first: u64) -> Result<RunReader<T>> {
         let mut file = File::open(&self.path).map_err(failed(&self.path))?;
         let at = SeekFrom::Start(first * T::BYTES as u64);
@@ -345,7 +341,7 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // The folder goes as a whole later; a file that cannot be removed now only takes space until then.
+        // The folder is removed later; until then a file that cannot be removed only takes space.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -358,7 +354,7 @@ pub(crate) struct RunReader<T> {
     /// Items so far, and in all.
     read: u64,
     items: u64,
-    /// Bytes that the disk has got back, if it shall.
+    /// Bytes freed so far; `None` if the file is kept.
     given_back: Option<u64>,
     kind: PhantomData<T>,
 }
@@ -376,7 +372,7 @@ impl<T: Fixed> RunReader<T> {
             && self.read * T::BYTES as u64 >= *given_back + GIVE_BACK_BYTES
         {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            // Some file systems cannot; there the room comes back when the file goes.
+            // Where the file system cannot punch holes, the space is freed with the file.
             let _ = fallocate(self.file.get_ref(), hole, *given_back, GIVE_BACK_BYTES);
             *given_back += GIVE_BACK_BYTES;
         }

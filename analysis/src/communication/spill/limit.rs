@@ -1,4 +1,4 @@
-//! How much memory an analysis may take, and where it goes when that is not enough.
+//! The memory limit of an analysis and the place for what exceeds it.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ impl MemoryLimit {
     pub(crate) fn budget(&self) -> Budget {
         // The program itself, chunks on their way, and the parts that threads are working on.
         const FIXED: u64 = 192 << 20;
-        // A fifth is for what the allocator cannot give back to the system.
+        // The allocator cannot return a fifth to the system.
         let rest = self.bytes.saturating_sub(FIXED) / 5 * 4;
         let percent = |percent: u64| usize::try_from(rest / 100 * percent).unwrap_or(usize::MAX);
         Budget {
@@ -46,7 +46,7 @@ impl MemoryLimit {
     }
 }
 
-/// Bytes of memory by what takes them.
+/// Memory budgets in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) record_bytes: usize,

@@ -22,7 +22,7 @@ const PARTS: usize = 64;
 /// Items that a thread takes together, with the rest of the last one's group.
 const PIECE: usize = 1 << 13;
 
-/// Collects items from several threads and hands them out in order. Neighbours that can be joined are.
+/// Collects items from several threads and sorts them. Neighbours that can be joined are.
 #[derive(Debug)]
 pub(crate) struct Sorter<T> {
     name: &'static str,
@@ -89,7 +89,6 @@ impl<T: Item> Sorter<T> {
         }
     }
 
-    /// Items that are sorted together.
     pub(crate) fn run_items(&self) -> usize {
         self.run_items
     }
@@ -98,8 +97,8 @@ impl<T: Item> Sorter<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds items. Other threads only wait where they add something at the same moment: sorting and writing are done by the
-    /// thread whose items make a run complete.
+    /// Adds items. Sorting and writing are done by the thread whose items complete a run; others wait only while the
+    /// state is locked.
     pub(crate) fn append(&self, items: Vec<T>) -> Result<()> {
         if items.is_empty() {
             return Ok(());
@@ -186,7 +185,7 @@ impl<T: Item> Sorter<T> {
         Ok((memory, disk))
     }
 
-    /// Everything, sorted and joined: in memory if it never left it.
+    /// All items, sorted and joined, in memory if none was written to disk.
     pub(crate) fn finish(self) -> Result<Sorted<T>> {
         let (memory, disk) = self.parts()?;
         let run = match disk.is_empty() {
@@ -201,8 +200,8 @@ impl<T: Item> Sorter<T> {
         })
     }
 
-    /// Hands out everything once, sorted and joined, in pieces of whole groups: `work` makes something of each piece, on
-    /// several threads where all is in memory, and `sink` gets that in order.
+    /// Passes all items once, sorted and joined, in pieces of whole groups: `work` maps each piece, on several threads
+    /// where all is in memory, and `sink` gets the results in order.
     pub(crate) fn pieces<R: Send>(
         self,
         work: impl Fn(&[T]) -> R + Sync,
@@ -211,7 +210,7 @@ impl<T: Item> Sorter<T> {
         let (memory, disk) = self.parts()?;
         if disk.is_empty() {
             let pieces: Vec<&[T]> = memory.iter().flat_map(|part| in_pieces(part)).collect();
-            // Not all at once: what is made of them takes memory, too.
+            // Bounds the memory of the results.
             for some in pieces.chunks(4 * rayon::current_num_threads()) {
                 self.cancellation.check()?;
                 let made: Vec<R> = some.par_iter().map(|piece| work(piece)).collect();
@@ -291,7 +290,7 @@ fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>, cancellation: Cancellation) -> Ve
         .collect()
 }
 
-/// For the last time: the runs are gone afterwards.
+/// Merges runs and deletes them.
 fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
     let mut readers: Vec<RunReader<T>> = runs.iter().map(Run::read_out).collect::<Result<_>>()?;
     let mut heads = BinaryHeap::new();
@@ -316,7 +315,7 @@ fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Resul
     current.iter().try_for_each(sink)
 }
 
-/// Looks at `cancellation` once in many items.
+/// Checks `cancellation` once in many items.
 fn paced(cancellation: Cancellation) -> impl FnMut() -> Result<()> {
     let mut items = 0u32;
     move || {
@@ -357,7 +356,7 @@ impl<T: Item> Sorted<T> {
         (self.run.as_ref()).map_or_else(in_memory, |run| run.items)
     }
 
-    /// Hands each item to `sink`, in order.
+    /// Passes each item to `sink`, in order.
     pub(crate) fn each(&self, mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
         let mut step = paced(self.cancellation);
         let mut sink = |item: &T| {
@@ -374,7 +373,7 @@ impl<T: Item> Sorted<T> {
         Ok(())
     }
 
-    /// Hands the items of these numbers to `sink`, in order.
+    /// Passes the items with these numbers to `sink`, in order.
     pub(crate) fn part(
         &self,
         numbers: Range<u64>,
@@ -396,7 +395,6 @@ impl<T: Item> Sorted<T> {
         Ok(())
     }
 
-    /// Hands out one item after the other.
     pub(crate) fn into_items(self) -> Result<impl Iterator<Item = Result<T>>> {
         let mut reader = self.run.as_ref().map(Run::read).transpose()?;
         let mut memory = self.memory.into_iter().flatten();
@@ -410,7 +408,7 @@ impl<T: Item> Sorted<T> {
         }))
     }
 
-    /// Hands neighbours of the same key to `sink`.
+    /// Passes neighbours with the same key to `sink`.
     pub(crate) fn groups<K: PartialEq>(
         &self,
         key: impl Fn(&T) -> K,

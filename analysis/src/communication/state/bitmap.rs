@@ -1,4 +1,4 @@
-//! A set of byte offsets within a page that is cleared in the time of what was put in.
+//! A set of byte offsets within a page that is cleared in time proportional to its size.
 
 use super::shadow::PAGE_BYTES;
 
@@ -20,7 +20,7 @@ impl Bitmap {
         }
     }
 
-    /// Adds `start..start + len` and calls `fresh(word, bits)` for each word with the bits that were not in yet.
+    /// Adds `start..start + len` and calls `fresh(word, bits)` for each word with the bits that are new.
     #[inline]
     pub(crate) fn insert(&mut self, start: usize, len: usize, mut fresh: impl FnMut(usize, u64)) {
         for_each_word(start, len, |word, mask| {
@@ -33,7 +33,7 @@ impl Bitmap {
         });
     }
 
-    /// Adds the range and returns how many numbers were not in yet.
+    /// Adds the range and returns the number of new elements.
     #[inline]
     pub(crate) fn insert_counting(&mut self, start: usize, len: usize) -> u64 {
         let mut count = 0;
@@ -41,7 +41,7 @@ impl Bitmap {
         count
     }
 
-    /// How many numbers of the range are in the set.
+    /// The number of elements in the range.
     #[inline]
     pub(crate) fn count(&self, start: usize, len: usize) -> u64 {
         let mut count = 0;

@@ -21,7 +21,7 @@ pub enum Matching {
     ExactAddress,
 }
 
-/// Who wrote at one address last.
+/// Last writers at one address.
 struct Cell {
     launch: u32,
     /// Ascending by CTA.
@@ -45,7 +45,7 @@ pub(crate) struct ExactPage {
 }
 
 impl ExactPage {
-    /// The host wrote there, or memory came or went.
+    /// The host wrote there, or memory was allocated or freed.
     pub(crate) fn forget(&mut self, offset: usize, len: usize) {
         self.cells
             .retain(|&at, _| !(offset..offset + len).contains(&usize::from(at)));

@@ -1,9 +1,9 @@
-//! Which bytes the host or opaque launches wrote, for memory that no traced kernel has written yet.
+//! Bytes that the host or opaque launches wrote, for memory that no traced kernel has written yet.
 
 use super::shadow::Tag;
 use std::collections::BTreeMap;
 
-/// Who wrote last, where that was no traced kernel. Every byte has at most one such writer.
+/// Last writers other than traced kernels. Every byte has at most one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Untraced {
     host: Ranges,
@@ -46,7 +46,7 @@ impl Ranges {
             return;
         }
         let (mut from, mut to) = (start, end);
-        // Those that touch it, too.
+        // Includes adjacent ranges.
         for (s, e) in self.take(start.saturating_sub(1), end.saturating_add(1)) {
             (from, to) = (from.min(s), to.max(e));
         }
@@ -64,7 +64,7 @@ impl Ranges {
         }
     }
 
-    /// Takes out the ranges that meet `start..end`.
+    /// Removes and returns the ranges that meet `start..end`.
     fn take(&mut self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let below = self.ranges.range(..end).rev();
         let met = below.take_while(|&(_, &e)| e > start && start < end);

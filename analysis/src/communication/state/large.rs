@@ -1,5 +1,5 @@
-//! Launches with more accesses in few pages than memory has room for: their records are sorted by page and CTA, on disk, and a large page's are
-//! read once for each question. What stays in memory is the page, and the records of one CTA.
+//! Launches with more accesses in few pages than fit in memory: their records are sorted by page and CTA on disk, and
+//! those of a large page are read once for each pass. Only the page and the records of one CTA stay in memory.
 
 use super::bitmap::Bitmap;
 use super::host::Untraced;
@@ -48,7 +48,7 @@ struct PageRecords<'a> {
 }
 
 impl PageRecords<'_> {
-    /// Hands the records of each CTA to `sink`.
+    /// Passes the records of each CTA to `sink`.
     fn ctas(&self, mut sink: impl FnMut(&[Record]) -> Result<()>) -> Result<()> {
         let mut records: Vec<Record> = Vec::new();
         self.sorted

@@ -1,4 +1,4 @@
-//! Which thread of the current CTA has written which byte of the current page in the current launch.
+//! Bytes of the current page by the thread of the current CTA that wrote them in this launch.
 
 use super::bitmap::Bitmap;
 use super::shadow::PAGE_BYTES;

@@ -1,4 +1,4 @@
-//! Reading: which bytes of an access were written by whom, each counted as `docs/metrics.md` says.
+//! Reads: finds the writer of each byte of an access and counts it as `docs/metrics.md` says.
 
 use super::bitmap::Bitmap;
 use super::local::Local;
@@ -55,7 +55,6 @@ impl Seen {
         }
     }
 
-    /// Index into `accesses`.
     #[inline]
     fn class(at: usize, width: usize) -> Option<usize> {
         let class = width.trailing_zeros() as usize;
@@ -383,7 +382,7 @@ impl Reader<'_> {
     }
 }
 
-/// Hands the parts of `record` that begin in the same allocation to `sink`.
+/// Passes the parts of `record` that begin in the same allocation to `sink`.
 pub(crate) fn by_allocation(
     regions: &Regions,
     record: &Record,

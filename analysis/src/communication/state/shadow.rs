@@ -14,14 +14,14 @@ pub(crate) fn page_of(address: u64) -> u64 {
     address / PAGE_BYTES as u64
 }
 
-/// Who wrote a cell last.
+/// Last writer of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Tag(pub(crate) u64);
 
 impl Tag {
     pub(crate) const NEVER: Tag = Tag(0);
     pub(crate) const HOST: Tag = Tag(1);
-    /// An opaque launch, or whoever wrote before it.
+    /// An opaque launch, or an earlier writer.
     pub(crate) const UNKNOWN: Tag = Tag(2);
     /// Set in the place of a CTA number: several CTAs wrote, and the other bits number them in [`Page::several`]. CTA numbers
     /// stay below.
@@ -56,14 +56,13 @@ impl Tag {
         self.0 as u32 & Self::SEVERAL != 0
     }
 
-    /// 0: no traced kernel; 1: one CTA; 2: several, or 3 where `is_one_cell` does not hold.
     #[inline]
     pub(crate) fn kind(self, is_one_cell: bool) -> usize {
         let several = usize::from(self.is_several());
         usize::from(self.0 >> 32 != 0) + several + (several & usize::from(!is_one_cell))
     }
 
-    /// Where in [`Page::several`] the CTAs are, if there are several.
+    /// Index in [`Page::several`], if there are several writers.
     #[inline]
     fn several_index(self) -> Option<usize> {
         (self.is_several()).then_some((self.0 as u32 & !Self::SEVERAL) as usize)
@@ -178,7 +177,7 @@ impl Page {
         index
     }
 
-    /// Frees the place that `old`, the tag of a cell which gets another one, points to.
+    /// Frees the entry of `old`, the replaced tag of a cell.
     #[inline]
     fn give_back(&mut self, old: Tag) {
         if let Some(index) = old.several_index() {

@@ -25,7 +25,7 @@ pub(crate) struct Shard {
     pub(crate) pages: FxHashMap<u64, Page>,
     /// Instead of `pages`, where addresses are matched.
     exact: FxHashMap<u64, ExactPage>,
-    /// Which bytes were touched, if that is asked for.
+    /// Touched bytes, if requested.
     touched: FxHashMap<u64, Touched>,
     /// About the bytes of `pages` and `touched`.
     pub(crate) bytes: usize,
@@ -36,7 +36,6 @@ pub(crate) struct Shard {
     pub(crate) out: ShardOut,
 }
 
-/// The records of a shard in one launch, as part of all.
 pub(crate) struct Records<'a> {
     pub(crate) blocks: &'a [Block],
     pub(crate) shard: usize,
@@ -47,13 +46,12 @@ pub(crate) struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// A folder for files of their own.
     pub(crate) fn spill_folder(&self) -> Arc<SpillFolder> {
         Arc::new(self.folder.another())
     }
 }
 
-/// Memory that a shard needs while it works.
+/// Scratch memory of a shard.
 pub(crate) struct Scratch {
     pub(crate) gathered: Gathered,
     marks: Marks,
@@ -63,7 +61,7 @@ pub(crate) struct Scratch {
     pub(crate) search: Search,
 }
 
-/// Memory of a [`Reader`], used again.
+/// Reusable memory of a [`Reader`].
 struct Marks {
     seen: Seen,
     sources: Vec<Tag>,
@@ -278,7 +276,6 @@ impl Shard {
         touched.launch(launch, by, &mut self.out.details.footprint);
     }
 
-    /// Counts what is stored in each allocation; `only`: all of the page is one's.
     pub(crate) fn stores(
         &mut self,
         view: &View,
@@ -437,7 +434,7 @@ fn part(number: u64, start: u64, end: u64) -> (usize, usize) {
 /// Offset in a page, length, writer.
 pub(crate) type Part = (usize, usize, Tag);
 
-/// A page with what others than kernels wrote, before `records` write to it.
+/// A page with the writes of others than kernels, before `records` write to it.
 pub(crate) fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], starts: bool) -> Page {
     let parts = parts_of(untraced, base);
     let aligned = |offset: usize, len: usize| (offset | len).is_multiple_of(4);
@@ -453,7 +450,7 @@ pub(crate) fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], sta
     page
 }
 
-/// Who wrote which parts of a page that no kernel has written: offset, length, writer.
+/// Writers of a page that no kernel has written: offset, length, writer.
 pub(crate) fn parts_of(untraced: &Untraced, base: u64) -> Vec<Part> {
     (untraced.parts(base, base.saturating_add(PAGE_BYTES as u64)))
         .map(|(start, end, tag)| ((start - base) as usize, (end - start) as usize, tag))

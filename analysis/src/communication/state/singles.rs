@@ -11,7 +11,7 @@ const TOGETHER: usize = 256;
 const OTHERS: usize = 3;
 
 impl Seen {
-    /// Turns are numbered anew before the numbers run out; `most` may follow.
+    /// Renumbers turns before the numbers run out; up to `most` more follow.
     fn make_room_for_turns(&mut self, most: usize) {
         if u32::MAX as usize - self.turn as usize <= most {
             self.turns.fill(0);

@@ -120,7 +120,7 @@ fn all_set(bits: &Bits, offset: usize, len: usize) -> bool {
     all
 }
 
-/// No thread, and more than one.
+/// No thread.
 const NOBODY: u64 = 0;
 const SEVERAL: u64 = u64::MAX;
 
@@ -130,7 +130,7 @@ fn name(cta: u32, thread: u32) -> u64 {
 
 /// Looks at the pages in which something was read that nothing had written: a second look at records that were counted.
 pub(crate) struct Search {
-    /// Who overwrites each byte in this launch, whatever was there.
+    /// Threads that overwrite each byte in this launch, independent of its old value.
     stored_by: Box<[u64; PAGE_BYTES]>,
     local: Local,
     found: Vec<((SiteId, AllocationId), Bits, u64)>,
@@ -251,7 +251,7 @@ fn lanes(record: &Record) -> impl Iterator<Item = (u32, usize)> + use<> {
     (record.threads().enumerate()).map(move |(lane, thread)| (thread, first + lane * step))
 }
 
-/// Whether what is there before does not matter to what is there afterwards.
+/// Whether the new value does not depend on the old one.
 fn is_exchange(view: &View, record: &Record) -> bool {
     let op = view.site_of(record).and_then(|site| view.ops.op(site).ok());
     op == Some(Op::AtomicExch)

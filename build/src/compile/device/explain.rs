@@ -12,7 +12,6 @@ use crate::compile::error::BuildError;
 /// Version of the instrumenter's explanations that is understood here.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Every memory operation of a program's device code, with the reasons.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     pub schema_version: u32,
@@ -24,10 +23,8 @@ pub struct Explanation {
     pub operations: Vec<MemoryOperation>,
 }
 
-/// A load, store, atomic, or half of a copy, in memory of any kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryOperation {
-    /// Mangled name of the kernel or device function.
     #[serde(skip_serializing)]
     pub symbol: String,
     /// The enclosing kernel or device function, demangled; for a specialised copy, with the
@@ -35,9 +32,7 @@ pub struct MemoryOperation {
     pub function: String,
     /// Source file, relative to the program's folder if inside it; empty when unknown.
     pub file: String,
-    /// Line from 1; 0 when unknown.
     pub line: u32,
-    /// Column from 1; 0 when unknown.
     pub column: u32,
     /// `load`, `store`, `atomic_add` and so on.
     pub op: String,
@@ -51,20 +46,15 @@ pub struct MemoryOperation {
     pub because: Vec<String>,
 }
 
-/// Totals of an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
     pub operations: u64,
-    /// Those that are proven to be in global memory.
     pub global: u64,
     pub proven: u64,
-    /// Those whose address is tested at run time.
     pub tested: u64,
     /// `proven / operations`; 1 when there are none.
     pub share_proven: f64,
-    /// Copies of device functions that specialisation made.
     pub clones: u64,
-    /// Pieces of inline PTX that were let through, untraced.
     pub opaque_assembly: u64,
 }
 
@@ -126,10 +116,10 @@ fn read(path: &PathBuf) -> Result<Explanation, BuildError> {
 }
 
 fn not_ours(path: &Path, why: &str) -> BuildError {
-    BuildError::Installation {
-        what: format!("an answer of superstep-instrument in {}", path.display()),
-        reason: format!(
+    BuildError::installation(
+        format!("an answer of superstep-instrument in {}", path.display()),
+        format!(
             "{why}; the harness and the instrumenter have different versions; unpack the archive anew (in the repository, run `cargo xtask build`)"
         ),
-    }
+    )
 }

@@ -15,12 +15,10 @@ const PTX: &str = "out.ptx";
 const FATBIN: &str = "out.fatbin";
 
 impl Builder {
-    /// Stage 3: the assembly of a module's device code.
     pub(crate) fn ptx(&self, module: &Module, bitcode: &Path) -> Result<PathBuf, BuildError> {
         self.ptx_with(module, bitcode, None)
     }
 
-    /// [`Builder::ptx`] with a further LLVM flag.
     pub(crate) fn ptx_with(
         &self,
         module: &Module,
@@ -84,7 +82,6 @@ impl Builder {
         self.packed(module, cubins, ptx)
     }
 
-    /// Binaries and their assembly in one file.
     pub(crate) fn packed(
         &self,
         module: &Module,
@@ -107,7 +104,7 @@ impl Builder {
         Ok(stage.run(&self.runner)?.join(FATBIN))
     }
 
-    /// The assembly without what ptxas compiles wrongly.
+    /// The assembly without code that ptxas miscompiles.
     fn fixed(&self, ptx: PathBuf) -> Result<PathBuf, BuildError> {
         if self.runner.dry_run.is_some() {
             return Ok(ptx);
@@ -119,9 +116,8 @@ impl Builder {
         }
     }
 
-    /// The binaries of a module without a probe, and whether lanes may wait for each other in a probe whose lanes do so as `probe` says. ptxas answers
-    /// that of the module: if it has no loops for which it needs code, it makes the same of it without such code. Versions of ptxas that
-    /// do not know the option add the code.
+    /// The binaries of a module without a probe, and whether lanes may wait for each other in a probe whose lanes do so as `probe` says.
+    /// ptxas answers
     fn native(&self, module: &Module, probe: Waits) -> Result<Native, BuildError> {
         let code = self.instrument(module, &self.nothing()?)?;
         let ptx = self.ptx(module, &code.bitcode)?;
@@ -142,8 +138,8 @@ impl Builder {
         Ok(Native { cubins, waits })
     }
 
-    /// The assembly of a module with a probe, with limits for the kernels that take so many registers in `cubins` that they cannot be
-    /// launched as without the probe, or of which fewer CTAs would be resident. A dry run does not know them.
+    /// The assembly of a module with limits for the kernels whose registers in `cubins` prevent launches, or residency, as without the
+    /// probe. A dry run has no limits.
     fn limited(
         &self,
         ptx: &Path,
@@ -162,15 +158,14 @@ impl Builder {
     }
 }
 
-/// Whether lanes of a warp may wait for each other in loops. ptxas has a lane that might do so let others go on, which lets lanes go on
-/// that wait behind a branch to meet again. They stay apart then, and the warp takes twice the instructions.
+/// Whether lanes of a warp may wait for each other in loops. ptxas then generates code by which other lanes go on; lanes that wait behind a
+/// branch to reconverge do too, and stay apart, which doubles the warp's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     Never,
     Perhaps,
 }
 
-/// A module without a probe.
 struct Native {
     cubins: Vec<PathBuf>,
     waits: Waits,

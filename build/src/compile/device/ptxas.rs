@@ -11,8 +11,7 @@ static SET: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("the pattern is one")
 });
 
-/// `ptx` without `set` to single precision. ptxas 12.9.86 takes 1.0 for the integer 1 where the result is used as bits, in a kernel with
-/// calls.
+/// Rewrites `set` to single precision. ptxas 12.9.86 takes 1.0 for the integer 1 where the result is used as bits, in a kernel with calls.
 pub(crate) fn rewrite_miscompiled(ptx: &str) -> Cow<'_, str> {
     SET.replace_all(ptx, |set: &Captures| {
         let guard = set.name("guard").map_or("", |guard| guard.as_str());

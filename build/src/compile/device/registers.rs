@@ -1,10 +1,9 @@
 //! Limits on the registers of kernels with a probe: such a kernel runs in CTAs as large as without.
 //!
-//! A kernel without `__launch_bounds__` may be launched with as many threads as its registers leave room for. A probe takes registers
-//! of its own, and a launch that the untraced program gets through would then be refused. `ptxas` decides how many there are, so both
-//! binaries are looked at; where the probe takes too many, the kernel is assembled again with a limit. Other kernels get none: `ptxas`
-//! uses up what a limit allows, 64 registers where 48 would do. A program that asks how many CTAs of a kernel are resident at a time
-//! divides its work by the answer: there, the limit leaves room for as many as without the probe.
+//! A kernel without `__launch_bounds__` may be launched with as many threads as its registers allow. A probe takes more registers, so
+//! launches might fail that work in the untraced program. Both binaries are compared; where the probe takes too many, the kernel is
+//! assembled again with a limit. Other kernels get none: ptxas uses up what a limit allows, 64 registers where 48 would do. A program that
+//! divides its work by the number of resident CTAs gets a limit that allows as many as without the probe.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,12 +12,10 @@ use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolIndex};
 
 use crate::compile::error::BuildError;
 
-/// Registers of a thread in each kernel, by its mangled name.
 pub(crate) type Registers = BTreeMap<String, u32>;
 
 /// Registers that each of the four parts of an SM has for a lane (65,536 in all), on every architecture from 7.0 on.
 const PART: u32 = 65_536 / 4 / 32;
-/// They are allocated in steps of this many.
 const STEP: u32 = 8;
 /// Most warps in one part: of a CTA (1,024 threads), and of all that are resident (2,048).
 const MOST_WARPS: [u32; 2] = [1024 / 32 / 4, 2048 / 32 / 4];
@@ -27,9 +24,8 @@ const MOST: u32 = 255;
 /// `EIATTR_REGCOUNT` in the section `.nv.info`: the number of a symbol and the registers of the function that it names.
 const REGISTER_COUNT: [u8; 4] = [4, 0x2f, 8, 0];
 
-/// `ptx` with limits for the kernels that take too many registers in one of the binaries `probed`, compared with `native`, the binary
-/// of the same architecture without the probe. `as_resident`: of no kernel may fewer CTAs be resident. `None` when there are no such
-/// kernels.
+/// `ptx` with limits for the kernels that take too many registers in one of the binaries `probed`, compared with `native`, the binary of
+/// the same architecture without the probe. With `as_resident`, as many CTAs must stay resident. `None` without such kernels.
 pub(crate) fn limited(
     ptx: &str,
     native: &[Registers],
@@ -72,8 +68,8 @@ pub(crate) fn limited(
     Some(text)
 }
 
-/// The most registers that leave room for CTAs as large as `native` registers do; for kernels whose CTAs must all be resident, for as
-/// many of them. The warps of an SM are spread evenly over its parts.
+/// Most registers that allow CTAs as large as with `native` registers, or with `all_resident` as many of them. The warps of an SM are
+/// spread evenly over its parts.
 fn limit_of(native: u32, all_resident: bool) -> u32 {
     let warps = PART / native.max(1).next_multiple_of(STEP);
     let warps = warps.clamp(1, MOST_WARPS[usize::from(all_resident)]);
@@ -85,7 +81,6 @@ fn limit_of(native: u32, all_resident: bool) -> u32 {
 struct Kernel<'a> {
     name: Option<&'a str>,
     body: usize,
-    /// Its source says how many threads a CTA has at most.
     has_own_size: bool,
     has_own_limit: bool,
     /// It reads where the words are through which a cooperative launch waits for the whole grid.
@@ -125,17 +120,17 @@ fn kernels(ptx: &str) -> Vec<Kernel<'_>> {
     found
 }
 
-/// The registers of the kernels in each of some binaries.
 pub(crate) fn of_each(binaries: &[PathBuf]) -> Result<Vec<Registers>, BuildError> {
     binaries.iter().map(|path| of(path)).collect()
 }
 
-/// The registers of the kernels in a binary.
 pub(crate) fn of(binary: &Path) -> Result<Registers, BuildError> {
     let bytes = std::fs::read(binary).map_err(BuildError::io("read", binary))?;
-    read(&bytes).map_err(|reason| BuildError::Installation {
-        what: format!("the registers of the kernels in {}", binary.display()),
-        reason: format!("{reason}; run `superstep doctor` to see which ptxas wrote it"),
+    read(&bytes).map_err(|reason| {
+        BuildError::installation(
+            format!("the registers of the kernels in {}", binary.display()),
+            format!("{reason}; run `superstep doctor` to see which ptxas wrote it"),
+        )
     })
 }
 
@@ -156,7 +151,7 @@ fn read(bytes: &[u8]) -> Result<Registers, CubinError> {
     let mut rest = section.data()?;
     let mut registers = Registers::new();
     while let [format, _, low, high, values @ ..] = rest {
-        // Format 4 has a size here and as many bytes behind it, the others a value.
+        // Format 4 has a size here and that many bytes behind it, the others a value.
         let size = match format {
             4 => usize::from(u16::from_le_bytes([*low, *high])),
             _ => 0,

@@ -17,7 +17,6 @@ use crate::compile::steps::stage::{Args, BITCODE, Subject};
 pub(crate) const DEVICE_PASSES: &str = "thinlto-pre-link<O2>";
 
 impl Builder {
-    /// The handler of `probe`, `None` for a build without probes.
     pub(crate) fn handler(&self, probe: Probe) -> Result<Option<PathBuf>, BuildError> {
         let name = match probe {
             // The handler of a defined probe is its user's: see `probed.rs`.
@@ -35,18 +34,17 @@ impl Builder {
         let mut files = [with_protocol, plain].into_iter();
         let Some(file) = files.find(|file| folder.join(file).is_file()) else {
             let protocol = self.options.protocol;
-            return Err(BuildError::Installation {
-                what: format!("the {name} handler for protocol `{protocol}`"),
-                reason: format!(
+            return Err(BuildError::installation(
+                format!("the {name} handler for protocol `{protocol}`"),
+                format!(
                     "{} has no file probe_{name}[_<protocol>].{extension} for it",
                     folder.display()
                 ),
-            });
+            ));
         };
         self.bitcode(&folder, &file).map(Some)
     }
 
-    /// The backend's support, linked into one file.
     pub(crate) fn support(&self) -> Result<PathBuf, BuildError> {
         let folder = self.device_folder()?;
         let entries = fs::read_dir(&folder).map_err(BuildError::io("read the folder", &folder))?;
@@ -59,10 +57,7 @@ impl Builder {
             .par_iter()
             .map(|file| self.bitcode(&folder, file))
             .collect::<Result<_, _>>()?;
-        let subject = Subject {
-            name: "support",
-            folder: &folder,
-        };
+        let subject = Subject::of("support", &folder);
         let (tool, args) = (&self.tools.llvm_link, parts.into_iter());
         let args = args.fold(Args::default(), Args::input);
         (self.runner).file("link support", tool, subject, args, BITCODE)
@@ -79,7 +74,7 @@ impl Builder {
         let mut args = if file.ends_with(".cu") {
             self.device_flags()
         } else if file.ends_with(".c") {
-            // Loops over threads shall be vectorised, for which what is inlined into them needs to be scalar and free of calls.
+            // Loops over threads are to be vectorised: inlined code must be scalar and free of calls.
             Args::of(["-x", "c", "-std=c17", "-O2", "-Wall", "-fPIC"])
                 .texts([
                     "-fno-slp-vectorize",
@@ -99,8 +94,8 @@ impl Builder {
         (self.runner).file("device support", tool, subject, args, BITCODE)
     }
 
-    /// Flags for device code that is optimised further elsewhere: `__builtin_constant_p` is not answered here, where no site is a
-    /// constant yet, but by the instrumenter, once the handler is inlined.
+    /// Flags for device code that is optimised further elsewhere: the instrumenter answers `__builtin_constant_p`, once the handler is
+    /// inlined and sites are constants.
     pub(crate) fn device_flags(&self) -> Args {
         Args::of(["-x", "cuda", "--cuda-device-only"])
             .text(self.gpu_arch_flag())

@@ -11,11 +11,8 @@ use crate::compile::error::BuildError;
 use crate::compile::link::libraries::{Library, libraries};
 use crate::compile::steps::stage::{Args, Subject, quote};
 
-/// A library that comes with a GPU's driver.
 pub struct Driver {
-    /// Name for the linker.
     pub link: &'static str,
-    /// Name for the loader.
     pub file: &'static str,
     headers: &'static [&'static str],
     /// How the names of its functions begin.
@@ -42,12 +39,11 @@ pub const DRIVERS: [Driver; 2] = [
 ];
 
 impl Driver {
-    /// Names of its functions in the headers in `include`; empty where the toolkit has none of them.
+    /// Names of its functions in the headers in `include`; empty where the toolkit lacks them.
     fn functions(&self, include: &Path) -> BTreeSet<String> {
         let header = |name: &&str| fs::read_to_string(include.join(name)).ok();
         let text: String = self.headers.iter().filter_map(header).collect();
         let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-        // Names of types among them do no harm.
         let is_function = |word: &&str| {
             let rest = word.strip_prefix(self.start);
             rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
@@ -75,15 +71,12 @@ impl Builder {
             .texts(["-x", "none"])
             .input(self.cudart_stub()?)
             .text("-ldl");
-        let subject = Subject {
-            name: driver.file,
-            folder: Path::new("."),
-        };
+        let subject = Subject::of(driver.file, Path::new("."));
         let tool = &self.tools.clangxx;
         (self.runner.file("driver", tool, subject, args, driver.file)).map(Some)
     }
 
-    /// A linker's flags, with what stands in for the libraries of the driver: no driver need be where a program is built.
+    /// The linker's flags with stand-ins for the driver's libraries, so that programs build without a driver.
     pub(crate) fn with_drivers(&self, flags: &[String]) -> Result<Args, BuildError> {
         flags.iter().try_fold(Args::default(), |args, flag| {
             let named = |driver: &&Driver| *flag == format!("-l{}", driver.link);
@@ -108,7 +101,7 @@ impl Builder {
         }
     }
 
-    /// First lines of a start script, by which `executable` finds these libraries.
+    /// First lines of a start script, which make `executable` find the driver's stand-ins.
     pub(crate) fn find_drivers(&self, executable: &Path) -> Result<String, BuildError> {
         if self.runner.dry_run.is_some() || self.options.backend != Backend::Cpu {
             return Ok(String::new());

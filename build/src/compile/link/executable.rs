@@ -13,11 +13,10 @@ use crate::compile::error::BuildError;
 use crate::compile::link::libraries::{libraries_of_flags, refuse_proprietary_libraries};
 use crate::compile::steps::stage::{Args, OBJECT, Subject};
 
-/// How the names begin of the runtime's functions that the stub of libcudart has, those for programs with probes of their own included.
+/// Prefixes of the runtime's functions in the stub of libcudart, including those for programs with their own probes.
 const EXPORTED: [&str; 4] = ["cuda", "__cuda", "__superstep", "superstep_"];
 
 impl Builder {
-    /// Links the objects of a program with the stub of libcudart.
     pub(crate) fn link(
         &self,
         program: &Program,
@@ -39,18 +38,14 @@ impl Builder {
         let args = (objects.into_iter().fold(Args::default(), Args::input))
             .text("-Wl,--no-as-needed")
             .and(runtime)
-            // Folders that the flags name hold for libraries that libraries need, too, with the old tags.
+            // Paths in the flags also hold for indirect dependencies, with the old tags.
             .texts(["-Wl,--disable-new-dtags", "-lm", "-lpthread", "-ldl"])
             .and(self.with_drivers(&program.flags.link)?);
-        let subject = Subject {
-            name: &program.name,
-            folder: &program.folder,
-        };
+        let subject = Subject::of(&program.name, &program.folder);
         let tool = &self.tools.clangxx;
         self.runner.file("link", tool, subject, args, "program")
     }
 
-    /// Compiles `cudart_stub.c` with the functions of libcudart and those of the CPU runtime.
     pub fn cudart_stub(&self) -> Result<PathBuf, BuildError> {
         let runtime = self.installation.cpu_runtime()?;
         let mut functions = functions_of(&runtime)?;
@@ -65,15 +60,12 @@ impl Builder {
             .input_in("-DSUPERSTEP_NAMES=\"", names, "\"")
             .text(format!("-DSUPERSTEP_RUNTIME=\"{}\"", runtime.display()))
             .input(source);
-        let subject = Subject {
-            name: "libcudart",
-            folder: Path::new("."),
-        };
+        let subject = Subject::of("libcudart", Path::new("."));
         let tool = &self.tools.clangxx;
         self.runner.file("cudart stub", tool, subject, args, OBJECT)
     }
 
-    /// The shared libraries in which the stub finds this backend's functions, the interposer before libcudart.
+    /// The shared libraries in which the stub finds this backend's functions, the interposer first.
     pub fn runtime_libraries(&self) -> Result<Vec<PathBuf>, BuildError> {
         Ok(match self.options.backend {
             Backend::Cpu => vec![self.installation.cpu_runtime()?],
@@ -82,14 +74,15 @@ impl Builder {
     }
 }
 
-/// The functions of a runtime that programs call.
 fn functions_of(library: &Path) -> Result<BTreeSet<String>, BuildError> {
     let bytes = fs::read(library).map_err(BuildError::io("read", library))?;
-    let file = object::File::parse(bytes.as_slice()).map_err(|error| BuildError::Installation {
-        what: format!("the functions of {}", library.display()),
-        reason: format!(
-            "{error}; unpack the archive anew (in the repository, run `cargo xtask build`)"
-        ),
+    let file = object::File::parse(bytes.as_slice()).map_err(|error| {
+        BuildError::installation(
+            format!("the functions of {}", library.display()),
+            format!(
+                "{error}; unpack the archive anew (in the repository, run `cargo xtask build`)"
+            ),
+        )
     })?;
     let symbols = file.dynamic_symbols().filter(ObjectSymbol::is_definition);
     let names = symbols.filter_map(|symbol| symbol.name().ok().map(str::to_owned));

@@ -19,7 +19,6 @@ pub struct Library {
     pub path: Option<PathBuf>,
 }
 
-/// How a library gets to a machine that runs the executable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Supplier {
     /// The machine itself: what every distribution has, and the driver.
@@ -30,47 +29,13 @@ pub enum Supplier {
     Program,
 }
 
-const OF_THE_MACHINE: [&str; 17] = [
-    "ld-linux",
-    "libanl.so",
-    "libc.so",
-    "libcuda.so",
-    "libdl.so",
-    "libgcc_s.so",
-    "libm.so",
-    "libmvec.so",
-    "libnsl.so",
-    "libnvidia-",
-    "libpthread.so",
-    "libresolv.so",
-    "librt.so",
-    "libstdc++.so",
-    "libutil.so",
-    "linux-gate.so",
-    "linux-vdso.so",
-];
+const OF_THE_MACHINE: &str = "ld-linux libanl.so libc.so libcuda.so libdl.so libgcc_s.so libm.so libmvec.so libnsl.so \
+    libnvidia- libpthread.so libresolv.so librt.so libstdc++.so libutil.so linux-gate.so \
+    linux-vdso.so";
 
-const OF_NVIDIA: [&str; 19] = [
-    "libcublas",
-    "libcudart.so",
-    "libcudnn",
-    "libcufft",
-    "libcufile",
-    "libcupti",
-    "libcurand",
-    "libcusolver",
-    "libcusparse",
-    "libnccl",
-    "libnpp",
-    "libnvJitLink",
-    "libnvToolsExt",
-    "libnvblas",
-    "libnvjpeg",
-    "libnvperf",
-    "libnvptxcompiler",
-    "libnvrtc",
-    "libnvvm",
-];
+const OF_NVIDIA: &str = "libcublas libcudart.so libcudnn libcufft libcufile libcupti libcurand libcusolver \
+    libcusparse libnccl libnpp libnvJitLink libnvToolsExt libnvblas libnvjpeg libnvperf \
+    libnvptxcompiler libnvrtc libnvvm";
 
 impl Library {
     pub fn file_name(&self) -> &str {
@@ -83,19 +48,20 @@ impl Library {
     }
 
     pub fn supplier(&self) -> Supplier {
-        let is_one_of = |starts: &[&str]| {
+        let is_one_of = |starts: &str| {
             let name = self.file_name();
-            starts.iter().any(|start| name.starts_with(start))
+            starts.split(' ').any(|start| name.starts_with(start))
         };
-        match () {
-            () if is_one_of(&OF_THE_MACHINE) => Supplier::Machine,
-            () if is_one_of(&OF_NVIDIA) => Supplier::Nvidia,
-            () => Supplier::Program,
+        if is_one_of(OF_THE_MACHINE) {
+            Supplier::Machine
+        } else if is_one_of(OF_NVIDIA) {
+            Supplier::Nvidia
+        } else {
+            Supplier::Program
         }
     }
 }
 
-/// Fails if one of `libraries` has precompiled GPU code, which the CPU backend cannot run.
 pub(crate) fn refuse_proprietary_libraries(
     program: &str,
     libraries: &[Library],
@@ -118,8 +84,8 @@ pub(crate) fn refuse_proprietary_libraries(
 }
 
 impl Builder {
-    /// First lines of a start script whose program needs NVIDIA's libraries: finds them, or replacements,
-    /// with the command, executable and runtime in `words`, quoted for the shell.
+    /// First lines of a start script whose program needs NVIDIA's libraries: finds them, or replacements. The words are the command,
+    /// executable and runtime, quoted for the shell.
     pub(crate) fn find_proprietary(
         &self,
         executable: &Path,
@@ -154,17 +120,16 @@ impl Builder {
         let mut called = called.iter().filter(|name| name.starts_with("cublas"));
         match called.find(|name| !has.contains(*name)) {
             None => Ok(()),
-            Some(function) => Err(BuildError::Unsupported {
-                subject: format!("{program} for the CPU backend"),
-                reason: format!(
+            Some(function) => Err(BuildError::unsupported(
+                format!("{program} for the CPU backend"),
+                format!(
                     "it calls {function} of cuBLAS, for which nothing of OpenBLAS stands in; run it with --backend cuda on a machine with a GPU"
                 ),
-            }),
+            )),
         }
     }
 }
 
-/// Whether a program asks CUDA how many CTAs of a kernel are resident at a time: it, or one of its shared libraries.
 pub(crate) fn asks_for_residency(executable: &Path) -> Result<bool, BuildError> {
     let own = libraries(executable)?.into_iter();
     let own = own.filter(|library| library.supplier() == Supplier::Program);
@@ -174,8 +139,8 @@ pub(crate) fn asks_for_residency(executable: &Path) -> Result<bool, BuildError> 
     })
 }
 
-/// Whether the code of a file calls a function of the stub whose name begins with `start`. The stub has all functions, and the
-/// linker has resolved the calls: what is left of them are distances from the next instruction. Without symbols, it may.
+/// Whether the code of a file calls a function of the stub whose name begins with `start`. The linker has resolved the calls to distances
+/// from the next instruction. A file without symbols may.
 fn calls(file: &Path, start: &str) -> Result<bool, BuildError> {
     let bytes = std::fs::read(file).map_err(BuildError::io("read", file))?;
     let Ok(parsed) = object::File::parse(bytes.as_slice()) else {
@@ -200,7 +165,6 @@ fn calls(file: &Path, start: &str) -> Result<bool, BuildError> {
     Ok((text.address()..).zip(code.windows(4)).any(is_distance))
 }
 
-/// The libraries that a linker's flags name.
 pub(crate) fn libraries_of_flags(flags: &[String]) -> Vec<Library> {
     let names = flags.iter().filter_map(|flag| flag.strip_prefix("-l"));
     let library = |name| Library {
@@ -210,7 +174,6 @@ pub(crate) fn libraries_of_flags(flags: &[String]) -> Vec<Library> {
     names.map(library).collect()
 }
 
-/// The shared libraries that `file` needs, an executable or a shared library itself; none when it is linked statically.
 pub fn libraries(file: &Path) -> Result<Vec<Library>, BuildError> {
     if !has_section(file, ".dynamic")? {
         return Ok(Vec::new());
@@ -223,20 +186,19 @@ pub fn libraries(file: &Path) -> Result<Vec<Library>, BuildError> {
             source,
         })?;
     if !output.status.success() {
-        return Err(BuildError::Unsupported {
-            subject: file.display().to_string(),
-            reason: format!(
+        return Err(BuildError::unsupported(
+            file.display().to_string(),
+            format!(
                 "the loader cannot start it here: `ldd` ended with {}: {}",
                 output.status,
                 String::from_utf8_lossy(&output.stderr).trim_end()
             ),
-        });
+        ));
     }
     let text = String::from_utf8_lossy(&output.stdout);
     Ok(text.lines().filter_map(library).collect())
 }
 
-/// Whether a file is an executable that the loader starts, and not a library.
 pub(crate) fn is_started(file: &Path) -> Result<bool, BuildError> {
     has_section(file, ".interp")
 }

@@ -21,12 +21,10 @@ use crate::compile::steps::stage::quote;
 use crate::compile::unit::{Inserted, Module, unit_name};
 use crate::manifest::Language;
 
-/// The list of what is loaded for each module.
 const LIST: &str = "modules.txt";
-/// Words of its lines before the files.
 const LINE_HEAD: usize = 3;
 
-/// Name of a variant's start script. Its executable and list are beside it.
+/// A variant's start script, with its executable and list beside it.
 const START: &str = "program";
 const EXECUTABLE: &str = "executable";
 
@@ -37,14 +35,13 @@ impl Program {
     }
 }
 
-/// The executable that a script of [`Builder::build`] starts; `start` itself where it is no such script.
 pub fn started_by(start: &Path) -> PathBuf {
     let executable = start.with_file_name(EXECUTABLE).canonicalize();
     executable.unwrap_or_else(|_| start.to_owned())
 }
 
-/// Identity of a variant, independent of its location: the hash of its executable and of all that this loads. A script in a
-/// bundle holds that.
+/// Identity of a variant, independent of its location: the hash of its executable and of all that this loads. The script in a bundle
+/// contains it.
 pub fn identity(start: &Path) -> std::io::Result<String> {
     let list = start.with_file_name(LIST);
     if !list.is_file() {
@@ -66,15 +63,14 @@ pub fn identity(start: &Path) -> std::io::Result<String> {
 }
 
 impl Builder {
-    /// Modules in the executable and libraries of a program that its own build system built.
     pub(crate) fn built_modules(&self, program: &Program) -> Result<Vec<Module>, BuildError> {
         let mut records: Vec<DeviceCodeRecord> = Vec::new();
         for unit in &program.units {
             if unit.language != Language::Built {
-                return Err(BuildError::Unsupported {
-                    subject: unit_name(program, unit),
-                    reason: "an executable's sources are compiled by its own build system; name only the executable, and the libraries that it opens while it runs".into(),
-                });
+                return Err(BuildError::unsupported(
+                    unit_name(program, unit),
+                    "an executable's sources are compiled by its own build system; name only the executable, and the libraries that it opens while it runs",
+                ));
             }
             let file = program.folder.join(&unit.file);
             if self.options.backend == Backend::Cpu {
@@ -87,11 +83,10 @@ impl Builder {
             }
         }
         if records.is_empty() {
-            return Err(BuildError::Unsupported {
-                subject: program.name.clone(),
-                reason: "it and its shared libraries carry no device code; build it with `superstep build -- make`, or whatever builds it; name what a script starts with --with"
-                    .into(),
-            });
+            return Err(BuildError::unsupported(
+                &program.name,
+                "it and its shared libraries carry no device code; build it with `superstep build -- make`, or whatever builds it; name what a script starts with --with",
+            ));
         }
         let modules = (self.options.first_module..).zip(&records);
         let modules = modules.map(|(index, record)| {
@@ -103,7 +98,7 @@ impl Builder {
         modules.collect()
     }
 
-    /// The list of `modules` with what is inserted. Each loads `host` too, a probe's host code; only the first one does something.
+    /// The list of `modules` as instrumented. Each loads `host` too, a probe's host code, of which only the first has an effect.
     pub(crate) fn loaded_list(
         &self,
         modules: &[Module],
@@ -117,7 +112,6 @@ impl Builder {
         self.runner.text_file(LIST, lines.concat().as_bytes())
     }
 
-    /// The line of the list that says what the runtime loads for `module`.
     fn loaded_line(
         &self,
         module: &Module,
@@ -140,12 +134,10 @@ impl Builder {
         Ok(line + "\n")
     }
 
-    /// The list of the modules of `program`, untraced.
     pub fn loaded_modules(&self, program: &Program) -> Result<PathBuf, BuildError> {
         self.loaded_list(&self.parts(program)?.modules, &self.nothing()?, None)
     }
 
-    /// Writes a script that starts `executable` with the modules of `list`; `search` is its first lines.
     pub(crate) fn start(
         &self,
         executable: &Path,
@@ -171,7 +163,6 @@ impl Builder {
         Ok(folder.join(START))
     }
 
-    /// First lines of the start script of `executable`: how it finds proprietary libraries.
     pub(crate) fn library_search(&self, executable: &Path) -> Result<String, BuildError> {
         let word = |path: &Path| quote(&path.to_string_lossy());
         let superstep = word(&self.installation.binaries.join("superstep"));
@@ -181,20 +172,19 @@ impl Builder {
         Ok(search + &self.find_drivers(executable)?)
     }
 
-    /// Environment of a program, as shell words: the runtime's libraries, the first of them, the list of modules.
     fn variables(&self, runtime: &str, first: &str, list: &str) -> String {
         let variables = format!("{RUNTIME}={runtime} {MODULES}={list} ");
         match self.options.backend {
             Backend::Cpu => variables,
-            // Proprietary libraries find the driver by `dlsym`, which is the interposer's only where it comes before the C library.
+            // Proprietary libraries find the driver by `dlsym`, which finds the interposer only if preloaded.
             Backend::Cuda => {
                 format!("{variables}LD_PRELOAD=\"${{LD_PRELOAD:+$LD_PRELOAD:}}\"{first} ")
             }
         }
     }
 
-    /// Puts what `start` loads below the folder `place`, and there, as `name`, a script that starts `executable`, a file in
-    /// `place/built`. The script and the list know files by their own places; shared libraries are in `libraries`, seen from `place`.
+    /// Places what `start` loads below the folder `place`, with a script `name` there that starts `executable`, a file in `place/built`.
+    /// Script and list use relative places; shared libraries are in `libraries`, relative to `place`.
     pub fn place(
         &self,
         start: &Path,
@@ -229,7 +219,6 @@ impl Builder {
     }
 }
 
-/// Copies the files of `list` into the folder `modules`, and a list of the copies.
 fn place_modules(list: &Path, modules: &Path, name: &str) -> Result<(), BuildError> {
     fs::create_dir_all(modules).map_err(BuildError::io("create", modules))?;
     let text = fs::read_to_string(list).map_err(BuildError::io("read", list))?;
@@ -257,7 +246,6 @@ fn place_modules(list: &Path, modules: &Path, name: &str) -> Result<(), BuildErr
     fs::write(&list, placed).map_err(BuildError::io("write", &list))
 }
 
-/// A script that starts `executable` with `variables`, both as the shell reads them.
 fn script(variables: &str, executable: &str) -> String {
     format!("#!/bin/sh\n{variables}exec {executable} \"$@\"\n")
 }

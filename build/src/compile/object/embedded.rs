@@ -1,7 +1,5 @@
-//! Device code that travels in host objects: what a CUDA file is compiled to before anything is inserted.
-//!
-//! The host object carries its module's device code as a record; where the GPU's binary would be it has a text with the name of the
-//! module. `superstep nvcc` and manifests give the same objects.
+//! Device code in host objects. A host object contains its module's device code as a record, and a NUL-terminated module id in place of the
+//! GPU binary. `superstep nvcc` and manifests make the same objects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,12 +23,10 @@ const PREPROCESSED: &str = "out.ii";
 
 pub struct HostObject {
     pub object: PathBuf,
-    /// The files that were read, as the compiler named them.
     pub dependencies: Vec<PathBuf>,
     pub messages: String,
 }
 
-/// A CUDA file and its device code.
 pub(crate) struct EmbeddedDeviceCode<'a> {
     pub(crate) unit: Unit<'a>,
     pub(crate) ir: DeviceIr,
@@ -65,7 +61,6 @@ impl Builder {
         })
     }
 
-    /// The host half of a CUDA file, which carries the other.
     pub(crate) fn embed(&self, embedded: &EmbeddedDeviceCode<'_>) -> Result<PathBuf, BuildError> {
         let mut args = self.section(&embedded.record)?;
         // Units that are linked know nothing of the module: it is registered once, for all of them.
@@ -80,7 +75,6 @@ impl Builder {
         self.host_object(&embedded.unit, args)
     }
 
-    /// Moves the registration of an object's device code before its initialisers.
     fn registering_first(&self, object: &Path) -> Result<PathBuf, BuildError> {
         if self.runner.dry_run.is_some() {
             return Ok(object.to_owned());
@@ -90,7 +84,6 @@ impl Builder {
         self.runner.text_file(OBJECT, &bytes)
     }
 
-    /// The objects of a program's own files, which carry its device code, for the link.
     pub(crate) fn objects(
         &self,
         program: &Program,
@@ -107,7 +100,6 @@ impl Builder {
         Ok(objects)
     }
 
-    /// The objects of a program's files that are not CUDA.
     pub(crate) fn helpers(&self, program: &Program) -> Result<Vec<PathBuf>, BuildError> {
         let helpers = (program.units.par_iter())
             .filter(|unit| unit.language != Language::Cuda)
@@ -115,7 +107,7 @@ impl Builder {
         helpers.collect()
     }
 
-    /// The object of the only unit of `program`, which carries its device code.
+    /// The object of the only unit of `program`, with its device code.
     pub fn object_with_device_code(
         &self,
         program: &Program,
@@ -144,7 +136,6 @@ impl Builder {
         })
     }
 
-    /// The host half of the only unit of `program`, preprocessed.
     pub fn preprocessed(&self, program: &Program) -> Result<PathBuf, BuildError> {
         let unit = only_unit(program, false);
         let args = Args::of(["-x", "cuda", "--cuda-host-only", "-E"])
@@ -153,7 +144,6 @@ impl Builder {
         self.compile("preprocess", &unit, args, PREPROCESSED)
     }
 
-    /// The device code of the only unit of `program`, without probes, as `kind`: ptx, cubin or fatbin.
     pub fn device_code_as(&self, program: &Program, kind: &str) -> Result<PathBuf, BuildError> {
         let embedded = self.device_code(only_unit(program, false), String::new())?;
         let ir = embedded.ir.optimised;
@@ -169,7 +159,6 @@ impl Builder {
         Ok(cubins.into_iter().next().unwrap_or(ptx))
     }
 
-    /// The object that registers all relocatable device code in `files`, linked; `None` when there is none.
     pub fn device_link(
         &self,
         folder: &Path,
@@ -187,8 +176,8 @@ impl Builder {
             .map(Some)
     }
 
-    /// The object that registers `units`, linked, with all their kernels and variables: see `linked.c`. Two with one content are told apart
-    /// by `place`.
+    /// The object that registers `units`, linked, with all their kernels and variables (`linked.c`). `place` distinguishes objects of the
+    /// same content.
     fn linked_object<'a>(
         &self,
         folder: &Path,
@@ -221,7 +210,6 @@ impl Builder {
         self.runner.file(name, tool, subject, args, OBJECT)
     }
 
-    /// Flags that put `record` into the object that is compiled with them.
     fn section(&self, record: &DeviceCodeRecord) -> Result<Args, BuildError> {
         let file = self.runner.text_file("module.bin", &record.encode())?;
         let path = file
@@ -234,30 +222,28 @@ impl Builder {
         self.header("module.h", &header)
     }
 
-    /// Has the compiler read `text` first.
     fn header(&self, name: &'static str, text: &str) -> Result<Args, BuildError> {
         let header = self.runner.text_file(name, text.as_bytes())?;
         Ok(Args::of(["-include"]).input(header))
     }
 
-    /// The text in place of the CUDA binary.
     fn image(&self, record: &DeviceCodeRecord) -> Result<PathBuf, BuildError> {
         let text = format!("superstep-module {}\n\0", record.hash());
         self.runner.text_file("module.txt", text.as_bytes())
     }
 }
 
-/// A folder in which the compiler runs.
 fn text(folder: &Path) -> Result<String, BuildError> {
     let text = folder.to_str().map(str::to_owned);
-    text.ok_or_else(|| BuildError::Unsupported {
-        subject: folder.display().to_string(),
-        reason: "the folder's name is not UTF-8; build in another folder".into(),
+    text.ok_or_else(|| {
+        BuildError::unsupported(
+            folder.display().to_string(),
+            "the folder's name is not UTF-8; build in another folder",
+        )
     })
 }
 
-/// The only unit of `program`. Its static kernels and variables are told from those of other files by a number made of everything
-/// that decides what it is, since files of a project have no numbers.
+/// The only unit of `program`. Files of projects have no numbers: a hash of all inputs distinguishes its static kernels and variables.
 fn only_unit(program: &Program, relocatable: bool) -> Unit<'_> {
     let unit = &program.units[0];
     let mut key = KeyHasher::new("unit");

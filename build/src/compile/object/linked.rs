@@ -20,17 +20,15 @@ const FLAGS: [&str; 5] = [
     "--device-c",
 ];
 
-/// Whether a flag asks for separate device compilation.
 pub(crate) fn asks(flag: &str) -> bool {
     FLAGS.contains(&flag)
 }
 
-/// Whether a program's flags ask for separate device compilation.
 pub(crate) fn asked(flags: &Flags) -> bool {
     flags.all.iter().chain(&flags.device).any(|flag| asks(flag))
 }
 
-/// A header for a unit that is linked: an entry in front of its own in that list, which refers to `symbol`.
+/// A header for a unit that is linked: an entry in front of that list, which refers to `symbol`.
 pub(crate) fn mark(symbol: &str) -> String {
     let lines = [
         ".pushsection llvm_offload_entries,\\\"aw\\\",@progbits",
@@ -47,7 +45,6 @@ pub(crate) fn mark(symbol: &str) -> String {
     assembly(&lines)
 }
 
-/// A header for `linked.c`: the symbols of its units, one behind the other.
 pub(crate) fn definitions(symbols: impl Iterator<Item = String>) -> String {
     let symbols: BTreeSet<String> = symbols.collect();
     let one = |symbol: &String| format!(".globl {symbol}\\n.hidden {symbol}\\n{symbol}: .byte 0");

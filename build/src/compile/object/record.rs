@@ -28,24 +28,22 @@ const PREFIX: usize = MAGIC.len() + 16;
 pub(crate) struct Head {
     /// Its name in tables: its files.
     pub(crate) name: String,
-    /// Where the compiler ran; names of files are relative to it. Empty in programs of manifests, which do not depend on their folder.
+    /// Working folder of the compiler, to which names of files are relative. Empty in programs of manifests, which do not depend on it.
     pub(crate) folder: String,
-    /// Whether it was compiled to be linked with other device code, and is nothing by itself.
+    /// Whether it is to be linked with other device code.
     pub(crate) relocatable: bool,
     /// Bytes of bitcode of each unit.
     pub(crate) units: Vec<usize>,
 }
 
-/// The device code of one module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeviceCodeRecord {
     pub(crate) head: Head,
-    /// The bitcode of all units.
     pub(crate) bitcode: Vec<u8>,
 }
 
 impl DeviceCodeRecord {
-    /// Some records as one, whose units were linked.
+    /// Merges records whose units were linked.
     pub(crate) fn linked<'a>(
         folder: String,
         records: impl IntoIterator<Item = &'a DeviceCodeRecord>,
@@ -66,7 +64,6 @@ impl DeviceCodeRecord {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
-        // Texts and numbers always have a form in JSON.
         let head = serde_json::to_vec(&self.head).unwrap_or_default();
         let mut bytes = MAGIC.to_vec();
         bytes.extend((head.len() as u64).to_le_bytes());
@@ -76,20 +73,18 @@ impl DeviceCodeRecord {
         bytes
     }
 
-    /// Its name in the program's registration code.
     pub(crate) fn hash(&self) -> String {
         hash_bytes(&self.encode()).to_string()
     }
 
-    /// The symbol that relocatable device code is called by in its host object, which refers to it: what links the code defines it, so that
-    /// linkers take that out of an archive, and name the code where nothing linked it.
+    /// The symbol by which a host object refers to relocatable device code. The object that links the code defines it, so that linkers take
+    /// that out of an archive, and name the code where nothing linked it.
     pub(crate) fn symbol(&self) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric();
         let name = self.head.name.replace(|letter| !is_plain(letter), "_");
         format!("superstep_device_link_of_{name}_{}", &self.hash()[..12])
     }
 
-    /// The bitcode of each unit.
     pub(crate) fn units(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.bitcode.as_slice();
         self.head.units.iter().map(move |&bytes| {
@@ -140,9 +135,11 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<DeviceCodeRecord>> {
 /// The records in an object, an archive, a shared library or an executable; none in a file of another kind.
 pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>, BuildError> {
     let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
-    let damaged = || BuildError::Unsupported {
-        subject: path.display().to_string(),
-        reason: format!("its section {SECTION} is damaged; build it again"),
+    let damaged = || {
+        BuildError::unsupported(
+            path.display().to_string(),
+            format!("its section {SECTION} is damaged; build it again"),
+        )
     };
     let of_object = |bytes: &[u8]| -> Option<Vec<DeviceCodeRecord>> {
         let Ok(file) = object::File::parse(bytes) else {
@@ -171,15 +168,15 @@ pub(crate) fn of_program(executable: &Path) -> Result<Vec<DeviceCodeRecord>, Bui
     for library in libraries(executable)? {
         match (library.supplier(), library.path) {
             (Supplier::Program, Some(path)) => files.push(path),
-            // Libraries that a plugin does not find itself, the program has loaded before.
+            // A plugin's unresolved libraries are ones that the program has loaded before.
             (Supplier::Program, None) if is_started(executable)? => {
-                return Err(BuildError::Unsupported {
-                    subject: executable.display().to_string(),
-                    reason: format!(
+                return Err(BuildError::unsupported(
+                    executable.display().to_string(),
+                    format!(
                         "the loader does not find its shared library {}; name the library's folder in LD_LIBRARY_PATH",
                         library.name
                     ),
-                });
+                ));
             }
             _ => {}
         }

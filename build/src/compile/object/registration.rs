@@ -1,20 +1,19 @@
 //! When a unit registers its device code: before its own global objects are made, whose constructors may launch kernels.
 //!
-//! nvcc gives its registration to the host compiler as a constructor function, which g++ runs before the unit's initialisers. Clang puts
-//! its own behind them. So a header makes an entry in front of all others that does nothing, and changes places with Clang's.
+//! nvcc registers in a constructor function of the unit, which g++ runs before the unit's initialisers; Clang registers after them. So a
+//! header makes an empty entry in front of all others, which is swapped with Clang's.
 
 use object::elf::{FileHeader64, Rela64, SHT_SYMTAB, STT_SECTION, SymbolSection};
 use object::read::elf::{FileHeader, Rela, SectionHeader, Sym};
 use object::{Endianness, SymbolIndex, read};
 
-/// For the start of a unit: an entry that does nothing.
 pub(crate) const FIRST_ENTRY: &str = "__asm__(\".pushsection .text\\nsuperstep_first: ret\\n.popsection\\n\
      .pushsection .init_array,\\\"aw\\\",@init_array\\n.p2align 3\\n.quad superstep_first\\n.popsection\");\n";
 
 /// Where Clang registers a unit's kernels and variables.
 const CLANGS: &[u8] = b"__cuda_module_ctor";
 
-/// Has the first entry of an object and Clang's change places; not in a file that is no such object, nor in one that registers nothing.
+/// Swaps the first entry of an object and Clang's; leaves other files, and those that register nothing, as they are.
 pub(crate) fn register_first(object: &mut [u8]) {
     if let Ok(Some([one, other])) = places(object) {
         for byte in 0..WHAT_BYTES {
@@ -26,7 +25,6 @@ pub(crate) fn register_first(object: &mut [u8]) {
 /// Target of an entry in a table of relocations, behind the entry's own place.
 const WHAT_BYTES: usize = size_of::<Rela64<Endianness>>() - size_of::<u64>();
 
-/// Where the targets of the two entries are in the file.
 fn places(object: &[u8]) -> read::Result<Option<[usize; 2]>> {
     let header = FileHeader64::<Endianness>::parse(object)?;
     let endian = header.endian()?;

@@ -2,8 +2,8 @@
 
 use crate::manifest::Flags;
 
-/// nvcc's `-prec-sqrt=false`, which Clang lacks. Square roots in single precision are rounded correctly otherwise, as nvcc has it: the
-/// optimiser is told so, since libdevice approximates them where nothing is said.
+/// nvcc's `-prec-sqrt=false`, which Clang lacks. By default the optimiser is told to round square roots in single precision correctly,
+/// which libdevice approximates otherwise.
 pub(crate) const INEXACT_ROOTS: &str = "-mllvm=-nvvm-reflect-add=__CUDA_PREC_SQRT=0";
 
 pub(crate) fn has_inexact_roots(flags: &Flags) -> bool {
@@ -11,12 +11,11 @@ pub(crate) fn has_inexact_roots(flags: &Flags) -> bool {
     flags.any(|flag| flag == INEXACT_ROOTS)
 }
 
-/// nvcc's `-prec-div=false`, and the same with `-use_fast_math`. Clang, which has no such flags, notes the value in an attribute of each
-/// function, which the instrumenter reads (`instrument/src/approximate.rs`).
+/// nvcc's `-prec-div=false`, and the same with `-use_fast_math`. Clang puts the value into an attribute of each function, which the
+/// instrumenter reads (`instrument/src/approximate.rs`).
 pub(crate) const FULL_DIVISIONS: &str = "-mrecip=divf";
 pub(crate) const FAST_DIVISIONS: &str = "-mrecip=divf:0";
 
-/// LLVM's flag for inexact divisions, where no instrumenter runs.
 pub(crate) fn division_flag(flags: &Flags) -> Option<&'static str> {
     let mut flags = flags.all.iter().chain(&flags.device).rev();
     flags.find_map(|flag| match flag.as_str() {
@@ -26,7 +25,6 @@ pub(crate) fn division_flag(flags: &Flags) -> Option<&'static str> {
     })
 }
 
-/// Clang's flag for some of what `-use_fast_math` does.
 pub(crate) const FAST_FUNCTIONS: &str = "-fgpu-approx-transcendentals";
 
 pub(crate) fn is_fast(flags: &Flags) -> bool {
@@ -34,13 +32,12 @@ pub(crate) fn is_fast(flags: &Flags) -> bool {
     flags.any(|flag| flag == FAST_FUNCTIONS)
 }
 
-/// Headers of Clang's that give `pow` of a float or a double and an integer functions of its own. nvcc converts both to double.
+/// Headers of Clang's in which `pow` of a float or a double and an integer has overloads. nvcc converts both to double.
 pub(crate) const POWER_HEADERS: [&str; 2] = [
     "__clang_cuda_cmath.h",
     "__clang_cuda_math_forward_declares.h",
 ];
 
-/// A header's text in which these functions have another name, which nothing calls.
 pub(crate) fn without_integer_powers(text: &str) -> String {
     let functions = [
         "pow(float __base, int ",
@@ -53,10 +50,9 @@ pub(crate) fn without_integer_powers(text: &str) -> String {
     })
 }
 
-/// Where Clang declares the functions of which `-use_fast_math` takes other ones, and what it leaves out there.
+/// Where Clang declares the functions that `-use_fast_math` replaces.
 pub(crate) const MATH_HEADER: &str = "__clang_cuda_math.h";
 
-/// The header's text with all functions that nvcc's `-use_fast_math` makes faster; Clang's does so with some.
 pub(crate) fn with_fast_functions(text: &str) -> String {
     let functions = ["expf", "exp10f", "log10f", "powf", "tanf"];
     functions.iter().fold(text.to_owned(), |text, name| {

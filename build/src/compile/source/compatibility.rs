@@ -29,7 +29,6 @@ const BARRIERS: [&str; 3] = [
     "cuda/std/detail/libcxx/include/__cuda/barrier.h",
 ];
 
-/// Warnings of older C compilers that are errors from Clang 16 on.
 const OLD_C: [&str; 5] = [
     "-Wno-error=implicit-function-declaration",
     "-Wno-error=implicit-int",
@@ -63,14 +62,13 @@ impl Builder {
         Ok(args.and(self.fast_functions(program)?))
     }
 
-    /// Whether a header comes with the tools, and not with a program.
     pub fn brings(&self, header: &Path) -> bool {
         let tools = [&self.tools.clang_include, &self.tools.cuda_root];
         let own = self.installation.folder(FOLDER);
         (tools.into_iter().chain(own.as_ref().ok())).any(|folder| header.starts_with(folder))
     }
 
-    /// Lets `-use_fast_math` be what it is for nvcc.
+    /// Makes `-use_fast_math` replace the same functions as for nvcc.
     fn fast_functions(&self, program: &Program) -> Result<Args, BuildError> {
         if !arithmetic::is_fast(&program.flags) {
             return Ok(Args::default());
@@ -79,7 +77,7 @@ impl Builder {
         self.edited(Args::default(), header, arithmetic::with_fast_functions)
     }
 
-    /// Lets `pow` of integers be what it is for nvcc.
+    /// Makes `pow` of integers convert to double as for nvcc.
     fn powers(&self) -> Result<Args, BuildError> {
         let edit = arithmetic::without_integer_powers;
         let mut headers = arithmetic::POWER_HEADERS.into_iter();
@@ -88,7 +86,7 @@ impl Builder {
         })
     }
 
-    /// Has the compiler read an edited text where it would read one of its own headers.
+    /// Has the compiler read an edited text in place of one of its own headers.
     fn edited(
         &self,
         args: Args,
@@ -101,9 +99,8 @@ impl Builder {
         Ok(read_as(args, &header, file))
     }
 
-    /// Lets shared variables be barriers of libcu++, or contain some. nvcc runs no destructors of shared variables; Clang refuses those
-    /// that are not empty. That of a barrier, which says that its memory has another use from now on, becomes a function of another
-    /// name in what the compiler reads.
+    /// Allows barriers of libcu++ in shared variables. nvcc runs no destructors of shared variables; Clang refuses those that are not
+    /// empty. So the compiler reads a header in which that of a barrier, which ends the use of its memory, has another name.
     fn shared_barriers(&self) -> Result<Args, BuildError> {
         let mut args = Args::default();
         for header in BARRIERS.map(|name| self.tools.cuda_include.join(name)) {
@@ -118,21 +115,21 @@ impl Builder {
         Ok(args)
     }
 
-    /// For every C and C++ compilation.
     pub(crate) fn compatible_helper(&self, is_c: bool) -> Result<Args, BuildError> {
         let flags = if is_c { &OLD_C[..] } else { &[OLD_LITERALS] };
         Ok(self.stand_ins()?.texts(flags.iter().copied()))
     }
 
-    /// Headers for want of others, and those of graphics libraries and OpenMP, which win over the system's: nothing is linked with these.
+    /// Replacements for missing headers, and for those of graphics libraries and OpenMP, which win over the system's: nothing is linked
+    /// with these.
     fn stand_ins(&self) -> Result<Args, BuildError> {
         let folder = self.installation.folder(FOLDER)?;
         let args = Args::of(["-idirafter"]).place("", &folder.join("include"));
         Ok(args.text("-isystem").place("", &folder.join("unlinked")))
     }
 
-    /// Lets the compiler read some files as if they said something else: constants as the manifest sets them, and in CUDA launch brackets
-    /// joined and texture references declared in constant memory. Lines stay; the files themselves too.
+    /// Has the compiler read edited texts in place of some files: with constants as the manifest sets them, and in CUDA with launch
+    /// brackets joined and texture references declared in constant memory. Lines stay.
     pub(crate) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Args, BuildError> {
         let mut texts = constants::set(unit.program)?;
         if unit.unit.language == Language::Cuda {
@@ -157,7 +154,6 @@ impl Builder {
     }
 }
 
-/// Has the compiler read `text` where it would read `file`.
 fn read_as(args: Args, file: &Path, text: PathBuf) -> Args {
     let args = args.texts(["-Xclang", "-remap-file", "-Xclang"]);
     args.input_in(format!("{};", file.display()), text, "")
@@ -182,7 +178,6 @@ fn join_brackets(text: &str) -> Cow<'_, str> {
     Cow::Owned(joined.into_owned())
 }
 
-/// The characters of some groups of a match.
 fn blanks<'a>(found: &'a Captures<'_>, groups: &'a [usize]) -> impl Iterator<Item = char> + 'a {
     groups.iter().flat_map(|&group| found[group].chars())
 }

@@ -11,7 +11,6 @@ use crate::compile::Program;
 use crate::compile::error::BuildError;
 use crate::manifest::Constant;
 
-/// The files with constants of `program` as the compiler is to read them, by their path relative to the program's folder.
 pub(crate) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>, BuildError> {
     let mut texts = BTreeMap::new();
     for constant in &program.constants {
@@ -23,20 +22,16 @@ pub(crate) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>, BuildE
                 source,
             })?,
         };
-        let changed = replace(&text, constant).ok_or_else(|| BuildError::Unsupported {
-            subject: program.name.clone(),
-            reason: format!(
+        let changed = replace(&text, constant).ok_or_else(|| BuildError::unsupported(&program.name, format!(
                 "{} does not define `{}`, expected `#define NAME VALUE` or `TYPE NAME = VALUE;` on one line; correct the name or the file under `constants` in the manifest",
                 constant.file.display(),
                 constant.name
-            ),
-        })?;
+            )))?;
         texts.insert(constant.file.clone(), changed);
     }
     Ok(texts)
 }
 
-/// `text` with another value in every definition of the constant; `None` when there is none.
 fn replace(text: &str, constant: &Constant) -> Option<String> {
     let name = regex::escape(&constant.name);
     // A macro's value ends at a comment; a variable's at a comma or semicolon.

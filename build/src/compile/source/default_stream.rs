@@ -12,7 +12,7 @@ pub(crate) const CLANG: [&str; 2] = ["-Xclang", "-fgpu-default-stream=per-thread
 
 pub(crate) const DEFINITION: &str = "-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1";
 
-/// The flag `word`, or for nvcc's or Clang's name of the choice the definition of the macro; `None` for the default choice.
+/// Passes on the flag `word`, or for nvcc's or Clang's name of the choice the definition of the macro; `None` for the default choice.
 pub(crate) fn translated(word: &str) -> Option<&str> {
     let value = [
         "--default-stream=",
@@ -28,7 +28,6 @@ pub(crate) fn translated(word: &str) -> Option<&str> {
     }
 }
 
-/// Whether flags ask for it: the last one about the macro decides.
 pub(crate) fn is_per_thread(flags: &Flags) -> bool {
     let flags = [&flags.all, &flags.device, &flags.host];
     let words = flags.into_iter().flatten();

@@ -21,21 +21,19 @@ static TEXTURE_OBJECT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"\bcuda(?:(?:Texture|Surface)Object_t|Create(?:Texture|Surface)Object)\b").ok()
 });
 
-/// A file of a program that compilers read, relative to the program's folder, and its text.
 pub(crate) struct SourceText {
     pub(crate) file: PathBuf,
     pub(crate) text: String,
 }
 
-/// Whether a CUDA file of `program` declares a texture reference. The preprocessor does not run: a declaration that it leaves out
-/// counts, which does no harm.
+/// Whether a CUDA file of `program` declares a texture reference, before preprocessing: a declaration that the preprocessor drops does no
+/// harm.
 pub(crate) fn have_texture_references(program: &Program) -> bool {
     any_text(program, |text| {
         matches!(in_constant_memory(text), Cow::Owned(_))
     })
 }
 
-/// Whether a CUDA file of `program` names texture objects.
 pub(crate) fn have_texture_objects(program: &Program) -> bool {
     let name = TEXTURE_OBJECT.as_ref();
     any_text(program, |text| name.is_some_and(|name| name.is_match(text)))

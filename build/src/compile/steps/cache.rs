@@ -26,7 +26,6 @@ pub struct StepCache {
     busy: Arc<Mutex<HashMap<String, Arc<Mutex<()>>>>>,
 }
 
-/// The files that one compilation read besides its command line.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct HeaderList {
     /// Paths as the compiler printed them: absolute, or relative to its working folder.
@@ -56,7 +55,7 @@ impl StepCache {
         Some(folder)
     }
 
-    /// A fresh folder to make a step in. It is removed when dropped unless [`StepCache::keep`] takes it.
+    /// A fresh folder to make a step in, removed when dropped unless [`StepCache::keep`] takes it.
     pub fn scratch(&self) -> Result<tempfile::TempDir, BuildError> {
         let folder = self.root.join("tmp");
         fs::create_dir_all(&folder).map_err(BuildError::io("create the cache folder", &folder))?;
@@ -66,7 +65,6 @@ impl StepCache {
             .map_err(BuildError::io("create a folder in", &folder))
     }
 
-    /// Moves a finished step to its place and returns that.
     pub fn keep(
         &self,
         key: &str,
@@ -93,7 +91,6 @@ impl StepCache {
         }
     }
 
-    /// The header list stored for the command line `key`.
     pub fn headers(&self, key: &str) -> Option<HeaderList> {
         let text = fs::read_to_string(self.header_file(key)).ok()?;
         serde_json::from_str(&text).ok()
@@ -105,7 +102,6 @@ impl StepCache {
             .map_err(BuildError::io("write", &file))
     }
 
-    /// Runs `make` while no other thread of this process works at `key`.
     pub fn alone<T>(&self, key: &str, make: impl FnOnce() -> T) -> T {
         let lock = {
             let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);

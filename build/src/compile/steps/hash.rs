@@ -10,7 +10,6 @@ use std::time::SystemTime;
 pub use superstep_toolchain::KeyHasher;
 use superstep_toolchain::hash_file;
 
-/// Size and time of change of each file, and its hash.
 type Known = HashMap<PathBuf, ((u64, Option<SystemTime>), String)>;
 
 /// SHA-256 of a file's content, hexadecimal. A file that kept its size and modification time is not read again.

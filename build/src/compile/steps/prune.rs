@@ -13,14 +13,11 @@ use crate::compile::steps::cache::StepCache;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PruneLimits {
-    /// Bytes of all steps together.
     pub bytes: u64,
-    /// Steps used more recently than this stay in any case.
     pub unused_for: Duration,
 }
 
 impl Default for PruneLimits {
-    /// 20 GiB, and a day.
     fn default() -> Self {
         Self {
             bytes: 20 << 30,
@@ -111,7 +108,6 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> BuildError + '_ {
     BuildError::io("prune the cache folder", path)
 }
 
-/// Entries of a folder; none if it is missing.
 fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.collect(),

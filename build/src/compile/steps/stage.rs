@@ -22,7 +22,6 @@ pub(crate) const DEPENDENCIES: &str = "out.d";
 /// Warnings of a compiler that succeeded.
 pub(crate) const MESSAGES: &str = "messages.txt";
 
-/// A program of the pipeline together with what identifies its version.
 #[derive(Debug, Clone)]
 pub struct Tool {
     pub path: PathBuf,
@@ -32,7 +31,6 @@ pub struct Tool {
 
 #[derive(Debug, Clone)]
 enum Arg {
-    /// Verbatim; part of the key.
     Text(String),
     /// Verbatim, but not part of the key: a path that does not change the result.
     Place(String),
@@ -42,7 +40,6 @@ enum Arg {
     Output(&'static str),
 }
 
-/// The arguments of a command, in their order.
 #[derive(Debug, Clone, Default)]
 pub struct Args {
     list: Vec<Arg>,
@@ -65,7 +62,6 @@ impl Args {
         self.texts([text])
     }
 
-    /// A place that does not change the result, right behind `prefix`.
     #[must_use]
     pub fn place(self, prefix: &str, place: &Path) -> Self {
         self.with([Arg::Place(format!("{prefix}{}", place.display()))])
@@ -76,7 +72,6 @@ impl Args {
         self.input_in(String::new(), path, "")
     }
 
-    /// A file that is read, inside of an argument.
     #[must_use]
     pub fn input_in(
         self,
@@ -87,7 +82,6 @@ impl Args {
         self.with([Arg::Input(prefix.into(), path.into(), suffix)])
     }
 
-    /// `flag`, and behind it the file that the command writes.
     #[must_use]
     pub fn output(self, flag: &str, name: &'static str) -> Self {
         self.text(flag).with([Arg::Output(name)])
@@ -114,15 +108,18 @@ impl Args {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// Benchmark and file, for messages.
     pub name: &'a str,
-    /// Where the command runs.
     pub folder: &'a Path,
+}
+
+impl<'a> Subject<'a> {
+    pub fn of(name: &'a str, folder: &'a Path) -> Self {
+        Self { name, folder }
+    }
 }
 
 #[derive(Debug, Clone)]
 pub struct Stage<'a> {
-    /// For messages: "device IR".
     pub name: &'static str,
     pub subject: Subject<'a>,
     pub tool: &'a Tool,
@@ -134,12 +131,10 @@ pub struct Runner {
     pub cache: StepCache,
     /// Commands are listed here instead of run (`--dry-run`).
     pub dry_run: Option<Mutex<Vec<String>>>,
-    /// Told about every step.
     pub observer: Box<dyn Fn(BuildEvent<'_>) + Send + Sync>,
 }
 
 impl Runner {
-    /// A file called `name` with the given content, in the cache.
     pub fn text_file(&self, name: &'static str, content: &[u8]) -> Result<PathBuf, BuildError> {
         let mut key = KeyHasher::new("text file");
         key.text(name).bytes(content);
@@ -147,7 +142,7 @@ impl Runner {
         Ok(self.folder(key, &[name], write)?.join(name))
     }
 
-    /// The folder with `outputs`, which `write` makes when it is not in the cache.
+    /// The folder with `outputs`, which `write` fills when it is not in the cache.
     pub fn folder(
         &self,
         key: KeyHasher,
@@ -168,7 +163,6 @@ impl Runner {
         })
     }
 
-    /// The file `output` that a command makes and no other, from the cache or now.
     pub fn file(
         &self,
         name: &'static str,
@@ -189,7 +183,6 @@ impl Runner {
 }
 
 impl Stage<'_> {
-    /// The folder with the step's outputs: from the cache, else made now.
     pub fn run(&self, runner: &Runner) -> Result<PathBuf, BuildError> {
         if let Some(commands) = &runner.dry_run {
             return Ok(self.pretend(commands));
@@ -219,7 +212,6 @@ impl Stage<'_> {
         })
     }
 
-    /// The finished step, if nothing it depends on changed.
     fn cached(&self, runner: &Runner, command_key: &str) -> Option<PathBuf> {
         let key = match self.args.headers {
             None => command_key.to_owned(),
@@ -228,7 +220,7 @@ impl Stage<'_> {
         runner.cache.find(&key, self.outputs)
     }
 
-    /// The key of a step that was made in `folder`; the headers that it read are noted for the next time.
+    /// The key of a step that was made in `folder`; notes the headers that it read.
     fn key_of_headers(
         &self,
         runner: &Runner,
@@ -244,16 +236,17 @@ impl Stage<'_> {
         let list = HeaderList {
             files: depfile::parse(&text),
         };
-        let changed = || BuildError::Unsupported {
-            subject: self.subject.name.to_owned(),
-            reason: "a header changed or vanished while it was compiled; build again".into(),
+        let changed = || {
+            BuildError::unsupported(
+                self.subject.name,
+                "a header changed or vanished while it was compiled; build again",
+            )
         };
         let key = self.key_with(command_key, &list).ok_or_else(changed)?;
         runner.cache.keep_headers(command_key, &list)?;
         Ok(key)
     }
 
-    /// Key of the command line and the content of its inputs.
     fn command_key(&self) -> Result<String, BuildError> {
         let mut key = KeyHasher::new(self.name);
         key.text(&self.tool.identity);
@@ -272,7 +265,6 @@ impl Stage<'_> {
         Ok(key.finish())
     }
 
-    /// The command's key together with the content of every header; `None` when one of them is gone.
     fn key_with(&self, command_key: &str, list: &HeaderList) -> Option<String> {
         let mut key = KeyHasher::new(command_key);
         for file in &list.files {
@@ -335,7 +327,6 @@ impl Stage<'_> {
         })
     }
 
-    /// Lists the command and names a folder that shows which step its outputs would come from.
     fn pretend(&self, commands: &Mutex<Vec<String>>) -> PathBuf {
         let mut key = KeyHasher::new(self.name);
         key.text(self.subject.name)
@@ -356,7 +347,6 @@ impl Stage<'_> {
     }
 }
 
-/// A command as a POSIX shell takes it.
 pub(crate) fn command_line(program: &Path, arguments: &[impl AsRef<std::ffi::OsStr>]) -> String {
     let arguments = arguments.iter().map(AsRef::as_ref);
     let words = std::iter::once(program.as_os_str()).chain(arguments);
@@ -364,7 +354,6 @@ pub(crate) fn command_line(program: &Path, arguments: &[impl AsRef<std::ffi::OsS
     words.join(" ")
 }
 
-/// A word as a POSIX shell takes it.
 pub fn quote(word: &str) -> String {
     let plain =
         |character: char| character.is_ascii_alphanumeric() || "-_./=+:,@%".contains(character);

@@ -1,5 +1,3 @@
-//! The programs of the pipeline with what identifies their versions.
-
 use std::path::PathBuf;
 
 use superstep_toolchain::{LLVM_MAJOR, Toolchain};
@@ -17,18 +15,15 @@ pub struct Toolset {
     pub(crate) ptxas: Tool,
     pub(crate) fatbinary: Tool,
     pub(crate) instrumenter: Tool,
-    /// Clang's own headers.
     pub(crate) clang_include: PathBuf,
     pub(crate) cuda_root: PathBuf,
     pub(crate) cuda_include: PathBuf,
-    /// 12.9.86
     pub(crate) cuda_version: String,
     pub(crate) cudart: PathBuf,
     pub(crate) ptx_feature: &'static str,
 }
 
 impl Toolset {
-    /// The tools of `toolchain` and the instrumenter of `installation`.
     pub fn new(toolchain: &Toolchain, installation: &Installation) -> Result<Self, BuildError> {
         let (llvm, cuda) = (&toolchain.llvm, &toolchain.cuda);
         let of_llvm = |path: &PathBuf| Tool {

@@ -10,53 +10,43 @@ use zip::result::ZipError;
 
 use crate::cuda::wheels::WheelError;
 
-/// Goes up with every change of [`RULES`] or [`finish`], so that folders merged by older rules are not used.
+/// Goes up with every change of [`RULES`] or [`finish`], which invalidates folders merged before.
 pub(crate) const RULES_VERSION: u32 = 1;
 
-/// Rules for the wheels that are always fetched. Nothing here uses the rest: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the device runtime.
+/// Rules for the wheels that are always fetched. Nothing here uses the rest: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the
+/// device runtime.
 const RULES: [Rule; 6] = [
-    Rule {
-        package: "nvidia-cuda-nvcc-cu12",
-        folder: "nvidia/cuda_nvcc/",
-        taken: &["bin/ptxas", "include/", "nvvm/libdevice/"],
-    },
-    Rule {
-        package: "nvidia-cuda-runtime-cu12",
-        folder: "nvidia/cuda_runtime/",
-        taken: &["include/", "lib/libcudart.so.12"],
-    },
-    Rule {
-        package: "nvidia-cuda-cccl-cu12",
-        folder: "nvidia/cuda_cccl/",
-        taken: &["include/"],
-    },
-    Rule {
-        package: "nvidia-cuda-nvcc",
-        folder: "nvidia/cu13/",
-        taken: &["bin/fatbinary"],
-    },
-    Rule {
-        package: "nvidia-nvml-dev-cu12",
-        folder: "nvidia/nvml_dev/",
-        taken: &["include/"],
-    },
-    Rule {
-        package: "nvidia-nvtx-cu12",
-        folder: "nvidia/nvtx/",
-        taken: &["include/"],
-    },
+    rule(
+        "nvidia-cuda-nvcc-cu12",
+        "nvidia/cuda_nvcc/",
+        &["bin/ptxas", "include/", "nvvm/libdevice/"],
+    ),
+    rule(
+        "nvidia-cuda-runtime-cu12",
+        "nvidia/cuda_runtime/",
+        &["include/", "lib/libcudart.so.12"],
+    ),
+    rule("nvidia-cuda-cccl-cu12", "nvidia/cuda_cccl/", &["include/"]),
+    rule("nvidia-cuda-nvcc", "nvidia/cu13/", &["bin/fatbinary"]),
+    rule("nvidia-nvml-dev-cu12", "nvidia/nvml_dev/", &["include/"]),
+    rule("nvidia-nvtx-cu12", "nvidia/nvtx/", &["include/"]),
 ];
 
-/// The files of a wheel that are merged.
 pub(crate) struct Rule {
     pub(crate) package: &'static str,
-    /// Folder in the wheel.
     pub(crate) folder: &'static str,
     /// Files in it, and folders with everything in them.
     pub(crate) taken: &'static [&'static str],
 }
 
-/// That of a package that is always fetched.
+const fn rule(package: &'static str, folder: &'static str, taken: &'static [&'static str]) -> Rule {
+    Rule {
+        package,
+        folder,
+        taken,
+    }
+}
+
 pub(crate) fn rule_of(package: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.package == package)
 }
@@ -84,7 +74,6 @@ fn destination(rule: &Rule, member: &str) -> Option<PathBuf> {
     })
 }
 
-/// Extracts what the rule takes from one wheel.
 pub(crate) fn wheel(rule: &Rule, file: &Path, root: &Path) -> Result<(), WheelError> {
     let damaged = |error: ZipError| match error {
         ZipError::Io(source) => WheelError::io(file)(source),

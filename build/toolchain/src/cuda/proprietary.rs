@@ -8,18 +8,15 @@ use std::process::Command;
 use crate::cuda::merge;
 use crate::cuda::wheels::{self, Wheel, WheelError};
 
-/// A wheel of proprietary libraries.
 #[derive(Debug)]
 pub struct ProprietaryPackage {
-    /// As users name it.
     pub name: &'static str,
     pub title: &'static str,
     pub wheel: Wheel,
-    /// Its folder in the wheel.
     pub folder: &'static str,
-    pub headers: &'static [&'static str],
+    headers: &'static str,
     /// Names to link with. One that ends with `_static` leads to the shared library.
-    pub libraries: &'static [&'static str],
+    libraries: &'static str,
     /// Others whose headers its own include.
     pub needs: &'static [&'static str],
 }
@@ -36,15 +33,8 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             bytes: 581_242_350,
         },
         folder: "nvidia/cublas/",
-        headers: &[
-            "cublas.h",
-            "cublasLt.h",
-            "cublasXt.h",
-            "cublas_api.h",
-            "cublas_v2.h",
-            "nvblas.h",
-        ],
-        libraries: &["cublas", "cublasLt", "nvblas"],
+        headers: "cublas.h cublasLt.h cublasXt.h cublas_api.h cublas_v2.h nvblas.h",
+        libraries: "cublas cublasLt nvblas",
         needs: &[],
     },
     ProprietaryPackage {
@@ -57,8 +47,8 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             bytes: 200_877_592,
         },
         folder: "nvidia/cufft/",
-        headers: &["cufft.h", "cufftXt.h", "cufftw.h", "cudalibxt.h"],
-        libraries: &["cufft", "cufft_static", "cufftw"],
+        headers: "cufft.h cufftXt.h cufftw.h cudalibxt.h",
+        libraries: "cufft cufft_static cufftw",
         needs: &[],
     },
     ProprietaryPackage {
@@ -71,26 +61,12 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             bytes: 68_295_626,
         },
         folder: "nvidia/curand/",
-        headers: &[
-            "curand.h",
-            "curand_discrete.h",
-            "curand_discrete2.h",
-            "curand_globals.h",
-            "curand_kernel.h",
-            "curand_lognormal.h",
-            "curand_mrg32k3a.h",
-            "curand_mtgp32.h",
-            "curand_mtgp32_host.h",
-            "curand_mtgp32_kernel.h",
-            "curand_mtgp32dc_p_11213.h",
-            "curand_normal.h",
-            "curand_normal_static.h",
-            "curand_philox4x32_x.h",
-            "curand_poisson.h",
-            "curand_precalc.h",
-            "curand_uniform.h",
-        ],
-        libraries: &["curand"],
+        headers: "curand.h curand_discrete.h curand_discrete2.h curand_globals.h curand_kernel.h \
+                  curand_lognormal.h curand_mrg32k3a.h curand_mtgp32.h curand_mtgp32_host.h \
+                  curand_mtgp32_kernel.h curand_mtgp32dc_p_11213.h curand_normal.h \
+                  curand_normal_static.h curand_philox4x32_x.h curand_poisson.h curand_precalc.h \
+                  curand_uniform.h",
+        libraries: "curand",
         needs: &[],
     },
     ProprietaryPackage {
@@ -103,8 +79,8 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             bytes: 366_465_088,
         },
         folder: "nvidia/cusparse/",
-        headers: &["cusparse.h", "cusparse_v2.h"],
-        libraries: &["cusparse"],
+        headers: "cusparse.h cusparse_v2.h",
+        libraries: "cusparse",
         needs: &[],
     },
     ProprietaryPackage {
@@ -117,15 +93,9 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             bytes: 338_117_415,
         },
         folder: "nvidia/cusolver/",
-        headers: &[
-            "cusolverDn.h",
-            "cusolverMg.h",
-            "cusolverRf.h",
-            "cusolverSp.h",
-            "cusolverSp_LOWLEVEL_PREVIEW.h",
-            "cusolver_common.h",
-        ],
-        libraries: &["cusolver", "cusolverMg"],
+        headers: "cusolverDn.h cusolverMg.h cusolverRf.h cusolverSp.h cusolverSp_LOWLEVEL_PREVIEW.h \
+                  cusolver_common.h",
+        libraries: "cusolver cusolverMg",
         needs: &["cublas", "cusparse"],
     },
     ProprietaryPackage {
@@ -138,33 +108,15 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             bytes: 282_363_718,
         },
         folder: "nvidia/npp/",
-        headers: &[
-            "npp.h",
-            "nppcore.h",
-            "nppdefs.h",
-            "nppi.h",
-            "nppi_arithmetic_and_logical_operations.h",
-            "nppi_color_conversion.h",
-            "nppi_data_exchange_and_initialization.h",
-            "nppi_filtering_functions.h",
-            "nppi_geometry_transforms.h",
-            "nppi_linear_transforms.h",
-            "nppi_morphological_operations.h",
-            "nppi_statistics_functions.h",
-            "nppi_support_functions.h",
-            "nppi_threshold_and_compare_operations.h",
-            "npps.h",
-            "npps_arithmetic_and_logical_operations.h",
-            "npps_conversion_functions.h",
-            "npps_filtering_functions.h",
-            "npps_initialization.h",
-            "npps_statistics_functions.h",
-            "npps_support_functions.h",
-        ],
-        libraries: &[
-            "nppc", "nppial", "nppicc", "nppidei", "nppif", "nppig", "nppim", "nppist", "nppisu",
-            "nppitc", "npps",
-        ],
+        headers: "npp.h nppcore.h nppdefs.h nppi.h nppi_arithmetic_and_logical_operations.h \
+                  nppi_color_conversion.h nppi_data_exchange_and_initialization.h \
+                  nppi_filtering_functions.h nppi_geometry_transforms.h nppi_linear_transforms.h \
+                  nppi_morphological_operations.h nppi_statistics_functions.h nppi_support_functions.h \
+                  nppi_threshold_and_compare_operations.h npps.h \
+                  npps_arithmetic_and_logical_operations.h npps_conversion_functions.h \
+                  npps_filtering_functions.h npps_initialization.h npps_statistics_functions.h \
+                  npps_support_functions.h",
+        libraries: "nppc nppial nppicc nppidei nppif nppig nppim nppist nppisu nppitc npps",
         needs: &[],
     },
     ProprietaryPackage {
@@ -177,8 +129,8 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             bytes: 5_313_609,
         },
         folder: "nvidia/nvjpeg/",
-        headers: &["nvjpeg.h"],
-        libraries: &["nvjpeg"],
+        headers: "nvjpeg.h",
+        libraries: "nvjpeg",
         needs: &[],
     },
     ProprietaryPackage {
@@ -191,8 +143,8 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             bytes: 89_568_129,
         },
         folder: "nvidia/cuda_nvrtc/",
-        headers: &["nvrtc.h"],
-        libraries: &["nvrtc"],
+        headers: "nvrtc.h",
+        libraries: "nvrtc",
         needs: &[],
     },
     ProprietaryPackage {
@@ -205,8 +157,8 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             bytes: 39_748_338,
         },
         folder: "nvidia/nvjitlink/",
-        headers: &["nvJitLink.h"],
-        libraries: &["nvJitLink"],
+        headers: "nvJitLink.h",
+        libraries: "nvJitLink",
         needs: &[],
     },
     ProprietaryPackage {
@@ -214,13 +166,22 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
         title: "libNVVM",
         wheel: wheels::NVCC,
         folder: "nvidia/cuda_nvcc/nvvm/",
-        headers: &["nvvm.h"],
-        libraries: &["nvvm"],
+        headers: "nvvm.h",
+        libraries: "nvvm",
         needs: &[],
     },
 ];
 
 impl ProprietaryPackage {
+    pub fn headers(&self) -> impl Iterator<Item = &'static str> {
+        self.headers.split(' ')
+    }
+
+    /// Names to link with. One that ends with `_static` leads to the shared library.
+    pub fn libraries(&self) -> impl Iterator<Item = &'static str> {
+        self.libraries.split(' ')
+    }
+
     /// The folder with its `include` and `lib` where this machine's python3 has a version of it for the same CUDA.
     pub fn installed(&self) -> Option<PathBuf> {
         let script = format!(
@@ -235,7 +196,6 @@ impl ProprietaryPackage {
         folder.join("include").is_dir().then_some(folder)
     }
 
-    /// Fetches it, into `include` and `lib64` in `folder`.
     pub fn fetch(&self, folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), WheelError> {
         let megabytes = self.wheel.bytes / 1_000_000;
         progress(&format!(

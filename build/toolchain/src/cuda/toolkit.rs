@@ -41,7 +41,6 @@ pub enum ToolkitError {
     NotFetched(PathBuf),
 }
 
-/// The parts of the toolkit in `root`.
 pub(crate) fn examine(root: &Path, origin: CudaOrigin) -> Result<Cuda, ToolkitError> {
     if !root.is_dir() {
         return Err(ToolkitError::NoFolder(root.to_owned()));

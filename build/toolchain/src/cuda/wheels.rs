@@ -20,9 +20,7 @@ use crate::search::Search;
 pub struct Wheel {
     pub package: &'static str,
     pub version: &'static str,
-    /// SHA-256 of the wheel for x86-64 Linux.
     pub sha256: &'static str,
-    /// Its size, for the progress line.
     pub bytes: u64,
 }
 
@@ -40,8 +38,8 @@ pub(crate) const NVCC: Wheel = Wheel {
     bytes: 40_546_229,
 };
 
-/// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels, and the smallest of these serves:
-/// it packs 12.9's cubins byte for byte like later ones.
+/// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels; the smallest of these packs 12.9's cubins byte for
+/// byte like later ones.
 pub const PINS: [Wheel; 6] = [
     NVCC,
     Wheel {
@@ -137,7 +135,6 @@ impl WheelError {
     }
 }
 
-/// The folder that holds, or would hold, the merged wheels.
 pub(crate) fn folder(search: &Search) -> Option<PathBuf> {
     let hash = hash_bytes(stamp().as_bytes()).to_string();
     let cache = search.cache_dir()?;
@@ -164,7 +161,6 @@ fn stamp() -> String {
     text
 }
 
-/// Fetches and merges the wheels unless another process just did, and returns the folder.
 pub(crate) fn install(
     search: &Search,
     progress: &mut dyn FnMut(&str),

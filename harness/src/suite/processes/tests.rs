@@ -1,7 +1,8 @@
 //! Tests of `processes`.
 
 use super::*;
-use superstep_trace::{CaptureWriter, Event, Header, Journal, LaunchEnd, LaunchOutcome, testing};
+use superstep_testing as testing;
+use superstep_trace::{CaptureWriter, Event, Header, Journal, LaunchEnd, LaunchOutcome};
 
 fn summary(process: Process, launches: u64, faults: &[&str]) -> Summary {
     let kernel = KernelTotals {

@@ -1,12 +1,11 @@
-//! Shared and global memory lie apart, which a processor's address spaces do not say: LLVM is told for each access. Otherwise
-//! it has to find out that nobody else knows where the CTA's shared memory lies, and a single `select` of two places hides that.
+//! Shared and global memory are disjoint, which a processor's address spaces do not say: alias scopes tell LLVM. It would otherwise have to
+//! prove that the CTA's shared memory is not known elsewhere, which a single `select` of two places prevents.
 
 use crate::ir::{Function, Opcode, Scope, traits::*};
 
 const GLOBAL: u32 = 1;
 const SHARED: u32 = 3;
 
-/// Marks loads and stores whose address space is known.
 pub fn mark(function: Function) {
     let (global, shared) = (Scope::named("global"), Scope::named("shared"));
     for instruction in function.instructions() {

@@ -1,22 +1,22 @@
-//! A kernel's code as a function of everything that tells one thread from another.
-
 use crate::cpu::alignment::ALIGNED;
 use crate::cpu::intrinsics::Register;
 use crate::cpu::kernels::CpuKernel;
-use crate::ir::{Builder, Call, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};
+use crate::ir::{
+    Builder, Call, Function, Instruction, Module, Opcode::*, Type, Value, append_copies, traits::*,
+};
 use crate::{probe, ptx};
 use std::collections::HashMap;
 
-/// A copy of a kernel that gets as parameters, behind the kernel's own, what [`Ids`] lists. It returns nothing.
+/// A copy of a kernel with the parameters in [`Ids`] appended. It returns nothing.
 pub struct Body {
     pub name: String,
-    /// Whether something that it calls reads the thread's coordinates from the thread block.
+    /// Whether a callee reads the thread's coordinates from the thread block.
     pub needs_thread_block: bool,
-    /// Whether it only computes, loads and stores: such a CTA can be run again without harm, to find the thread that faulted.
+    /// Whether it only computes, loads and stores: such a CTA can be run again to find the thread that faulted.
     pub is_repeatable: bool,
 }
 
-/// What a body gets besides the kernel's parameters.
+/// Additional parameters of a body.
 #[derive(Clone, Copy)]
 pub struct Ids<'m> {
     pub frame: Value<'m>,
@@ -37,7 +37,6 @@ impl<'m> Ids<'m> {
         types
     }
 
-    /// All of them, in the order of the parameters.
     pub fn values(&self) -> Vec<Value<'m>> {
         [&[self.frame, self.thread], self.groups().as_flattened()].concat()
     }
@@ -74,7 +73,9 @@ pub fn make<'m>(module: &'m Module, described: &CpuKernel) -> (Body, Function<'m
     function.set_attribute("nounwind");
     let parameters = kernel.parameters().into_iter();
     let mut values: HashMap<Value, Value> = parameters.zip(function.parameters()).collect();
-    function.append_copies(&kernel.get_basic_blocks(), &mut values, &|_| false);
+    append_copies(function, &kernel.get_basic_blocks(), &mut values, &|_| {
+        false
+    });
     copy_written_parameters(module, kernel, function);
     replace_special_registers(function);
     let body = Body {
@@ -85,7 +86,7 @@ pub fn make<'m>(module: &'m Module, described: &CpuKernel) -> (Body, Function<'m
     (body, function)
 }
 
-/// Each thread owns the parameters that it gets by value; only what is written to needs to be copied.
+/// Copies by-value parameters that the thread writes to.
 fn copy_written_parameters<'m>(module: &Module, kernel: Function, function: Function<'m>) {
     for (index, parameter) in (0..).zip(function.parameters()) {
         if let Some(ty) = kernel.by_value_type(index)
@@ -103,7 +104,6 @@ fn copy_written_parameters<'m>(module: &Module, kernel: Function, function: Func
     }
 }
 
-/// Whether nothing can write to what a pointer points to through it.
 fn is_only_read(pointer: Value) -> bool {
     (pointer.using_instructions().into_iter()).all(|user| match user.get_opcode() {
         Load | ICmp => true,
@@ -137,7 +137,6 @@ fn replace_special_registers(function: Function) {
     }
 }
 
-/// Inline PTX that only computes, loads and stores.
 fn is_plain_ptx(call: Call) -> bool {
     let assembly = call.callee().inline_assembly();
     assembly.is_some_and(|(template, _)| ptx::only_computes(&template))
@@ -152,7 +151,7 @@ fn needs_thread_block(call: Call) -> bool {
     name.starts_with("llvm.nvvm.read.ptx.sreg.") || !callee.is_declaration() && !is_probe(&name)
 }
 
-/// Whether an instruction neither waits nor tells anybody: no atomic operation, nothing volatile, no call of a function.
+/// Whether an instruction neither waits nor is seen by other threads: no atomic operation, nothing volatile, no call of a function.
 fn is_repeatable(instruction: Instruction) -> bool {
     match instruction.get_opcode() {
         AtomicRMW | AtomicCmpXchg | Fence | Invoke | CallBr => false,

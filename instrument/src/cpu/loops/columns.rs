@@ -6,21 +6,20 @@
 
 use super::body::Ids;
 use super::regions::Region;
-use crate::ir::{Function, Instruction, IntPredicate::*, Module, Opcode, Type, Value, traits::*};
+use crate::ir::{
+    Function, Instruction, IntPredicate::*, Module, Opcode, Type, Value, duplicate, traits::*,
+};
 
-/// Most columns of a region that run by themselves.
 const MOST_COLUMNS: usize = 3;
-/// Largest region that is made twice.
 const MOST_INSTRUCTIONS: usize = 400;
 
-/// A region for the threads of a row in two versions.
 pub struct Columns<'m> {
-    /// Those that run the region as it is.
+    /// Columns that run the region as it is.
     pub special: Vec<u32>,
     pub others: Function<'m>,
 }
 
-/// Makes the version of a region for threads that it does not single out; `None` when it singles out none.
+/// Makes the version of a region for threads that it does not single out; `None` without such columns.
 pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>> {
     let function = region.function;
     let instructions = function.instructions();
@@ -39,7 +38,7 @@ pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>>
         return None;
     }
     let name = format!("{}.others", function.name());
-    let (others, copies) = function.duplicate(module, &name);
+    let (others, copies) = duplicate(function, module, &name);
     for (instruction, test) in tests {
         let outcome = Type::int(1).constant(u64::from(test.holds_elsewhere));
         let copy = copies[&instruction.value()].as_instruction();
@@ -65,7 +64,7 @@ impl Test {
         let compared = instruction.operand(0);
         let mut number = instruction.operand(1).constant_integer()? as u32;
         if compared != column {
-            // With or without overflow: a sum equals a number for one column alone.
+            // With or without overflow, a sum equals a number in one column alone.
             if compared.opcode() != Some(Opcode::Add) || compared.operand(0) != column {
                 return None;
             }

@@ -1,16 +1,13 @@
-//! The frame of a CTA: what its threads keep from one region to the next.
-//!
-//! Each variable is an array with an element for every thread, one behind the other; the first is the region that each
-//! thread goes on with, 32 bits.
+//! The frame of a CTA: values of its threads that are kept from one region to the next. Each variable is an array with an element for every
+//! thread, one behind the other; the first is the region that each thread continues with, 32 bits.
 
 use super::body::Ids;
 use crate::ir::{Builder, Opcode, Type, Value, traits::*};
 use superstep_abi::cpu::FRAME_THREADS_UNIT;
 
-/// The number of threads for which a frame has room is a multiple of this, so that every array is aligned for vectors.
 const THREADS_UNIT: u64 = FRAME_THREADS_UNIT as u64;
 
-/// Where a variable lies: behind so many bytes for each thread.
+/// Position of a variable, in bytes for each thread.
 #[derive(Clone, Copy)]
 pub struct Place {
     before_bytes: u64,
@@ -22,12 +19,11 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// With the threads' next regions only.
     pub fn new() -> Self {
         Layout { used_bytes: 4 }
     }
 
-    /// An array of elements of so many bytes, which start at multiples of `alignment_bytes`, a power of two.
+    /// An array of elements of `bytes` bytes, aligned to `alignment_bytes`, a power of two.
     pub fn place(&mut self, bytes: u64, alignment_bytes: u64) -> Place {
         let element_bytes = bytes.next_multiple_of(alignment_bytes.max(1));
         // The number of threads is a multiple of 64: alignments beyond that have to come from the bytes before.
@@ -40,7 +36,6 @@ impl Layout {
         }
     }
 
-    /// Bytes of a frame for each thread.
     pub fn bytes(&self) -> u64 {
         self.used_bytes
     }
@@ -56,7 +51,6 @@ pub struct Frame<'m> {
 }
 
 impl<'m> Frame<'m> {
-    /// Computes what every address needs.
     pub fn new(builder: &Builder<'m>, ids: &Ids<'m>) -> Self {
         let i64t = Type::int(64);
         let wide = |value| builder.cast(Opcode::ZExt, value, i64t);
@@ -71,7 +65,6 @@ impl<'m> Frame<'m> {
         }
     }
 
-    /// Address of the thread's element.
     pub fn address(&self, builder: &Builder<'m>, place: Place) -> Value<'m> {
         let times =
             |value, bytes| builder.binary(Opcode::Mul, value, Type::int(64).constant(bytes));

@@ -26,7 +26,8 @@ use superstep_abi::cpu::EXIT;
 
 pub struct Loops {
     step: String,
-    /// Bytes of a frame for each thread of the CTA, whose number is rounded up to a multiple of [`FRAME_THREADS_UNIT`](superstep_abi::cpu::FRAME_THREADS_UNIT).
+    /// Bytes of a frame for each thread of the CTA, whose number is rounded up to a multiple of
+    /// [`FRAME_THREADS_UNIT`](superstep_abi::cpu::FRAME_THREADS_UNIT).
     pub frame_bytes: u64,
     /// Whether the thread block does not say which thread runs, and the runtime has to run the CTA again after a fault.
     pub forgets_threads: bool,
@@ -40,7 +41,7 @@ impl Loops {
     }
 }
 
-/// Gives each kernel its loops; `None` where it cannot have them. Has to run while GPU operations are still intrinsics.
+/// Gives each kernel its loops; `None` where that is impossible. Must run while GPU operations are still intrinsics.
 pub fn add(
     module: &mut Module,
     machine: &Machine,

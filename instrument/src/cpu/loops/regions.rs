@@ -4,26 +4,26 @@ use super::body::{Body, Ids};
 use super::frame::{Frame, Layout, Place};
 use super::{is_barrier, waits};
 use crate::ir::{
-    Block, Builder, Function, Instruction, Machine, Module, Opcode::*, Type, Value, traits::*,
+    Block, Builder, Function, Instruction, Machine, Module, Opcode::*, Type, Value, append_copies,
+    traits::*,
 };
 use crate::reach::reach;
 use anyhow::Result;
 use std::collections::{BTreeSet, HashMap};
 use superstep_abi::cpu::EXIT;
 
-/// Regions may together have this many times the instructions of their kernel, and as many more.
+/// Limit of the regions' total size: this many times the instructions of their kernel, plus a constant.
 const MOST_GROWTH: usize = 6;
 const SPARE_INSTRUCTIONS: usize = 4000;
 
-/// What threads run from one barrier to the next.
 pub struct Region<'m> {
-    /// Gets what the body gets, and returns what comes next.
+    /// Has the body's parameters, and returns the region that comes next.
     pub function: Function<'m>,
-    /// All that may come next: numbers of regions, or [`EXIT`].
+    /// Possible results: numbers of regions, or [`EXIT`].
     pub exits: Vec<u32>,
 }
 
-/// Makes each barrier of a body the end of its block, and has values used in their own blocks only, but through memory.
+/// Makes each barrier of a body the end of its block, and makes values that cross blocks go through memory.
 pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()> {
     module.run_function_passes(&body.name, "reg2mem", machine)?;
     let barriers = (module.function(&body.name).into_iter())
@@ -36,8 +36,8 @@ pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()
     Ok(())
 }
 
-/// Cuts the prepared body of kernel `name` into regions, of which the first is the entry's. Says how many bytes of a frame
-/// they need for each thread. `None` when the body cannot be cut.
+/// Cuts the prepared body of kernel `name` into regions, of which the first is the entry's. Returns them with the bytes of a frame for each
+/// thread; `None` when the body cannot be cut.
 pub fn cut<'m>(module: &'m Module, body: &Body, name: &str) -> Option<(Vec<Region<'m>>, u64)> {
     let function = module.function(&body.name)?;
     let variables = Variables::of(module, function)?;
@@ -99,7 +99,6 @@ impl<'m> Variables<'m> {
         })
     }
 
-    /// The scalar that an instruction loads or stores, and whether it stores.
     fn access(&self, instruction: Instruction<'m>) -> Option<(usize, bool)> {
         let (operand, stores) = match instruction.get_opcode() {
             Load => (0, false),
@@ -110,7 +109,6 @@ impl<'m> Variables<'m> {
         Some((*scalar, stores))
     }
 
-    /// The scalars whose values may be needed from the start of each block on.
     fn live(&self, function: Function<'m>) -> HashMap<Block<'m>, BTreeSet<usize>> {
         let blocks = function.get_basic_blocks();
         let (mut needs, mut sets) = (HashMap::new(), HashMap::new());
@@ -166,7 +164,7 @@ struct Cutter<'a, 'm> {
     name: &'a str,
     variables: Variables<'m>,
     live: HashMap<Block<'m>, BTreeSet<usize>>,
-    /// Each block that ends with a barrier, and the one behind, in the order of the code.
+    /// Each block that ends with a barrier, and its successor, in the order of the code.
     continuations: Vec<(Block<'m>, Block<'m>)>,
 }
 
@@ -205,7 +203,6 @@ impl<'m> Cutter<'_, 'm> {
         Some((regions, layout.bytes()))
     }
 
-    /// The blocks that are reached without a barrier.
     fn reachable(&self, start: Block<'m>) -> Vec<Block<'m>> {
         let found = reach([start], |block| match self.behind(block) {
             None => block.successors(),
@@ -216,7 +213,6 @@ impl<'m> Cutter<'_, 'm> {
         blocks
     }
 
-    /// Number of the region behind the barrier that ends a block.
     fn behind(&self, block: Block<'m>) -> Option<u32> {
         let index = self.continuations.iter().position(|(at, _)| *at == block)?;
         Some(index as u32 + 1)
@@ -271,14 +267,14 @@ impl<'m> Cutter<'_, 'm> {
         }
         let mut map = values.clone();
         let left_out = |instruction: Instruction<'m>| self.is_left_out(instruction);
-        let copies = function.append_copies(blocks, &mut map, &left_out);
+        let copies = append_copies(function, blocks, &mut map, &left_out);
         builder.branch(copies[&start]);
         let mut exits = Vec::new();
         for block in blocks {
             let builder = Builder::at_end(copies[block]);
             let next = match self.behind(*block) {
                 Some(next) => {
-                    // What is live and was not stored here stands in the frame already.
+                    // Live values that were not stored here are in the frame already.
                     let behind = self.continuations[next as usize - 1].1;
                     for scalar in &self.live[&behind] {
                         if accessed.get(scalar) == Some(&true) {
@@ -298,7 +294,6 @@ impl<'m> Cutter<'_, 'm> {
         Region { function, exits }
     }
 
-    /// The scalars that blocks access, and whether they store them.
     fn accessed(&self, blocks: &[Block<'m>]) -> HashMap<usize, bool> {
         let mut accessed = HashMap::new();
         for instruction in blocks.iter().flat_map(|block| block.instructions()) {

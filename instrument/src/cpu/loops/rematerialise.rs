@@ -1,8 +1,6 @@
-//! What a thread can compute again behind a barrier need not wait in its frame.
-//!
-//! Values that depend on the thread's coordinates and the kernel's parameters alone are computed anew in each region that
-//! uses them. Those that are the same for all threads then cost nothing, as they move out of the region's loop; of the
-//! others only cheap ones are taken. The loop's addresses are then seen to be regular, too.
+//! Values that are cheaper to compute again behind a barrier than to keep in the frame. Those that depend on the thread's coordinates and
+//! the kernel's parameters alone are computed anew in each region that uses them. Those that are equal for all threads move out of the
+//! region's loop; of the others only cheap ones are taken. The loop's addresses also become regular.
 
 use super::body::Ids;
 use super::waits;
@@ -30,12 +28,10 @@ const CHEAP_INTRINSICS: &[&str] = &[
     "llvm.abs.",
 ];
 
-/// Operations that a value takes when it is computed again.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     uniform: u32,
     varying: u32,
-    /// Whether it differs from thread to thread.
     varies: bool,
 }
 
@@ -48,7 +44,6 @@ impl Cost {
     }
 }
 
-/// Computes values anew wherever they are used behind a barrier, or in another block.
 pub fn run(function: Function) {
     let mut places = Places::of(function);
     let mut costs = Costs {
@@ -86,11 +81,8 @@ fn varying_parameters<'m>(function: Function<'m>) -> HashSet<Value<'m>> {
     ids.tid.into_iter().chain([ids.thread]).collect()
 }
 
-/// Pieces of blocks between barriers, by number.
 struct Places<'m> {
-    /// The piece in which an instruction stands.
     segment: HashMap<Instruction<'m>, usize>,
-    /// The first instruction of each piece, before which values are computed.
     first: Vec<Instruction<'m>>,
     computed: HashMap<(usize, Instruction<'m>), Value<'m>>,
 }
@@ -119,7 +111,6 @@ impl<'m> Places<'m> {
         }
     }
 
-    /// `value` as it is computed at the start of a piece.
     fn compute(&mut self, value: Value<'m>, segment: usize) -> Value<'m> {
         let instruction = value.as_instruction();
         let Some(instruction) = instruction.filter(|i| i.get_opcode() != Alloca) else {
@@ -146,7 +137,7 @@ struct Costs<'m> {
 }
 
 impl<'m> Costs<'m> {
-    /// What it takes to compute `value` again; `None` when that is impossible or too much.
+    /// The cost of computing `value` again; `None` when that is impossible or too much.
     fn of(&mut self, value: Value<'m>) -> Option<Cost> {
         let Some(instruction) = value.as_instruction() else {
             return Some(Cost::none(self.varying.contains(&value)));
@@ -181,7 +172,7 @@ impl<'m> Costs<'m> {
     }
 }
 
-/// What an operation costs by itself, in additions; `None` when it may not be repeated elsewhere.
+/// Cost of an operation itself, in additions; `None` when it may not be repeated elsewhere.
 fn operations(value: Instruction) -> Option<u32> {
     const DIVISION: u32 = 8;
     Some(match value.get_opcode() {
@@ -189,7 +180,7 @@ fn operations(value: Instruction) -> Option<u32> {
         | GetElementPtr | Trunc | ZExt | SExt | BitCast | AddrSpaceCast | PtrToInt | IntToPtr
         | FAdd | FSub | FMul | FNeg | FPExt | FPTrunc | SIToFP | UIToFP | FPToSI | FPToUI => 1,
         FDiv => DIVISION,
-        // Zero and -1 as divisors are faults, which must not happen where the program does not divide.
+        // Zero and -1 as divisors fault, which must not happen where the program does not divide.
         UDiv | URem | SDiv | SRem => {
             let divisor = value.operand(1).constant_integer()? as u32;
             if divisor == 0 || divisor == u32::MAX {

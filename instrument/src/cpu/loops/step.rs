@@ -11,14 +11,14 @@ use crate::ir::{
 use std::mem::offset_of;
 use superstep_abi::cpu::{DIVERGED, SuperstepThread};
 
-/// Lengths of rows that get loops of their own, powers of two: those of the usual tiles, too short for vectors when the loop does not know them.
+/// Lengths of rows with specialised loops, powers of two: those of the usual tiles, too short for vectors in a loop of unknown length.
 const SHORT_ROWS: [u32; 4] = [4, 8, 16, 32];
-/// Most instructions of regions that are made once more for such rows.
+/// Limit of instructions of regions that are specialised for such rows.
 const MOST_INSTRUCTIONS: usize = 400;
 
-/// Makes the step function of a kernel with these regions, and says its name. Where the last thread is not behind the first, the threads from the
-/// first to the CTA's end run, and then those from its beginning on. `traced`: the logs of a warp's lanes lie one behind the other,
-/// and where each begins is noted.
+/// Makes the step function of a kernel with these regions, and returns its name. Where the last thread is not behind the first, the threads
+/// from the first to the CTA's end run, then those from its beginning on. `traced`: the begin of each lane's log, one behind the other, is
+/// noted.
 pub fn make<'m>(
     module: &'m Module,
     kernel: &CpuKernel,
@@ -72,7 +72,7 @@ pub fn make<'m>(
         notes_thread: !body.is_repeatable,
     };
     let columns: Vec<Option<Columns>> = (regions.iter())
-        // Accesses that are logged one by one are not made several at a time.
+        // Logged accesses cannot be vectorised.
         .map(|region| (!traced).then(|| columns::split(module, region)).flatten())
         .collect();
     let choose = |code: &Code<'_, 'm>| {
@@ -88,7 +88,7 @@ pub fn make<'m>(
         }
         chosen
     };
-    // Mostly the first thread of all comes first, and nothing has to be divided.
+    // Mostly the first thread comes first, and no division is needed.
     let [locate, located] = ["locate", "located"].map(|name| function.append_block(name));
     let is_first = builder.compare(EQ, first, zero);
     builder.branch_if(is_first, located, locate);
@@ -133,7 +133,7 @@ pub fn make<'m>(
     name
 }
 
-/// Whether rows of a CTA may well be shorter than a few vectors: CTAs of one row hardly are.
+/// Whether rows of a CTA are likely shorter than a few vectors: a CTA of one row hardly is.
 fn may_have_short_rows(regions: &[Region]) -> bool {
     let instructions: usize = (regions.iter())
         .map(|region| region.function.instructions().len())
@@ -174,7 +174,6 @@ struct Start<'m> {
     x: Variable<'m>,
     y: Variable<'m>,
     z: Variable<'m>,
-    /// One past the last thread before the CTA's end, and one past the last of those that run after it; 0 where none do.
     last: Variable<'m>,
     rest: Variable<'m>,
     /// Threads of the row that ran.
@@ -185,7 +184,7 @@ struct Start<'m> {
 }
 
 impl<'m> Start<'m> {
-    /// At thread `first`, whose coordinates are taken for 0.
+    /// At thread `first`, whose coordinates are assumed to be 0.
     fn new(builder: &Builder<'m>, first: Value<'m>, last: Value<'m>) -> Self {
         let i32t = Type::int(32);
         let zero = i32t.constant(0);
@@ -216,7 +215,6 @@ struct Code<'a, 'm> {
     function: Function<'m>,
     body: &'a Body,
     arguments: Vec<Value<'m>>,
-    /// With what is the same for all threads.
     ids: Ids<'m>,
     start: &'a Start<'m>,
     /// How long all rows are, if that is known; they are whole then.
@@ -226,7 +224,6 @@ struct Code<'a, 'm> {
 }
 
 impl<'m> Code<'_, 'm> {
-    /// The loops of one region, and the block where they begin.
     fn add_loop(&self, region: &Region<'m>, columns: Option<&Columns<'m>>) -> Block<'m> {
         let [row, row_end, round, done] =
             ["row", "row_end", "round", "done"].map(|name| self.function.append_block(name));
@@ -234,7 +231,7 @@ impl<'m> Code<'_, 'm> {
         let i32t = Type::int(32);
         let one = i32t.constant(1);
 
-        // A row in a loop of its own: its coordinates grow by one, as vectors need it.
+        // A row is one loop, so that its coordinates grow by one, as vectors need it.
         let b = Builder::at_end(row);
         let first = start.thread.get(&b);
         let (x, count) = if self.row_length.is_some() {
@@ -311,7 +308,7 @@ impl<'m> Code<'_, 'm> {
         thread
     }
 
-    /// The same for a row of which some threads run by themselves, and whose columns are all known.
+    /// [`Self::add_threads`] for a row of known columns, of which some threads run by themselves.
     fn add_known_parts(
         &self,
         region: &Region<'m>,
@@ -351,7 +348,7 @@ impl<'m> Code<'_, 'm> {
         then
     }
 
-    /// The same for a row of which some threads run by themselves.
+    /// [`Self::add_threads`] for a row of which some threads run by themselves.
     fn add_parts(
         &self,
         region: &Region<'m>,
@@ -392,7 +389,7 @@ impl<'m> Code<'_, 'm> {
         part
     }
 
-    /// The present thread of a row, which runs `callee`, a version of `region`; gives the number of threads that ran.
+    /// Runs the present thread of a row by `callee`, a version of `region`; returns the number of threads that ran.
     fn add_thread(
         &self,
         b: &Builder<'m>,
@@ -430,7 +427,6 @@ impl<'m> Code<'_, 'm> {
         after
     }
 
-    /// Tells the runtime which thread runs now.
     fn enter_thread(&self, b: &Builder<'m>, ids: &Ids<'m>) {
         let (module, i32t) = (self.module, Type::int(32));
         let set = |value: Value<'m>, field: usize| {

@@ -1,16 +1,21 @@
-//! Copies that run beside the thread, and the barriers in shared memory that count them. Here a copy is done at once, so that there is
-//! nothing left to wait for.
+//! Asynchronous copies, and the barriers in shared memory that count them. Here a copy is done at once, so that nothing is left to
+//! wait for.
 
 use super::{Code, memory};
 use crate::ir::{Type, traits::*};
-use crate::ptx::{Instruction, Kind, Operand};
+use crate::ptx::{Kind, Operand};
 use anyhow::Result;
 
-pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
-    let words: Vec<&str> = instruction.modifiers.iter().map(String::as_str).collect();
-    match (instruction.opcode.as_str(), &words[..]) {
-        ("cp", ["async", "commit_group" | "wait_group" | "wait_all", ..])
-        | (
+pub fn build(code: &mut Code) -> Result<()> {
+    let words: Vec<&str> = code
+        .instruction
+        .modifiers
+        .iter()
+        .map(String::as_str)
+        .collect();
+    match (code.instruction.opcode.as_str(), &words[..]) {
+        ("cp", ["async", "commit_group" | "wait_group" | "wait_all", ..]) => Ok(()),
+        (
             "cp",
             [
                 "async",
@@ -24,39 +29,36 @@ pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
                 // The arrival that it adds to those awaited has come already.
                 return Ok(());
             }
-            let barrier = memory::pointer(code, instruction, &instruction.operands[0], true)?;
-            code.support(
-                "mbarrier_arrive",
-                Type::int(64),
-                &[barrier, code.number(32, 1)],
-            );
+            let barrier = memory::pointer(code, &code.instruction.operands[0], true)?;
+            let arguments = [barrier, code.number(32, 1)];
+            code.support("mbarrier_arrive", Type::int(64), &arguments);
             Ok(())
         }
         ("cp", ["async", "bulk", rest @ ..]) => {
             let unknown = ["tensor", "reduce", "multicast::cluster", "cp_mask"];
             if rest.iter().any(|word| unknown.contains(word)) {
-                return code.unknown(instruction);
+                return code.unknown();
             }
-            bulk_copy(code, instruction)
+            bulk_copy(code)
         }
-        ("cp", ["async", ..]) => copy(code, instruction),
-        ("mbarrier", [operation, ..]) => barrier(code, instruction, operation),
-        _ => code.unknown(instruction),
+        ("cp", ["async", ..]) => copy(code),
+        ("mbarrier", [operation, ..]) => barrier(code, operation),
+        _ => code.unknown(),
     }
 }
 
 /// `cp.async` to shared memory; the bytes behind those that are read become zeros.
-fn copy(code: &mut Code, instruction: &Instruction) -> Result<()> {
-    let [to, from, size, rest @ ..] = &instruction.operands[..] else {
-        return code.unknown(instruction);
+fn copy(code: &mut Code) -> Result<()> {
+    let [to, from, size, rest @ ..] = &code.instruction.operands[..] else {
+        return code.unknown();
     };
-    let to = memory::pointer(code, instruction, to, true)?;
-    let from = memory::pointer(code, instruction, from, false)?;
+    let to = memory::pointer(code, to, true)?;
+    let from = memory::pointer(code, from, false)?;
     if let Operand::Integer(bytes @ (4 | 8 | 16)) = size {
         memory::check(code, &[to, from], *bytes);
     }
     let size = code.operand(size, Kind::U32)?;
-    let read = match (rest, instruction.has("L2::cache_hint")) {
+    let read = match (rest, code.has("L2::cache_hint")) {
         ([read], false) | ([read, _], true) => code.operand(read, Kind::U32)?,
         _ => size,
     };
@@ -65,45 +67,40 @@ fn copy(code: &mut Code, instruction: &Instruction) -> Result<()> {
 }
 
 /// `cp.async.bulk`: the space that is written stands first.
-fn bulk_copy(code: &mut Code, instruction: &Instruction) -> Result<()> {
-    let mut spaces = instruction.modifiers[2..].iter();
+fn bulk_copy(code: &mut Code) -> Result<()> {
+    let mut spaces = code.instruction.modifiers[2..].iter();
     let to_shared = spaces.next().is_some_and(|word| word.starts_with("shared"));
     let from_shared = spaces.next().is_some_and(|word| word.starts_with("shared"));
-    let [to, from, size, rest @ ..] = &instruction.operands[..] else {
-        return code.unknown(instruction);
+    let [to, from, size, rest @ ..] = &code.instruction.operands[..] else {
+        return code.unknown();
     };
-    let to = memory::pointer(code, instruction, to, to_shared)?;
-    let from = memory::pointer(code, instruction, from, from_shared)?;
+    let to = memory::pointer(code, to, to_shared)?;
+    let from = memory::pointer(code, from, from_shared)?;
     memory::check(code, &[to, from], 16);
     let size = code.operand(size, Kind::U32)?;
     code.access("copy", Type::void(), &[to, from, size, size]);
     if let Some(barrier @ Operand::Address(..)) = rest.first() {
-        let barrier = memory::pointer(code, instruction, barrier, true)?;
+        let barrier = memory::pointer(code, barrier, true)?;
         code.support("mbarrier_complete_tx", Type::void(), &[barrier, size]);
     }
     Ok(())
 }
 
-fn barrier(code: &mut Code, instruction: &Instruction, operation: &str) -> Result<()> {
-    let operands = &instruction.operands;
-    let has = |word| instruction.has(word);
+fn barrier(code: &mut Code, operation: &str) -> Result<()> {
+    let operands = &code.instruction.operands;
     let i64t = Type::int(64);
     if operation == "pending_count" {
-        let [to, state] = &operands[..] else {
-            return code.unknown(instruction);
-        };
+        let [to, state] = code.exactly(operands)?;
         let state = code.operand(state, Kind::U64)?;
         let count = code.support("mbarrier_pending_count", Type::int(32), &[state]);
         return code.define(to, count, false);
     }
-    let place = operands
-        .iter()
-        .position(|o| matches!(o, Operand::Address(..)));
-    let Some(place) = place else {
-        return code.unknown(instruction);
+    let mut places = operands.iter();
+    let Some(place) = places.position(|o| matches!(o, Operand::Address(..))) else {
+        return code.unknown();
     };
     // Without a space, the address is generic.
-    let barrier = memory::pointer(code, instruction, &operands[place], has("shared"))?;
+    let barrier = memory::pointer(code, &operands[place], code.has("shared"))?;
     memory::check(code, &[barrier], 8);
     let count = match operands.get(place + 1) {
         Some(count) if !["test_wait", "try_wait"].contains(&operation) => {
@@ -111,37 +108,35 @@ fn barrier(code: &mut Code, instruction: &Instruction, operation: &str) -> Resul
         }
         _ => code.number(32, 1),
     };
+    let name = format!("mbarrier_{operation}");
     match operation {
         "inval" => {}
         "init" | "expect_tx" | "complete_tx" => {
-            let name = format!("mbarrier_{operation}");
             code.support(&name, Type::void(), &[barrier, count]);
         }
         "arrive" | "arrive_drop" => {
-            let count = if has("expect_tx") {
+            let mut arrivals = count;
+            if code.has("expect_tx") {
                 code.support("mbarrier_expect_tx", Type::void(), &[barrier, count]);
-                code.number(32, 1)
-            } else {
-                count
-            };
-            let name = format!("mbarrier_{operation}");
-            let state = code.support(&name, i64t, &[barrier, count]);
+                arrivals = code.number(32, 1);
+            }
+            let state = code.support(&name, i64t, &[barrier, arrivals]);
             if place > 0 {
                 code.define(&operands[0], state, false)?;
             }
         }
         "test_wait" | "try_wait" => {
             let (Some(state), 1) = (operands.get(place + 1), place) else {
-                return code.unknown(instruction);
+                return code.unknown();
             };
-            let (name, state) = match has("parity") {
+            let (name, state) = match code.has("parity") {
                 true => ("mbarrier_test_parity", code.operand(state, Kind::U32)?),
                 false => ("mbarrier_test", code.operand(state, Kind::U64)?),
             };
             let holds = code.support(name, Type::int(1), &[barrier, state]);
             code.define(&operands[0], holds, false)?;
         }
-        _ => return code.unknown(instruction),
+        _ => return code.unknown(),
     }
     Ok(())
 }

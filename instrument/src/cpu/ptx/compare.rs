@@ -3,71 +3,63 @@
 use super::moves::combine;
 use super::{Code, float};
 use crate::ir::{FloatPredicate as Real, IntPredicate as Int, Opcode, Type, Value, traits::*};
-use crate::ptx::{Class, Instruction, Kind, Operand};
+use crate::ptx::{Class, Kind, Operand};
 use anyhow::Result;
 
-pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
-    let kinds = instruction.kinds();
-    let (Some(&result), Some(&kind)) = (kinds.first(), kinds.last()) else {
-        return code.unknown(instruction);
-    };
-    match (instruction.opcode.as_str(), &instruction.operands[..]) {
+pub fn build(code: &mut Code) -> Result<()> {
+    let (result, kind) = code.kinds()?;
+    match (
+        code.instruction.opcode.as_str(),
+        &code.instruction.operands[..],
+    ) {
         ("testp", [to, value]) => {
             let value = code.operand(value, kind)?;
-            let name = instruction.mnemonic().replace('.', "_");
-            let holds = code.support(&name, Type::int(1), &[value]);
+            let holds = code.own_function(Type::int(1), &[value]);
             code.define(to, holds, false)
         }
         ("setp", [to, a, b, with @ ..]) => {
-            let holds = each(code, instruction, kind, [a, b])?;
+            let holds = each(code, kind, [a, b])?;
             let with = with.first();
             match (to, &holds[..]) {
                 // Of pairs, a predicate each.
-                (Operand::Both(first, second), [low, high]) => {
-                    let (low, high) = (*low, *high);
-                    let low = combine(code, instruction, low, with)?;
-                    let high = combine(code, instruction, high, with)?;
+                (Operand::Both(first, second), &[low, high]) => {
+                    let (low, high) = (combine(code, low, with)?, combine(code, high, with)?);
                     code.define(first, low, false)?;
                     code.define(second, high, false)
                 }
-                (Operand::Both(first, second), [holds]) => {
-                    let not = code.binary(Opcode::Xor, *holds, code.number(1, 1));
-                    let holds = combine(code, instruction, *holds, with)?;
-                    let not = combine(code, instruction, not, with)?;
+                (Operand::Both(first, second), &[holds]) => {
+                    let not = code.binary(Opcode::Xor, holds, code.number(1, 1));
+                    let (holds, not) = (combine(code, holds, with)?, combine(code, not, with)?);
                     code.define(first, holds, false)?;
                     code.define(second, not, false)
                 }
-                (to, [holds]) => {
-                    let holds = combine(code, instruction, *holds, with)?;
+                (to, &[holds]) => {
+                    let holds = combine(code, holds, with)?;
                     code.define(to, holds, false)
                 }
-                _ => code.unknown(instruction),
+                _ => code.unknown(),
             }
         }
         ("set", [to, a, b, with @ ..]) => {
-            let holds = each(code, instruction, kind, [a, b])?;
-            let lane = Kind {
-                class: result.class,
-                bits: result.register_bits() / holds.len() as u32,
-                lanes: holds.len() as u32,
-            };
+            let holds = each(code, kind, [a, b])?;
+            let lanes = holds.len() as u32;
+            let bits = result.register_bits() / lanes;
+            let class = result.class;
+            let lane = Kind { class, bits, lanes };
+            let (yes, no) = (code.number(bits, truth(lane)), code.number(bits, 0));
             let mut numbers = Vec::new();
             for holds in holds {
-                let holds = combine(code, instruction, holds, with.first())?;
-                let (yes, no) = (
-                    code.number(lane.bits, truth(lane)),
-                    code.number(lane.bits, 0),
-                );
+                let holds = combine(code, holds, with.first())?;
                 numbers.push(code.builder.select(holds, yes, no));
             }
             let value = code.join(&numbers, lane);
             code.define(to, value, false)
         }
-        _ => code.unknown(instruction),
+        _ => code.unknown(),
     }
 }
 
-/// What `set` gives for what holds: 1.0, or all ones.
+/// Result of `set` where the comparison holds: 1.0, or all ones.
 fn truth(kind: Kind) -> u64 {
     match (kind.class, kind.bits) {
         (Class::Float, 16) => 0x3c00,
@@ -78,31 +70,18 @@ fn truth(kind: Kind) -> u64 {
 }
 
 /// Whether the comparison holds, for each of the numbers in the operands.
-fn each<'m>(
-    code: &mut Code<'m, '_>,
-    instruction: &Instruction,
-    kind: Kind,
-    operands: [&Operand; 2],
-) -> Result<Vec<Value<'m>>> {
-    let mut sides = Vec::new();
-    for operand in operands {
-        let value = code.operand(operand, kind)?;
-        sides.push(code.lanes(value, kind));
-    }
-    let pairs = sides[0].iter().zip(&sides[1]);
-    pairs
-        .map(|(a, b)| holds(code, instruction, kind.lane(), *a, *b))
-        .collect()
+fn each<'m>(code: &Code<'m, '_>, kind: Kind, [a, b]: [&Operand; 2]) -> Result<Vec<Value<'m>>> {
+    let (a, b) = (code.operand(a, kind)?, code.operand(b, kind)?);
+    let pairs = code.lanes(a, kind).into_iter().zip(code.lanes(b, kind));
+    pairs.map(|(a, b)| holds(code, kind.lane(), a, b)).collect()
 }
 
-fn holds<'m>(
-    code: &Code<'m, '_>,
-    instruction: &Instruction,
-    kind: Kind,
-    a: Value<'m>,
-    b: Value<'m>,
-) -> Result<Value<'m>> {
-    let name = instruction.modifiers.first().map_or("", String::as_str);
+fn holds<'m>(code: &Code<'m, '_>, kind: Kind, a: Value<'m>, b: Value<'m>) -> Result<Value<'m>> {
+    let name = code
+        .instruction
+        .modifiers
+        .first()
+        .map_or("", String::as_str);
     if kind.is_float() {
         let predicate = match name {
             "eq" => Real::OEQ,
@@ -119,15 +98,10 @@ fn holds<'m>(
             "geu" => Real::UGE,
             "num" => Real::ORD,
             "nan" => Real::UNO,
-            _ => return code.unknown(instruction),
+            _ => return code.unknown(),
         };
-        let flushed = |value| match instruction.has("ftz") {
-            true => float::flush(code, value, kind),
-            false => value,
-        };
-        let (a, b) = (flushed(a), flushed(b));
-        let (a, b) = (float::widen(code, a, kind), float::widen(code, b, kind));
-        return Ok(code.builder.compare_floats(predicate, a, b));
+        let side = |value| float::widen(code, float::flushed(code, value, kind), kind);
+        return Ok(code.builder.compare_floats(predicate, side(a), side(b)));
     }
     let predicate = match (name, kind.is_signed()) {
         ("eq", _) => Int::EQ,
@@ -140,7 +114,7 @@ fn holds<'m>(
         ("le" | "ls", _) => Int::ULE,
         ("gt" | "hi", _) => Int::UGT,
         ("ge" | "hs", _) => Int::UGE,
-        _ => return code.unknown(instruction),
+        _ => return code.unknown(),
     };
     Ok(code.builder.compare(predicate, a, b))
 }

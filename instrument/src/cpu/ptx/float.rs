@@ -2,136 +2,117 @@
 
 use super::Code;
 use crate::ir::{Opcode::*, Type, Value, traits::*};
-use crate::ptx::{Class, Instruction, Kind};
+use crate::ptx::{Class, Kind};
 use anyhow::Result;
 
-pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
-    let (Some(&kind), Some(to)) = (instruction.kinds().last(), instruction.operands.first()) else {
-        return code.unknown(instruction);
-    };
-    let inputs = code.inputs(instruction, kind)?;
-    let result = code.map_lanes(&inputs, kind, |code, inputs| {
+pub fn build(code: &mut Code) -> Result<()> {
+    let (_, kind) = code.kinds()?;
+    let to = code.to()?;
+    let result = code.map_lanes(&code.inputs(kind)?, kind, |inputs| {
         if kind.bits == 16 {
-            short(code, instruction, kind.lane(), inputs)
+            short(code, kind.lane(), inputs)
         } else {
-            long(code, instruction, kind, inputs)
+            long(code, kind, inputs)
         }
     })?;
     code.define(to, result, false)
 }
 
-/// How an instruction rounds, to nearest unless it says otherwise.
-pub fn rounding(instruction: &Instruction) -> &'static str {
-    let modes = ["rz", "rm", "rp"];
-    let named = modes.into_iter().find(|mode| instruction.has(mode));
-    named.unwrap_or("rn")
-}
-
 /// Single and double precision.
-fn long<'m>(
-    code: &Code<'m, '_>,
-    instruction: &Instruction,
-    kind: Kind,
-    inputs: &[Value<'m>],
-) -> Result<Value<'m>> {
+fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
+    let instruction = code.instruction;
     let ty = super::type_of(kind);
     let letter = if kind.bits == 32 { "f" } else { "d" };
-    let ftz = if instruction.has("ftz") { "_ftz" } else { "" };
-    let mode = rounding(instruction);
-    let plain = mode == "rn" && ftz.is_empty();
+    let ftz = code.ftz();
+    let mode = ["rz", "rm", "rp"].into_iter().find(|mode| code.has(mode));
+    let plain = mode.is_none() && ftz.is_empty();
     let builder = &code.builder;
-    let approx = instruction.has("approx");
+    let approx = code.has("approx");
     let rounded = |name: &str, inputs: &[Value<'m>]| {
+        let mode = mode.unwrap_or("rn");
         code.intrinsic(&format!("{name}_{mode}{ftz}_{letter}"), ty, inputs)
     };
-    let approximate =
-        |name: &str| code.intrinsic(&format!("{name}_approx{ftz}_{letter}"), ty, inputs);
     let result = match (instruction.opcode.as_str(), inputs) {
-        ("add", [a, b]) if plain => builder.binary(FAdd, *a, *b),
-        ("sub", [a, b]) if plain => builder.binary(FSub, *a, *b),
-        ("mul", [a, b]) if plain => builder.binary(FMul, *a, *b),
+        ("add", &[a, b]) if plain => builder.binary(FAdd, a, b),
+        ("sub", &[a, b]) if plain => builder.binary(FSub, a, b),
+        ("mul", &[a, b]) if plain => builder.binary(FMul, a, b),
         ("fma" | "mad", [_, _, _]) if plain => {
             let fma = code.module.intrinsic("llvm.fma", &[ty]);
             builder.call(fma, inputs).value()
         }
         ("add" | "mul", [_, _]) => rounded(&instruction.opcode, inputs),
         // The library has the additions in every rounding mode.
-        ("sub", [a, b]) => rounded("add", &[*a, builder.negate(*b)]),
+        ("sub", &[a, b]) => rounded("add", &[a, builder.negate(b)]),
         ("fma" | "mad", [_, _, _]) => rounded("fma", inputs),
-        ("div", [_, _]) if instruction.has("full") => {
+        ("div", [_, _]) if code.has("full") => {
             code.intrinsic(&format!("div_full{ftz}"), ty, inputs)
         }
-        ("rcp", [a]) if approx && ftz.is_empty() => {
-            let one = one(code, kind);
-            builder.binary(FDiv, one, *a)
+        ("rcp", &[a]) if approx && ftz.is_empty() => {
+            let one = code.number(64, 1f64.to_bits());
+            let one = match kind.bits {
+                32 => code.number(32, u64::from(1f32.to_bits())),
+                _ => one,
+            };
+            builder.binary(FDiv, code.typed(one, kind), a)
         }
         ("ex2", [_]) => code.intrinsic(&format!("ex2_approx{ftz}_f32"), ty, inputs),
         ("tanh", [_]) => code.support("tanh_approx_f32", ty, inputs),
-        ("div", [_, _]) | ("rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "lg2", [_]) if approx => {
-            approximate(&instruction.opcode)
+        (name @ "div", [_, _])
+        | (name @ ("rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "lg2"), [_])
+            if approx =>
+        {
+            code.intrinsic(&format!("{name}_approx{ftz}_{letter}"), ty, inputs)
         }
-        ("div", [a, b]) if plain => builder.binary(FDiv, *a, *b),
+        ("div", &[a, b]) if plain => builder.binary(FDiv, a, b),
         ("div", [_, _]) | ("rcp" | "sqrt", [_]) => rounded(&instruction.opcode, inputs),
-        ("neg", [a]) => flushed(code, instruction, builder.negate(*a), kind),
-        ("abs", [a]) => {
-            let a = flushed(code, instruction, *a, kind);
+        ("neg", &[a]) => flushed(code, builder.negate(a), kind),
+        ("abs", &[a]) => {
+            let a = flushed(code, a, kind);
             with_sign_of(code, kind, a, code.typed(code.number(kind.bits, 0), kind))
         }
         // The first operand gives the sign.
-        ("copysign", [sign, magnitude]) => with_sign_of(code, kind, *magnitude, *sign),
+        ("copysign", &[sign, magnitude]) => with_sign_of(code, kind, magnitude, sign),
         ("min" | "max", [_, _]) => {
-            let mut name = format!("f{}{ftz}", instruction.opcode);
-            if instruction.has("NaN") {
-                name += "_nan";
-            }
-            if instruction.has("xorsign") {
-                name += "_xorsign_abs";
-            }
-            code.intrinsic(&format!("{name}_{letter}"), ty, inputs)
+            let nan = if code.has("NaN") { "_nan" } else { "" };
+            let sign = if code.has("xorsign") {
+                "_xorsign_abs"
+            } else {
+                ""
+            };
+            let name = format!("f{}{ftz}{nan}{sign}_{letter}", instruction.opcode);
+            code.intrinsic(&name, ty, inputs)
         }
-        _ => return code.unknown(instruction),
+        _ => return code.unknown(),
     };
-    Ok(saturated(code, instruction, result, kind))
+    Ok(saturated(code, result, kind))
 }
 
 /// IEEE's half precision and bfloat16.
-fn short<'m>(
-    code: &Code<'m, '_>,
-    instruction: &Instruction,
-    kind: Kind,
-    inputs: &[Value<'m>],
-) -> Result<Value<'m>> {
-    let arity = match instruction.opcode.as_str() {
+fn short<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
+    let opcode = code.instruction.opcode.as_str();
+    let arity = match opcode {
         "neg" | "abs" | "ex2" | "tanh" => 1,
         "add" | "sub" | "mul" | "min" | "max" => 2,
         "fma" => 3,
-        _ => return code.unknown(instruction),
+        _ => return code.unknown(),
     };
     if inputs.len() != arity {
-        return code.unknown(instruction);
+        return code.unknown();
     }
-    let mut name = instruction.opcode.clone();
+    let mut name = opcode.to_owned();
     for word in ["sat", "relu", "NaN", "xorsign", "abs"] {
-        if instruction.modifiers.iter().any(|m| m == word) {
+        if code.instruction.modifiers.iter().any(|m| m == word) {
             name += "_";
             name += word;
         }
     }
     let name = format!("{name}_{}", kind.name());
-    if !instruction.has("ftz") || instruction.opcode == "ex2" {
+    if !code.has("ftz") || opcode == "ex2" {
         return Ok(code.support(&name, Type::int(16), inputs));
     }
     let inputs: Vec<Value> = inputs.iter().map(|v| flush(code, *v, kind)).collect();
     let result = code.support(&name, Type::int(16), &inputs);
     Ok(flush(code, result, kind))
-}
-
-fn one<'m>(code: &Code<'m, '_>, kind: Kind) -> Value<'m> {
-    let bits = match kind.bits {
-        32 => u64::from(1f32.to_bits()),
-        _ => 1f64.to_bits(),
-    };
-    code.typed(code.number(kind.bits, bits), kind)
 }
 
 /// The magnitude of one number with the sign of another.
@@ -142,10 +123,9 @@ fn with_sign_of<'m>(
     sign: Value<'m>,
 ) -> Value<'m> {
     let bit = 1u64 << (kind.bits - 1);
-    let (magnitude, sign) = (code.bits_of(magnitude), code.bits_of(sign));
-    let magnitude = code.binary(And, magnitude, code.number(kind.bits, bit - 1));
-    let sign = code.binary(And, sign, code.number(kind.bits, bit));
-    code.typed(code.binary(Or, magnitude, sign), kind)
+    let masked = |value, mask| code.binary(And, code.bits_of(value), code.number(kind.bits, mask));
+    let bits = code.binary(Or, masked(magnitude, bit - 1), masked(sign, bit));
+    code.typed(bits, kind)
 }
 
 /// A denormal becomes a zero of its sign; there is no such mode of double precision.
@@ -156,26 +136,18 @@ pub fn flush<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m>
     code.support(&format!("flush_{}", kind.name()), value.ty(), &[value])
 }
 
-pub fn flushed<'m>(
-    code: &Code<'m, '_>,
-    instruction: &Instruction,
-    value: Value<'m>,
-    kind: Kind,
-) -> Value<'m> {
-    match instruction.has("ftz") {
-        true => flush(code, value, kind),
-        false => value,
+/// [`flush`], if the instruction has `.ftz`.
+pub fn flushed<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m> {
+    if code.has("ftz") {
+        flush(code, value, kind)
+    } else {
+        value
     }
 }
 
-/// Within 0 and 1, if the instruction says so.
-pub fn saturated<'m>(
-    code: &Code<'m, '_>,
-    instruction: &Instruction,
-    value: Value<'m>,
-    kind: Kind,
-) -> Value<'m> {
-    if !instruction.modifiers.iter().any(|m| m == "sat") {
+/// Within 0 and 1, if the instruction has `.sat`.
+pub fn saturated<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m> {
+    if !code.instruction.modifiers.iter().any(|m| m == "sat") {
         return value;
     }
     match (kind.class, kind.bits) {

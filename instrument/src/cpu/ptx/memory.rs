@@ -5,21 +5,21 @@ use crate::cpu::alignment;
 use crate::cpu::polls::{POLLS, YIELD};
 use crate::ir::{Builder, Type, Value, traits::*};
 use crate::operation::named_atomic_op;
-use crate::ptx::{Class, Instruction, Kind, Operand, is_strong};
+use crate::ptx::{Class, Kind, Operand, is_strong};
 use anyhow::Result;
 
-pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
-    match instruction.opcode.as_str() {
-        "ld" | "ldu" => load(code, instruction),
-        "st" => store(code, instruction),
-        "atom" | "red" => atomic(code, instruction),
+pub fn build(code: &mut Code) -> Result<()> {
+    match code.instruction.opcode.as_str() {
+        "ld" | "ldu" => load(code),
+        "st" => store(code),
+        "atom" | "red" => atomic(code),
         "membar" | "fence" => {
             fence(code);
             Ok(())
         }
         "createpolicy" => {
             let policy = code.number(64, 0);
-            code.define(&instruction.operands[0], policy, false)
+            code.define(code.to()?, policy, false)
         }
         // Hints for caches.
         _ => Ok(()),
@@ -37,31 +37,22 @@ pub fn shared_pointer<'m>(code: &Code<'m, '_>, number: Value<'m>) -> Value<'m> {
     code.support("shared_pointer", Type::pointer(0), &[number])
 }
 
-/// The generic pointer to what an operand in brackets names.
-pub fn pointer<'m>(
-    code: &mut Code<'m, '_>,
-    instruction: &Instruction,
-    address: &Operand,
-    is_shared: bool,
-) -> Result<Value<'m>> {
-    let Operand::Address(base, offset, rest) = address else {
-        return code.unknown(instruction);
+/// The generic pointer that an operand in brackets stands for.
+pub fn pointer<'m>(code: &Code<'m, '_>, address: &Operand, is_shared: bool) -> Result<Value<'m>> {
+    let (base, offset) = match address {
+        Operand::Address(base, offset, rest) if rest.is_empty() => (base, offset),
+        _ => return code.unknown(),
     };
-    if !rest.is_empty() {
-        return code.unknown(instruction);
-    }
-    let base = match &**base {
-        Operand::Register(register) => match code.argument(*register) {
-            Some(pointer) if pointer.ty().is_pointer_type() => code.builder.to_generic(pointer),
-            _ => {
-                let number = code.read(*register);
-                match is_shared {
-                    true => shared_pointer(code, number),
-                    false => code.builder.to_generic(code.integer(number, 64, false)),
-                }
-            }
-        },
-        _ => return code.unknown(instruction),
+    let Operand::Register(register) = **base else {
+        return code.unknown();
+    };
+    let base = match code.argument(register) {
+        Some(pointer) if pointer.ty().is_pointer_type() => code.builder.to_generic(pointer),
+        _ if is_shared => shared_pointer(code, code.read(register)),
+        _ => {
+            let number = code.integer(code.read(register), 64, false);
+            code.builder.to_generic(number)
+        }
     };
     if **offset == Operand::Integer(0) {
         return Ok(base);
@@ -73,25 +64,12 @@ pub fn pointer<'m>(
     Ok(code.builder.offset_by(base, offset))
 }
 
-/// Has addresses that must be multiples of `bytes`, a power of two, checked.
+/// Checks at run time that addresses are multiples of `bytes`, a power of two.
 pub fn check<'m>(code: &Code<'m, '_>, addresses: &[Value<'m>], bytes: u64) {
     let place = code.call.location();
     for address in addresses.iter().filter(|_| bytes > 1) {
         alignment::add(code.module, &code.builder, &place, *address, bytes);
     }
-}
-
-/// Alignment that an access of `count` numbers of this kind needs.
-fn alignment_bytes(kind: Kind, count: usize) -> u64 {
-    (u64::from(kind.register_bits() / 8) * count as u64).next_power_of_two()
-}
-
-/// The type of each number, and how many there are.
-fn elements(instruction: &Instruction) -> Option<(Kind, usize)> {
-    let kind = *instruction.kinds().last()?;
-    let count = |m: &String| m.strip_prefix('v')?.parse::<usize>().ok();
-    let count = instruction.modifiers.iter().find_map(count);
-    Some((kind, count.unwrap_or(1)))
 }
 
 /// The registers of an operand, one or several.
@@ -102,15 +80,52 @@ pub fn registers(operand: &Operand) -> &[Operand] {
     }
 }
 
-/// For `count` numbers of this kind, what one access moves: other threads see all of them or none, as on a GPU, where CTAs rely on
-/// that. `None` for accesses that no one looks at, and where x86 has none of that size.
-fn whole(instruction: &Instruction, kind: Kind, count: usize) -> Option<Type> {
-    let bits = kind.register_bits() * count as u32;
-    match bits {
-        _ if !is_strong(instruction) => None,
-        128 => Some(Type::int(64).vector(2)),
-        8 | 16 | 32 | 64 if count > 1 => Some(Type::int(bits)),
-        _ => None,
+/// The numbers that an access moves.
+struct Access {
+    kind: Kind,
+    count: usize,
+    /// Of each number.
+    bytes: u64,
+    /// Type of one access that moves all of them, so that other threads see all or none, on which CTAs rely on a GPU. `None`
+    /// where no other thread looks, and where x86 has no access of that size.
+    whole: Option<Type>,
+}
+
+impl Access {
+    fn of(code: &Code) -> Result<Self> {
+        let (_, kind) = code.kinds()?;
+        let count = |m: &String| m.strip_prefix('v')?.parse::<usize>().ok();
+        let count = code.instruction.modifiers.iter().find_map(count);
+        let count = count.unwrap_or(1);
+        let bits = kind.register_bits();
+        let whole = match bits * count as u32 {
+            _ if !is_strong(code.instruction) => None,
+            128 => Some(Type::int(64).vector(2)),
+            all @ (8 | 16 | 32 | 64) if count > 1 => Some(Type::int(all)),
+            _ => None,
+        };
+        let bytes = u64::from(bits / 8);
+        Ok(Access {
+            kind,
+            count,
+            bytes,
+            whole,
+        })
+    }
+
+    /// The address of the access, with a check of its alignment.
+    fn pointer<'m>(&self, code: &Code<'m, '_>, address: &Operand) -> Result<Value<'m>> {
+        let pointer = pointer(code, address, code.has("shared"))?;
+        let bytes = self.bytes * self.count as u64;
+        check(code, &[pointer], bytes.next_power_of_two());
+        Ok(pointer)
+    }
+
+    /// Marks a load or store of the whole.
+    fn mark_whole<'m>(&self, code: &Code, access: impl InstructionExt<'m>) {
+        access.make_volatile();
+        access.set_alignment_bytes(self.bytes as u32);
+        access.add_sites(&code.call.sites());
     }
 }
 
@@ -120,42 +135,36 @@ fn slot<'m>(code: &Code<'m, '_>, ty: Type) -> Value<'m> {
     entry.alloca(ty).value()
 }
 
-fn load(code: &mut Code, instruction: &Instruction) -> Result<()> {
-    let (Some((kind, count)), [to, address, ..]) =
-        (elements(instruction), &instruction.operands[..])
-    else {
-        return code.unknown(instruction);
+fn load(code: &mut Code) -> Result<()> {
+    let access = Access::of(code)?;
+    let [to, address, ..] = &code.instruction.operands[..] else {
+        return code.unknown();
     };
     let registers = registers(to);
-    if registers.len() != count {
-        return code.unknown(instruction);
+    if registers.len() != access.count {
+        return code.unknown();
     }
     let polls = code.call.text_attribute(POLLS).is_some();
-    if crate::ptx::waits(instruction) && !polls {
-        // Whoever loads so waits for somebody, most often in a loop: let the other threads of the CTA run.
+    if crate::ptx::waits(code.instruction) && !polls {
+        // Such a load waits for another thread, most often in a loop: let the other threads of the CTA run.
         code.call_named(YIELD, Type::void(), &[]);
     }
-    let mut address = pointer(code, instruction, address, instruction.has("shared"))?;
-    check(code, &[address], alignment_bytes(kind, count));
-    let bytes = u64::from(kind.register_bits() / 8);
-    let ty = Type::int(kind.register_bits());
-    let whole = whole(instruction, kind, count);
-    if let Some(whole) = whole {
+    let mut address = access.pointer(code, address)?;
+    let ty = Type::int(access.kind.register_bits());
+    if let Some(whole) = access.whole {
         let value = code.builder.load(whole, address);
         if let Some(load) = value.as_instruction() {
-            load.make_volatile();
-            load.set_alignment_bytes(bytes as u32);
-            load.add_sites(&code.call.sites());
+            access.mark_whole(code, load);
         }
         address = slot(code, whole);
         code.builder.store(value, address);
     }
-    let is_seen = is_strong(instruction) || polls;
+    let is_seen = is_strong(code.instruction) || polls;
     let mut values = Vec::new();
-    for index in 0..count {
-        let place = code.builder.offset(address, index as u64 * bytes);
+    for index in 0..access.count as u64 {
+        let place = code.builder.offset(address, index * access.bytes);
         let value = code.builder.load(ty, place);
-        if let Some(load) = (value.as_instruction()).filter(|_| whole.is_none()) {
+        if let Some(load) = (value.as_instruction()).filter(|_| access.whole.is_none()) {
             load.add_sites(&code.call.sites());
             if is_seen {
                 load.make_volatile();
@@ -164,94 +173,81 @@ fn load(code: &mut Code, instruction: &Instruction) -> Result<()> {
         values.push(value);
     }
     for (register, value) in registers.iter().zip(values) {
-        code.define(register, value, kind.is_signed())?;
+        code.define(register, value, access.kind.is_signed())?;
     }
-    if instruction.has("acquire") {
+    if code.has("acquire") {
         fence(code);
     }
     Ok(())
 }
 
-fn store(code: &mut Code, instruction: &Instruction) -> Result<()> {
-    let (Some((kind, count)), [address, from, ..]) =
-        (elements(instruction), &instruction.operands[..])
-    else {
-        return code.unknown(instruction);
+fn store(code: &Code) -> Result<()> {
+    let access = Access::of(code)?;
+    let [address, from, ..] = &code.instruction.operands[..] else {
+        return code.unknown();
     };
     let registers = registers(from);
-    if registers.len() != count || instruction.has("async") || instruction.has("bulk") {
-        return code.unknown(instruction);
+    if registers.len() != access.count || code.has("async") || code.has("bulk") {
+        return code.unknown();
     }
-    if instruction.has("release") {
+    if code.has("release") {
         fence(code);
     }
-    let address = pointer(code, instruction, address, instruction.has("shared"))?;
-    check(code, &[address], alignment_bytes(kind, count));
-    let bytes = u64::from(kind.register_bits() / 8);
-    let whole = whole(instruction, kind, count);
-    let parts = whole.map_or(address, |whole| slot(code, whole));
-    for (index, register) in registers.iter().enumerate() {
-        let value = code.operand(register, kind)?;
-        let value = code.bits_of(value);
-        let place = code.builder.offset(parts, index as u64 * bytes);
+    let address = access.pointer(code, address)?;
+    let parts = access.whole.map_or(address, |whole| slot(code, whole));
+    for (register, index) in registers.iter().zip(0..) {
+        let value = code.bits_of(code.operand(register, access.kind)?);
+        let place = code.builder.offset(parts, index * access.bytes);
         let store = code.builder.store(value, place);
-        if whole.is_none() {
+        if access.whole.is_none() {
             store.add_sites(&code.call.sites());
-            if is_strong(instruction) {
+            if is_strong(code.instruction) {
                 store.make_volatile();
             }
         }
     }
-    if let Some(whole) = whole {
+    if let Some(whole) = access.whole {
         let value = code.builder.load(whole, parts);
-        let store = code.builder.store(value, address);
-        store.make_volatile();
-        store.set_alignment_bytes(bytes as u32);
-        store.add_sites(&code.call.sites());
+        access.mark_whole(code, code.builder.store(value, address));
     }
     Ok(())
 }
 
-/// A function of the support library, named after operation and type. The order and scope that is asked for are met by all
-/// of them.
-fn atomic(code: &mut Code, instruction: &Instruction) -> Result<()> {
-    let Some((kind, count)) = elements(instruction) else {
-        return code.unknown(instruction);
-    };
-    let mut modifiers = instruction.modifiers.iter();
+/// Calls a function of the support library, named after operation and type, which meets every order and scope.
+fn atomic(code: &mut Code) -> Result<()> {
+    let access = Access::of(code)?;
+    let mut modifiers = code.instruction.modifiers.iter();
     let operation = modifiers.find(|word| named_atomic_op(word).is_some());
-    let is_atom = instruction.opcode == "atom";
-    let operands = &instruction.operands[usize::from(is_atom)..];
+    let results = usize::from(code.instruction.opcode == "atom");
+    let (results, operands) = code.instruction.operands.split_at(results);
     let (Some(operation), [address, inputs @ ..]) = (operation, operands) else {
-        return code.unknown(instruction);
+        return code.unknown();
     };
     let wanted = if operation == "cas" { 2 } else { 1 };
     // Behind the inputs there may be a cache policy.
     let Some(inputs) = inputs.get(..wanted) else {
-        return code.unknown(instruction);
+        return code.unknown();
     };
-    if kind.bits == 128 || instruction.has("async") {
-        return code.unknown(instruction);
+    if access.kind.bits == 128 || code.has("async") {
+        return code.unknown();
     }
-    let address = pointer(code, instruction, address, instruction.has("shared"))?;
-    check(code, &[address], alignment_bytes(kind, count));
-    let ty = super::type_of(kind);
-    let name = format!("atom_{operation}_{}", kind.name());
-    let bytes = u64::from(kind.register_bits() / 8);
-    for index in 0..count {
-        let mut arguments = vec![code.builder.offset(address, index as u64 * bytes)];
+    let address = access.pointer(code, address)?;
+    let ty = super::type_of(access.kind);
+    let name = format!("atom_{operation}_{}", access.kind.name());
+    for index in 0..access.count {
+        let mut arguments = vec![code.builder.offset(address, index as u64 * access.bytes)];
         for input in inputs {
             let Some(input) = registers(input).get(index) else {
-                return code.unknown(instruction);
+                return code.unknown();
             };
-            arguments.push(code.operand(input, kind)?);
+            arguments.push(code.operand(input, access.kind)?);
         }
         let old = code.access(&name, ty, &arguments);
-        if is_atom {
-            let Some(to) = registers(&instruction.operands[0]).get(index) else {
-                return code.unknown(instruction);
+        for to in results {
+            let Some(to) = registers(to).get(index) else {
+                return code.unknown();
             };
-            code.define(to, old, kind.is_signed())?;
+            code.define(to, old, access.kind.is_signed())?;
         }
     }
     Ok(())

@@ -9,7 +9,6 @@ mod integer;
 mod matrix;
 mod memory;
 mod moves;
-mod select;
 mod video;
 mod warp;
 
@@ -30,9 +29,8 @@ pub fn lower(module: &Module, call: Call, template: &str, constraints: &str) -> 
         .map_err(|error| anyhow!("the CPU backend cannot read the PTX near `{error}`"))
         .map_err(failed)?;
     let operands = Operands::of(call, constraints);
-    Code::new(module, call, &parsed, operands)
-        .and_then(Code::build)
-        .map_err(failed)
+    let code = Code::new(module, call, &parsed, operands);
+    code.build().map_err(failed)
 }
 
 /// The call's operands: results first, then arguments, of which some share a register with a result.
@@ -86,6 +84,8 @@ struct Code<'m, 't> {
     call: Call<'m>,
     builder: Builder<'m>,
     template: &'t Template,
+    /// The instruction that is being built.
+    instruction: &'t Instruction,
     operands: Operands<'m>,
     /// What registers hold that were written, or where they are kept, as integers of their width.
     cells: HashMap<Register, Value<'m>>,
@@ -100,12 +100,13 @@ impl<'m, 't> Code<'m, 't> {
         call: Call<'m>,
         template: &'t Template,
         operands: Operands<'m>,
-    ) -> Result<Self> {
+    ) -> Self {
         let mut code = Code {
             module,
             call,
             builder: Builder::before(call),
             template,
+            instruction: &NONE,
             operands,
             cells: HashMap::new(),
             block: None,
@@ -128,7 +129,7 @@ impl<'m, 't> Code<'m, 't> {
                 code.write(Register::Argument(register), value);
             }
         }
-        Ok(code)
+        code
     }
 
     fn make_blocks(&mut self) {
@@ -163,7 +164,7 @@ impl<'m, 't> Code<'m, 't> {
         self.builder = Builder::at_end_for(block, self.call.instruction());
     }
 
-    /// Builds all statements, and puts what they give in the place of the call.
+    /// Builds all statements, and replaces the call by their results.
     fn build(mut self) -> Result<()> {
         for statement in &self.template.statements {
             match statement {
@@ -225,32 +226,96 @@ impl<'m, 't> Code<'m, 't> {
     }
 
     fn instruction(&mut self, instruction: &'t Instruction) -> Result<()> {
-        if instruction.opcode == "bra" {
-            let target = match &instruction.operands[..] {
-                [Operand::Name(name)] => self.labels.get(name.as_str()).copied(),
-                _ => None,
-            };
-            let Some(target) = target else {
-                return self.unknown(instruction);
-            };
-            self.builder.branch(target);
-            // Nothing leads to what stands behind.
-            let block = self.new_block();
-            self.enter(block);
-            return Ok(());
+        self.instruction = instruction;
+        let is_float = instruction
+            .kinds()
+            .last()
+            .is_some_and(|kind| kind.is_float());
+        match instruction.opcode.as_str() {
+            "bra" => self.branch(),
+            "mov" | "selp" | "slct" | "cvta" | "isspacep" | "mapa" | "getctarank" => {
+                moves::build(self)
+            }
+            "set" | "setp" | "testp" => compare::build(self),
+            "cvt" => convert::build(self),
+            "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" | "prefetchu" | "discard"
+            | "applypriority" | "createpolicy" | "membar" | "fence" => memory::build(self),
+            "cp" | "mbarrier" => barriers::build(self),
+            "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" | "bar" | "barrier"
+            | "nanosleep" | "exit" | "trap" | "brkpt" | "pmevent" | "griddepcontrol"
+            | "setmaxnreg" => warp::build(self),
+            "mma" | "wmma" | "ldmatrix" | "stmatrix" => matrix::build(self),
+            name if name.starts_with('v') => video::build(self),
+            "fma" | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "lg2" | "ex2" | "tanh"
+            | "copysign" => float::build(self),
+            _ if is_float => float::build(self),
+            _ => integer::build(self),
         }
-        select::build(self, instruction)
     }
 
-    /// The error for what is not there.
-    fn unknown<T>(&self, instruction: &Instruction) -> Result<T> {
+    fn branch(&mut self) -> Result<()> {
+        let target = match &self.instruction.operands[..] {
+            [Operand::Name(name)] => self.labels.get(name.as_str()).copied(),
+            _ => None,
+        };
+        let Some(target) = target else {
+            return self.unknown();
+        };
+        self.builder.branch(target);
+        // What follows up to the next label is unreachable.
+        let block = self.new_block();
+        self.enter(block);
+        Ok(())
+    }
+
+    /// The error for an instruction, or a form of one, that is not supported.
+    fn unknown<T>(&self) -> Result<T> {
         bail!(
             "the CPU backend does not know the PTX instruction `{}`",
-            instruction.mnemonic()
+            self.instruction.mnemonic()
         )
     }
 
-    /// How many bits a register has.
+    fn has(&self, word: &str) -> bool {
+        self.instruction.has(word)
+    }
+
+    /// The first of these words that is a modifier.
+    fn one_of(&self, words: &[&'static str]) -> Result<&'static str> {
+        let word = words.iter().find(|word| self.has(word));
+        word.map_or_else(|| self.unknown(), |word| Ok(*word))
+    }
+
+    fn exactly<'a, T, const N: usize>(&self, items: &'a [T]) -> Result<&'a [T; N]> {
+        items.try_into().or_else(|_| self.unknown())
+    }
+
+    /// The first and the last type that the instruction names.
+    fn kinds(&self) -> Result<(Kind, Kind)> {
+        match self.instruction.kinds()[..] {
+            [first, .., last] => Ok((first, last)),
+            [only] => Ok((only, only)),
+            [] => self.unknown(),
+        }
+    }
+
+    /// The first operand, the result of most instructions.
+    fn to(&self) -> Result<&'t Operand> {
+        let first = self.instruction.operands.first();
+        first.map_or_else(|| self.unknown(), Ok)
+    }
+
+    /// Suffix of functions for `.ftz`.
+    fn ftz(&self) -> &'static str {
+        if self.has("ftz") { "_ftz" } else { "" }
+    }
+
+    /// Calls the function of the support library that has the instruction's own name.
+    fn own_function(&self, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
+        let name = self.instruction.mnemonic().replace('.', "_");
+        self.support(&name, result, arguments)
+    }
+
     fn width(&self, register: Register) -> u32 {
         match register {
             Register::Argument(index) => self.operands.bits.get(index).copied().unwrap_or(32),
@@ -338,7 +403,7 @@ impl<'m, 't> Code<'m, 't> {
     }
 
     /// An operand's bits as a value of a type; numbers of 16 bits are integers here.
-    fn operand(&mut self, operand: &Operand, kind: Kind) -> Result<Value<'m>> {
+    fn operand(&self, operand: &Operand, kind: Kind) -> Result<Value<'m>> {
         let bits = kind.register_bits();
         let value = match operand {
             Operand::Register(register) => self.integer(self.read(*register), bits, false),
@@ -403,7 +468,7 @@ impl<'m, 't> Code<'m, 't> {
         access
     }
 
-    /// The same for a function that is the implementation of an intrinsic.
+    /// Calls the implementation of an intrinsic.
     fn intrinsic(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
         self.call_named(&format!("{PREFIX}{name}"), result, arguments)
     }
@@ -433,13 +498,13 @@ impl<'m, 't> Code<'m, 't> {
         self.intrinsic(&register, Type::int(bits), &[])
     }
 
-    /// The instruction's operands without the result, as values of one type.
-    fn inputs(&mut self, instruction: &Instruction, kind: Kind) -> Result<Vec<Value<'m>>> {
-        let inputs = instruction.operands.get(1..).unwrap_or_default().iter();
+    /// The operands without the result, as values of one type.
+    fn inputs(&self, kind: Kind) -> Result<Vec<Value<'m>>> {
+        let inputs = self.instruction.operands.iter().skip(1);
         inputs.map(|operand| self.operand(operand, kind)).collect()
     }
 
-    /// The numbers that lie in a register, the lowest first.
+    /// The numbers in a register, the lowest first.
     fn lanes(&self, value: Value<'m>, kind: Kind) -> Vec<Value<'m>> {
         if kind.lanes == 1 {
             return vec![value];
@@ -452,7 +517,7 @@ impl<'m, 't> Code<'m, 't> {
         (0..kind.lanes).map(lane).collect()
     }
 
-    /// The register in which these numbers lie.
+    /// A register with these numbers.
     fn join(&self, lanes: &[Value<'m>], kind: Kind) -> Value<'m> {
         if let [only] = lanes {
             return *only;
@@ -470,20 +535,26 @@ impl<'m, 't> Code<'m, 't> {
 
     /// Applies an operation to each of the numbers that registers hold.
     fn map_lanes(
-        &mut self,
+        &self,
         inputs: &[Value<'m>],
         kind: Kind,
-        mut operation: impl FnMut(&mut Self, &[Value<'m>]) -> Result<Value<'m>>,
+        operation: impl Fn(&[Value<'m>]) -> Result<Value<'m>>,
     ) -> Result<Value<'m>> {
         let inputs: Vec<Vec<Value>> = inputs.iter().map(|v| self.lanes(*v, kind)).collect();
-        let mut results = Vec::new();
-        for lane in 0..kind.lanes as usize {
+        let results = (0..kind.lanes as usize).map(|lane| {
             let numbers: Vec<Value> = inputs.iter().map(|lanes| lanes[lane]).collect();
-            results.push(operation(self, &numbers)?);
-        }
-        Ok(self.join(&results, kind))
+            operation(&numbers)
+        });
+        Ok(self.join(&results.collect::<Result<Vec<_>>>()?, kind))
     }
 }
+
+static NONE: Instruction = Instruction {
+    guard: None,
+    opcode: String::new(),
+    modifiers: Vec::new(),
+    operands: Vec::new(),
+};
 
 /// How the support library takes a value of a PTX type.
 fn type_of(kind: Kind) -> Type {

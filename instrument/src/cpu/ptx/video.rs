@@ -2,7 +2,7 @@
 
 use super::Code;
 use crate::ir::{Type, traits::*};
-use crate::ptx::{Instruction, Kind};
+use crate::ptx::Kind;
 use anyhow::Result;
 
 /// As the support library numbers them (`support_video.c`).
@@ -13,40 +13,40 @@ const COMPARISONS: [&str; 6] = ["eq", "ne", "lt", "le", "gt", "ge"];
 /// Where comparisons begin among the operations.
 const FIRST_COMPARISON: usize = 16;
 
-pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
-    let opcode = instruction.opcode.as_str();
+pub fn build(code: &mut Code) -> Result<()> {
+    let opcode = code.instruction.opcode.as_str();
     let lanes = match opcode.chars().last() {
         Some('2') => 2,
         Some('4') => 4,
         _ => 1,
     };
     let name = opcode.trim_end_matches(['2', '4']);
-    let place = |names: &[&str]| names.iter().position(|known| instruction.has(known));
+    let place = |names: &[&str]| names.iter().position(|known| code.has(known));
     let operation = match name {
         "vset" => place(&COMPARISONS).map(|place| FIRST_COMPARISON + place),
         name => OPERATIONS.iter().position(|known| *known == name),
     };
-    let (Some(operation), kinds) = (operation, instruction.kinds()) else {
-        return code.unknown(instruction);
+    let (Some(operation), kinds) = (operation, code.instruction.kinds()) else {
+        return code.unknown();
     };
     // A comparison names its sources only.
     let (result, sources) = match kinds[..] {
         [result, a, b] => (result, [a, b]),
         [a, b] => (Kind::U32, [a, b]),
-        _ => return code.unknown(instruction),
+        _ => return code.unknown(),
     };
     let is_shift = ["vshl", "vshr"].contains(&name);
-    if instruction.operands.len() < 3 || is_shift && lanes > 1 {
-        return code.unknown(instruction);
+    if code.instruction.operands.len() < 3 || is_shift && lanes > 1 {
+        return code.unknown();
     }
-    let mut values = code.inputs(instruction, Kind::U32)?;
+    let mut values = code.inputs(Kind::U32)?;
     values.resize(3, code.number(32, 0));
     let flags = [
         sources[0].is_signed(),
         sources[1].is_signed(),
         result.is_signed(),
-        instruction.has("sat"),
-        instruction.has("wrap"),
+        code.has("sat"),
+        code.has("wrap"),
     ];
     let flags = (0..)
         .zip(flags)
@@ -55,7 +55,7 @@ pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
     // A comparison may be named `min` no more than an operation `lt`.
     let second = ["add", "min", "max"]
         .into_iter()
-        .position(|word| instruction.has(word));
+        .position(|word| code.has(word));
     let constants = [
         operation as u64,
         lanes,
@@ -64,5 +64,5 @@ pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
     ];
     values.extend(constants.map(|constant| code.number(32, constant)));
     let value = code.support("video", Type::int(32), &values);
-    code.define(&instruction.operands[0], value, result.is_signed())
+    code.define(&code.instruction.operands[0], value, result.is_signed())
 }

@@ -1,57 +1,52 @@
-//! What the threads of a warp or a CTA do together, and what ends a thread.
+//! Operations of the threads of a warp or a CTA together, and those that end a thread.
 
 use super::{Code, memory};
 use crate::ir::{Opcode::*, Type, Value, traits::*};
-use crate::ptx::{Class, Instruction, Kind, Operand};
+use crate::ptx::{Class, Kind, Operand};
 use anyhow::Result;
 
-pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
+pub fn build(code: &mut Code) -> Result<()> {
     let void = Type::void();
     let word = Kind::U32;
-    let operands = &instruction.operands;
-    let has = |word| instruction.has(word);
-    match (instruction.opcode.as_str(), &operands[..]) {
+    match (
+        code.instruction.opcode.as_str(),
+        &code.instruction.operands[..],
+    ) {
         ("shfl", [to, value, lane, clamp, rest @ ..]) => {
-            let modes = ["up", "down", "bfly", "idx"];
-            let Some(mode) = modes.into_iter().find(|mode| has(mode)) else {
-                return code.unknown(instruction);
-            };
-            let mask = mask(code, instruction, rest.first())?;
-            let inputs = [value, lane, clamp].map(|operand| code.operand(operand, word));
-            let [value, lane, clamp] = inputs;
-            let name = format!("shfl_{mode}");
-            let arguments = [value?, lane?, clamp?, mask];
-            both(code, &name, to, &arguments)
+            let mode = code.one_of(&["up", "down", "bfly", "idx"])?;
+            let mask = mask(code, rest.first())?;
+            let [value, lane, clamp] = [value, lane, clamp].map(|input| code.operand(input, word));
+            both(
+                code,
+                &format!("shfl_{mode}"),
+                to,
+                &[value?, lane?, clamp?, mask],
+            )
         }
         ("vote", [to, predicate, rest @ ..]) => {
-            let mask = mask(code, instruction, rest.first())?;
+            let mask = mask(code, rest.first())?;
             let predicate = code.operand(predicate, Kind::PREDICATE)?;
-            let modes = ["all", "any", "uni", "ballot"];
-            let Some(mode) = modes.into_iter().find(|mode| has(mode)) else {
-                return code.unknown(instruction);
-            };
+            let mode = code.one_of(&["all", "any", "uni", "ballot"])?;
             let ty = Type::int(if mode == "ballot" { 32 } else { 1 });
             let votes = code.intrinsic(&format!("vote_{mode}_sync"), ty, &[mask, predicate]);
             code.define(to, votes, false)
         }
         ("match", [to, value, mask]) => {
-            let Some(&kind) = instruction.kinds().last() else {
-                return code.unknown(instruction);
-            };
-            let value = code.operand(value, kind)?;
-            let value = code.integer(value, 64, false);
+            let (_, kind) = code.kinds()?;
+            let value = code.integer(code.operand(value, kind)?, 64, false);
             let mask = code.operand(mask, word)?;
-            let name = if has("all") { "match_all" } else { "match_any" };
+            let name = if code.has("all") {
+                "match_all"
+            } else {
+                "match_any"
+            };
             both(code, name, to, &[value, mask])
         }
         ("redux", [to, value, mask]) => {
-            let operations = ["add", "min", "max", "and", "or", "xor"];
-            let Some(operation) = operations.into_iter().find(|word| has(word)) else {
-                return code.unknown(instruction);
-            };
-            let kind = instruction.kinds().last().copied().unwrap_or(word);
+            let operation = code.one_of(&["add", "min", "max", "and", "or", "xor"])?;
+            let kind = code.instruction.kinds().last().copied().unwrap_or(word);
             if kind.register_bits() != 32 || kind.is_float() {
-                return code.unknown(instruction);
+                return code.unknown();
             }
             let unsigned = kind.class == Class::Unsigned && ["min", "max"].contains(&operation);
             let sign = if unsigned { "u" } else { "" };
@@ -68,7 +63,7 @@ pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
             let mask = code.operand(mask, word)?;
             both(code, "elect", to, &[mask])
         }
-        ("bar" | "barrier", operands) => barrier(code, instruction, operands),
+        ("bar" | "barrier", operands) => barrier(code, operands),
         ("nanosleep", [time]) => {
             let time = code.operand(time, word)?;
             code.intrinsic("nanosleep", void, &[time]);
@@ -83,24 +78,20 @@ pub fn build(code: &mut Code, instruction: &Instruction) -> Result<()> {
             Ok(())
         }
         ("brkpt" | "pmevent" | "griddepcontrol" | "setmaxnreg", _) => Ok(()),
-        _ => code.unknown(instruction),
+        _ => code.unknown(),
     }
 }
 
-/// The lanes that take part: all of them, where the instruction is of the time before masks.
-fn mask<'m>(
-    code: &mut Code<'m, '_>,
-    instruction: &Instruction,
-    operand: Option<&Operand>,
-) -> Result<Value<'m>> {
+/// The lanes that take part; all of them in instructions without `.sync`, which have no mask.
+fn mask<'m>(code: &Code<'m, '_>, operand: Option<&Operand>) -> Result<Value<'m>> {
     match operand {
         Some(mask) => code.operand(mask, Kind::U32),
-        None if !instruction.has("sync") => Ok(code.number(32, u64::MAX)),
-        None => code.unknown(instruction),
+        None if !code.has("sync") => Ok(code.number(32, u64::MAX)),
+        None => code.unknown(),
     }
 }
 
-/// Calls a function that gives a number, and a predicate above it.
+/// Calls a function that returns a number, with a predicate above its 32 bits.
 fn both<'m>(
     code: &mut Code<'m, '_>,
     name: &str,
@@ -112,73 +103,56 @@ fn both<'m>(
         Operand::Both(number, predicate) => (&**number, &**predicate),
         number => (number, &Operand::Sink),
     };
-    let low = code.integer(result, 32, false);
-    code.define(number, low, false)?;
+    code.define(number, code.integer(result, 32, false), false)?;
     let high = code.binary(LShr, result, code.number(64, 32));
-    let high = code.integer(high, 1, false);
-    code.define(predicate, high, false)
+    code.define(predicate, code.integer(high, 1, false), false)
 }
 
-fn barrier(code: &mut Code, instruction: &Instruction, operands: &[Operand]) -> Result<()> {
-    let has = |word| instruction.has(word);
+fn barrier(code: &mut Code, operands: &[Operand]) -> Result<()> {
     let void = Type::void();
-    if has("cluster") {
-        if has("wait") {
+    if code.has("cluster") {
+        if code.has("wait") {
             code.intrinsic("barrier_cluster_wait", void, &[]);
         }
         // A cluster is one CTA here; an arrival shows when it waits.
         memory::fence(code);
         return Ok(());
     }
-    if has("warp") {
-        let [mask] = operands else {
-            return code.unknown(instruction);
-        };
+    if code.has("warp") {
+        let [mask] = code.exactly(operands)?;
         let mask = code.operand(mask, Kind::U32)?;
         code.intrinsic("bar_warp_sync", void, &[mask]);
         return Ok(());
     }
-    if has("red") {
-        let ([to, id, rest @ ..], Some(predicate)) = (operands, operands.last()) else {
-            return code.unknown(instruction);
+    let words = |operands: &[Operand]| -> Result<Vec<Value>> {
+        let words = operands.iter().map(|word| code.operand(word, Kind::U32));
+        words.collect()
+    };
+    // An id, and the number of threads.
+    let form = |words: &[Value]| match words.len() {
+        1 => Ok("all"),
+        2 => Ok("count"),
+        _ => code.unknown(),
+    };
+    if code.has("red") {
+        let [to, rest @ .., predicate] = operands else {
+            return code.unknown();
         };
-        let id = code.operand(id, Kind::U32)?;
-        let predicate = code.operand(predicate, Kind::PREDICATE)?;
-        let operation = match (has("popc"), has("and")) {
+        let mut arguments = words(rest)?;
+        let form = form(&arguments)?;
+        arguments.push(code.operand(predicate, Kind::PREDICATE)?);
+        let operation = match (code.has("popc"), code.has("and")) {
             (true, _) => "popc",
             (_, true) => "and",
             _ => "or",
         };
-        let ty = Type::int(if has("popc") { 32 } else { 1 });
-        let result = match rest {
-            [_] => {
-                let name = format!("barrier_cta_red_{operation}_all");
-                code.intrinsic(&name, ty, &[id, predicate])
-            }
-            [count, _] => {
-                let count = code.operand(count, Kind::U32)?;
-                let name = format!("barrier_cta_red_{operation}_count");
-                code.intrinsic(&name, ty, &[id, count, predicate])
-            }
-            _ => return code.unknown(instruction),
-        };
-        return code.define(to, result, false);
+        let ty = Type::int(if operation == "popc" { 32 } else { 1 });
+        let name = format!("barrier_cta_red_{operation}_{form}");
+        return code.define(to, code.intrinsic(&name, ty, &arguments), false);
     }
-    let operation = match (has("sync"), has("arrive")) {
-        (true, _) => "sync",
-        (_, true) => "arrive",
-        _ => return code.unknown(instruction),
-    };
-    let mut arguments = Vec::new();
-    for operand in operands {
-        arguments.push(code.operand(operand, Kind::U32)?);
-    }
-    let form = match arguments.len() {
-        1 => "all",
-        2 => "count",
-        _ => return code.unknown(instruction),
-    };
-    let name = format!("barrier_cta_{operation}_{form}");
+    let operation = code.one_of(&["sync", "arrive"])?;
+    let arguments = words(operands)?;
+    let name = format!("barrier_cta_{operation}_{}", form(&arguments)?);
     code.intrinsic(&name, void, &arguments);
     Ok(())
 }

@@ -1,15 +1,15 @@
-//! Functions of proprietary libraries of which it is known what they read and write.
+//! Functions of proprietary libraries whose reads and writes are known.
 
 mod table;
 
 use std::ffi::c_int;
 use superstep_trace::{Block, KnownCall};
 
-/// What one argument leads to.
+/// Access to the memory of an argument.
 enum Access {
     Reads(usize, Shape),
     Writes(usize, Shape),
-    /// From now on each call may write there.
+    /// All later calls may write there.
     Lends(usize, Shape),
 }
 
@@ -25,7 +25,7 @@ enum Shape {
         /// Elements from one matrix to the next.
         stride: Number,
     },
-    /// As many bytes as the argument says.
+    /// The number of bytes is this argument.
     Bytes(usize),
     /// The whole allocation.
     Allocation,
@@ -44,13 +44,11 @@ enum Number {
 
 #[derive(Clone, Copy)]
 enum Element {
-    /// The function's own.
     Own,
-    /// The argument is a `cudaDataType`.
+    /// A `cudaDataType` in this argument.
     Type(usize),
 }
 
-/// One of the functions.
 pub struct Function {
     name: &'static str,
     accesses: &'static [Access],
@@ -58,7 +56,6 @@ pub struct Function {
     bytes: u64,
 }
 
-/// The function of this name, where it is in the table.
 pub fn function(name: &str) -> Option<&'static Function> {
     table::FUNCTIONS
         .iter()

@@ -1,9 +1,8 @@
-//! The functions of proprietary libraries of which it is known what they read and write: matrix products, AXPY and COPY of cuBLAS, transforms
-//! of cuFFT. Nothing but data: for each family what its arguments mean, counted from 0, then its functions with the size of an
-//! element.
+//! Known functions of proprietary libraries: matrix products, AXPY and COPY of cuBLAS, transforms
+//! of cuFFT. For each family the meaning of its arguments, counted from 0; for each function the bytes of an element.
 //!
-//! Left out is what the arguments do not tell: `cublasLtMatmul`, whose descriptors name further memory, and products of which the
-//! matrices' addresses lie on the device (`cublasSgemmBatched`).
+//! Functions whose arguments do not determine their accesses are missing: `cublasLtMatmul`, whose descriptors name further memory, and
+//! products with matrices' addresses on the device (`cublasSgemmBatched`).
 
 use super::Number::{Argument, Fixed};
 use super::{Access, Element, Function, Number, Shape};
@@ -165,7 +164,7 @@ const WORKSPACE: &[Access] = &[Access::Lends(1, Shape::Bytes(2))];
 /// plan, work area
 const WORK_AREA: &[Access] = &[Access::Lends(1, Shape::Allocation)];
 
-/// Hands the table to a macro: families with the type of their sizes, then functions with the bytes of an element.
+/// Passes the table to a macro: families with the type of their sizes, then functions with the bytes of an element.
 #[macro_export]
 macro_rules! known_calls {
     ($macro:ident) => {

@@ -1,4 +1,4 @@
-//! Aggregates the accesses of a launch. Each worker has an accumulator of its own.
+//! Aggregates the accesses of a launch. Each worker has its own accumulator.
 
 use super::entry::{Entry, Local, Source, Who};
 use super::page::{PAGE_BYTES, Page, WORD_BYTES, words};
@@ -11,12 +11,11 @@ use superstep_trace::{
     AccessGroup, FirstRead, LaunchId, LaunchSums, LoadedBytes, Op, Parts, Received, StreamId,
 };
 
-/// Pages that are found without a lock.
 const CACHED_PAGES: usize = 64;
-/// Parts that are better written than kept.
+/// Number of parts to write before the launch ends.
 const MANY_PARTS: usize = 1 << 16;
 
-/// Takes the access groups of CTAs, all of a CTA before the next one's.
+/// Takes access groups, all of one CTA before the next one's.
 pub struct Accumulator {
     pages: PageCache,
     sums: LaunchSums,
@@ -26,13 +25,12 @@ pub struct Accumulator {
     sources: Sources,
 }
 
-/// The part of a thread's access that lies in one page.
+/// The part of a thread's access in one page.
 #[derive(Clone, Copy)]
 struct Piece {
     thread: u32,
-    /// Of the access.
     address: u64,
-    /// Of the piece, and one past its last byte.
+    /// First byte, and one past the last.
     start: u64,
     end: u64,
 }
@@ -51,7 +49,6 @@ impl Default for Accumulator {
 }
 
 impl Accumulator {
-    /// Adds an access group of a launch.
     pub fn group(&mut self, shadow: &Shadow, running: &Running, op: Op, group: &AccessGroup) {
         self.tally(op, group);
         if group.cta != self.cta {
@@ -119,7 +116,7 @@ impl Accumulator {
             .leave_block(running.launch, block, &mut self.received);
     }
 
-    /// Parts that take too much memory to be kept until the launch ends.
+    /// Takes the parts so far if they need too much memory.
     pub fn take_many_parts(&mut self) -> Option<Parts> {
         (self.received.len() >= MANY_PARTS).then(|| Parts {
             received: std::mem::take(&mut self.received),
@@ -127,7 +124,6 @@ impl Accumulator {
         })
     }
 
-    /// Moves all aggregates to the launch.
     pub fn finish(&mut self, running: &Running) {
         self.leave_block(running);
         self.receiver.leave_cta();
@@ -139,7 +135,7 @@ impl Accumulator {
     }
 }
 
-/// An access cut at the borders of pages.
+/// Cuts an access at the borders of pages.
 #[inline]
 fn pieces(thread: u32, address: u64, width: u32) -> impl Iterator<Item = Piece> {
     let last = address.saturating_add(u64::from(width));
@@ -160,7 +156,7 @@ fn pieces(thread: u32, address: u64, width: u32) -> impl Iterator<Item = Piece> 
     })
 }
 
-/// A thread's access, and where what it finds is added.
+/// A thread's access, and its aggregates.
 struct Access<'a> {
     shadow: &'a Shadow,
     running: &'a Running,
@@ -213,7 +209,7 @@ impl Access<'_> {
                 if several {
                     source.several_bytes += count;
                 }
-                // Others wrote it, too, but perhaps those of which the same load is counted already.
+                // With several writers this load may already be credited.
                 let load = (!is_own).then_some(self.place);
                 let blocks = self.running.blocks;
                 self.receiver.add(word, bytes, load, (launch, cta), blocks);
@@ -222,7 +218,7 @@ impl Access<'_> {
     }
 }
 
-/// Bytes that now have several writers.
+/// Bytes that have become shared between writers.
 #[derive(Default)]
 struct Shared {
     several: u64,
@@ -250,7 +246,6 @@ fn store(page: &mut Page, who: Who, is_plain: bool, start: u64, end: u64) -> Sha
     shared
 }
 
-/// A launch that is read from.
 #[derive(Clone, Copy, Default)]
 struct SourceLaunch {
     launch: u32,
@@ -259,10 +254,9 @@ struct SourceLaunch {
     several_bytes: u64,
 }
 
-/// The launches that are read from.
 #[derive(Default)]
 struct Sources {
-    /// In most cases it is the same one again.
+    /// The last one, which mostly recurs.
     last: SourceLaunch,
     others: FxHashMap<u32, SourceLaunch>,
 }
@@ -309,7 +303,6 @@ impl Sources {
     }
 }
 
-/// The pages that a worker found last.
 struct PageCache {
     pages: Vec<Option<(u64, Arc<Mutex<Page>>)>>,
 }

@@ -1,4 +1,4 @@
-//! One entry of shadow memory, and what loads and stores make of it: the rules of `docs/capture/in-situ.md` without memory around them.
+//! An entry of shadow memory, and the rules of `docs/capture/in-situ.md` for loads and stores.
 
 /// Bits of a launch's number; those from 2^25 on are special values.
 pub const LAUNCH_BITS: u32 = 26;
@@ -19,18 +19,17 @@ const READ_BEFORE_SHIFT: u32 = 6;
 const READ_NOW_SHIFT: u32 = 2;
 const SEVERAL_NOW: u64 = 1 << 1;
 const SEVERAL_THREADS: u64 = 1;
-/// Those that speak of `now`.
+/// Those about `now`.
 const OF_NOW: u64 = 0x3f;
 
-/// Bit of `now`.
 const PLAIN: u64 = 1 << 10;
 
-/// A thread of a CTA of a launch, as `now` has it.
+/// A thread of a CTA of a launch, encoded as in `now`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Who(pub u64);
 
 impl Who {
-    /// `launch` from 1; each must have no more bits than it has in an entry.
+    /// `launch` counts from 1. Each number must fit into its bits.
     pub const fn new(launch: u32, cta: u32, thread: u32) -> Self {
         Who((launch as u64) << LAUNCH_SHIFT | (cta as u64) << CTA_SHIFT | thread as u64)
     }
@@ -44,18 +43,17 @@ impl Who {
     }
 }
 
-/// Who wrote bytes last before a launch.
+/// Last writer of bytes before a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Host,
     Nobody,
     Unknown,
     Launch {
-        /// From 1.
         launch: u32,
-        /// The first that wrote.
+        /// The first writer.
         cta: u32,
-        /// Whether others wrote, too.
+        /// Whether there were others.
         several: bool,
     },
 }
@@ -68,7 +66,7 @@ pub enum Local {
     No,
 }
 
-/// Who wrote a word, or a byte of a split word.
+/// Writers of a word, or of a byte of a split word.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -89,7 +87,6 @@ impl Entry {
         }
     }
 
-    /// A word whose bytes have the entries at `place`.
     pub const fn split(place: usize) -> Self {
         Entry {
             before: SPLIT,
@@ -97,7 +94,7 @@ impl Entry {
         }
     }
 
-    /// Where the entries of its bytes are, if it is split.
+    /// Place of the entries of its bytes, if it is split.
     pub const fn split_place(self) -> Option<usize> {
         if self.before == SPLIT {
             Some(self.now as usize)
@@ -106,7 +103,7 @@ impl Entry {
         }
     }
 
-    /// Whether `now` says anything.
+    /// Whether `now` names a writer.
     const fn has_now(self) -> bool {
         self.now != 0 && self.now & SPECIAL == 0
     }
@@ -115,7 +112,7 @@ impl Entry {
         self.has_now() && self.now >> LAUNCH_SHIFT == launch
     }
 
-    /// Who wrote before the launch of `who`, as `before` has it, without what that says of `now`.
+    /// The last writer before the launch of `who`, as in `before`, without the bits about `now`.
     pub const fn past(self, who: Who) -> u64 {
         if !self.has_now() || self.is_of(who.launch()) {
             return self.before & !OF_NOW;
@@ -163,7 +160,6 @@ impl Entry {
         new
     }
 
-    /// Notes a write.
     pub const fn write(&mut self, who: Who, is_plain: bool) {
         if self.is_of(who.launch()) {
             if (self.now ^ who.0) & !PLAIN != 0 {
@@ -186,7 +182,7 @@ impl Entry {
         self.is_of(who.launch()) && self.before & SEVERAL_NOW != 0
     }
 
-    /// Whether, of those, one made a plain store.
+    /// Whether one of several writers made a plain store.
     pub const fn is_racing(self, who: Who) -> bool {
         self.has_several_writers(who) && self.now & PLAIN != 0
     }

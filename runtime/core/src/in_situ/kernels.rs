@@ -1,4 +1,4 @@
-//! Which kernel each launch ran, for questions of many workers at once.
+//! The kernel of each launch, for concurrent readers.
 
 use super::MOST_LAUNCHES;
 use parking_lot::Mutex;
@@ -10,7 +10,7 @@ const CHUNK: usize = 1 << 14;
 
 pub struct Kernels {
     numbers: Mutex<FxHashMap<String, u32>>,
-    /// Kernel by launch, in pieces that are made when they are needed.
+    /// Kernel by launch, in chunks made on demand.
     of_launches: Box<[OnceLock<Box<[AtomicU32]>>]>,
 }
 
@@ -25,7 +25,6 @@ impl Default for Kernels {
 }
 
 impl Kernels {
-    /// The kernel's number.
     pub fn number(&self, name: &str) -> u32 {
         let mut numbers = self.numbers.lock();
         if let Some(&number) = numbers.get(name) {
@@ -36,7 +35,7 @@ impl Kernels {
         number
     }
 
-    /// Notes the kernel of a launch, if the launch's number fits.
+    /// Ignores launches whose number is too large.
     pub fn set(&self, launch: u32, kernel: u32) {
         if let Some(chunk) = self.of_launches.get(launch as usize / CHUNK) {
             let chunk =

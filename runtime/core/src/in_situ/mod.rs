@@ -1,5 +1,5 @@
-//! Accesses aggregated where they happen, by the rules of `docs/capture/in-situ.md`: memory that knows who wrote each byte last. It lies in
-//! the host's memory, and the host looks each access up; a GPU does the same by itself.
+//! Aggregates accesses while kernels run, by the rules of `docs/capture/in-situ.md`, with the last writer of each byte.
+//! This is the implementation on the host; the one for a GPU is in `runtime/cuda`.
 
 mod accumulator;
 pub mod entry;
@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use superstep_trace::{CtaBlocks, FirstRead, Launch, LaunchSums, Parts, Received};
 
-/// Something has more parts than an entry has numbers for.
+/// The launch, its CTAs or its threads exceed the numbers of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "failed to add up launch {number} of the program, with {ctas} CTAs of {threads} threads: in situ, a program has at most {most_launches} launches of 2^27 CTAs of 1024 threads; record a trace of it",
@@ -31,22 +31,19 @@ pub struct TooMany {
 
 const MOST_LAUNCHES: u32 = (1 << (entry::LAUNCH_BITS - 1)) - 1;
 
-/// A launch whose accesses are being aggregated.
 pub struct Running {
-    /// Number among all of the program's launches, from 1.
     launch: u32,
-    /// Number of its kernel.
     kernel: u32,
-    /// What transfers are between.
+    /// Granularity of transfers.
     blocks: CtaBlocks,
     sums: Mutex<LaunchSums>,
     received: Mutex<Vec<Received>>,
-    /// By launch that was read from, in the numbers of entries.
+    /// By source launch, numbered as in entries.
     first_read: Mutex<BTreeMap<u32, FirstRead>>,
 }
 
 impl Running {
-    /// `number`: its position among all launches, from 0; `kernel`: the number of its kernel.
+    /// `number`: its position among all launches, from 0.
     fn new(number: u32, kernel: u32, launch: &Launch, blocks: CtaBlocks) -> Result<Self, TooMany> {
         let (ctas, threads) = (launch.ctas(), launch.threads_per_cta());
         let fits = number < MOST_LAUNCHES
@@ -69,7 +66,7 @@ impl Running {
         })
     }
 
-    /// What all that have finished found; to be asked once.
+    /// Takes the aggregates of all accumulators; to be called once.
     pub fn found(&self) -> (LaunchSums, Parts) {
         let parts = Parts {
             received: std::mem::take(&mut self.received.lock()),

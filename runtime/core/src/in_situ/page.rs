@@ -1,20 +1,18 @@
-//! The entries of a piece of the program's memory.
+//! The entries of a page of the program's memory.
 
 use super::entry::Entry;
 
-/// Bytes of the program's memory that a page is for.
 pub const PAGE_BYTES: u64 = 1 << 14;
 pub const WORD_BYTES: u64 = 4;
 const ALL_BYTES: u8 = 0xf;
 
-/// The entries of the words of a page, and those of the bytes of words that were written in parts.
+/// Entries of words, and of the bytes of words that were written in parts.
 pub struct Page {
     words: Box<[Entry]>,
     bytes: Vec<[Entry; 4]>,
 }
 
 impl Page {
-    /// Nobody has written it.
     pub fn new() -> Self {
         Page {
             words: vec![Entry::NOBODY; (PAGE_BYTES / WORD_BYTES) as usize].into(),
@@ -22,14 +20,13 @@ impl Page {
         }
     }
 
-    /// Makes all entries of bytes `start..end` of the page `entry`.
     pub fn fill(&mut self, start: u64, end: u64, entry: Entry) {
         for (word, bytes) in words(start, end) {
             self.each_apart(word, bytes, |old, _| *old = entry);
         }
     }
 
-    /// Hands the entry of a word to `visit`, with a mask of those of `bytes` that it is for; or the entries of its bytes, if it is split.
+    /// Passes the entry of a word to `visit`, or those of its bytes if it is split, each with a mask of its bytes.
     #[inline]
     pub fn each(&mut self, word: usize, bytes: u8, mut visit: impl FnMut(&mut Entry, u8)) {
         let entry = &mut self.words[word];
@@ -43,7 +40,7 @@ impl Page {
         }
     }
 
-    /// The same after a split, if `bytes` are not the whole word.
+    /// Splits the word first if `bytes` are not all of it.
     #[inline]
     pub fn each_apart(&mut self, word: usize, bytes: u8, visit: impl FnMut(&mut Entry, u8)) {
         let entry = self.words[word];
@@ -55,7 +52,7 @@ impl Page {
     }
 }
 
-/// The words of bytes `start..end` of a page, with a mask of their bytes.
+/// The words of a range of a page, with masks of their bytes.
 pub fn words(start: u64, end: u64) -> impl Iterator<Item = (usize, u8)> {
     (start / WORD_BYTES..end.div_ceil(WORD_BYTES)).map(move |word| {
         let first = start.saturating_sub(word * WORD_BYTES);

@@ -1,10 +1,10 @@
-//! What one CTA received from others, and with it its block of CTAs.
+//! The bytes that a CTA and its block of CTAs received from others.
 
 use super::page::WORD_BYTES;
 use rustc_hash::{FxHashMap, FxHashSet};
 use superstep_trace::{CtaBlocks, Received};
 
-/// A CTA of a launch, from which something was received.
+/// Launch and CTA of a source.
 pub type From = (u32, u32);
 
 #[derive(Clone, Copy, Default)]
@@ -13,28 +13,28 @@ struct Amount {
     count: u64,
 }
 
-/// A load of a thread: its address and width, and the launch and the CTA that it received from.
+/// A load: address, width and source.
 type Read = (u64, u32, From);
 
-/// The word was read as such, and that is counted: most reads need no place among the others then.
+/// Mark of a word whose read as a whole is counted, which keeps most reads out of `reads`.
 const WHOLE: u8 = 0x10;
 
-/// Counts each byte once, and each pair of address and width once for each source. Amounts are those of the CTA's block so far.
+/// Counts each byte once, and each pair of address and width once for each source.
 #[derive(Default)]
 pub struct Receiver {
-    /// By address in words, a mask, with [`WHOLE`].
+    /// Mask of bytes by word address, with [`WHOLE`].
     bytes: FxHashMap<u64, u8>,
     reads: FxHashSet<Read>,
-    /// In most cases a read that comes again comes at once, from another lane of the warp.
+    /// The last read, which other lanes of the warp mostly repeat.
     last: Option<Read>,
-    /// Its last word, and the bytes of that.
+    /// Its last word and bytes.
     last_part: (u64, u8),
-    /// By the first CTA of the source's block.
+    /// Amounts of the CTA's block so far, by the first CTA of the source's block.
     from: FxHashMap<From, Amount>,
 }
 
 impl Receiver {
-    /// Bytes of a word, and the address and width of the load that they are a part of, if it counts.
+    /// Adds bytes of a word. `load`: address and width of their load, if it counts.
     #[inline]
     pub fn add(
         &mut self,
@@ -68,14 +68,14 @@ impl Receiver {
         }
     }
 
-    /// Forgets what the CTA received, of which another of its block counts anew.
+    /// Forgets the CTA's reads: another CTA counts them anew.
     pub fn leave_cta(&mut self) {
         self.bytes.clear();
         self.reads.clear();
         self.last = None;
     }
 
-    /// Hands over what the block with the first CTA `cta` of launch `launch` received, and forgets it. Launches are numbered from 1 here,
+    /// Moves the amounts of the block with the first CTA `cta` of launch `launch` to `all`. Launches are numbered from 1 here,
     /// and from 0 in `all`.
     pub fn leave_block(&mut self, launch: u32, cta: u32, all: &mut Vec<Received>) {
         let parts = self.from.drain();

@@ -1,4 +1,4 @@
-//! Shadow memory, and what the host does to it.
+//! Shadow memory, and its changes by the host.
 
 use super::entry::Entry;
 use super::kernels::Kernels;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use superstep_trace::{AllocationKind, CtaBlocks, Launch};
 
-/// Who wrote each byte of the program's memory last. All methods may be called from any thread.
+/// The last writer of each byte of the program's memory.
 #[derive(Default)]
 pub struct Shadow {
     memory: RwLock<Memory>,
@@ -21,16 +21,15 @@ pub struct Shadow {
 
 #[derive(Default)]
 struct Memory {
-    /// By address in pages; made when a launch accesses them.
+    /// By page number; made at the first access of a launch.
     pages: FxHashMap<u64, Arc<Mutex<Page>>>,
-    /// What the pages say that are not there.
+    /// The content of pages that are not made.
     untraced: Untraced,
     /// Allocations: first byte → one past the last.
     live: BTreeMap<u64, u64>,
 }
 
 impl Shadow {
-    /// With transfers between `blocks`.
     pub fn new(blocks: CtaBlocks) -> Self {
         Self {
             blocks,
@@ -38,7 +37,6 @@ impl Shadow {
         }
     }
 
-    /// Memory came to life.
     pub fn allocate(&self, address: u64, bytes: u64, kind: &AllocationKind) {
         let end = address.saturating_add(bytes);
         let memory = &mut *self.memory.write();
@@ -46,7 +44,7 @@ impl Shadow {
         if bytes > 0 {
             memory.live.insert(address, end);
         }
-        // Where the host needs no call to write, what kernels find and did not write themselves came from it.
+        // The host writes to these kinds without a call.
         let entry = match kind {
             AllocationKind::Managed
             | AllocationKind::Pinned
@@ -57,7 +55,6 @@ impl Shadow {
         memory.set(address, end, entry);
     }
 
-    /// Nobody has written these bytes.
     pub fn forget(&self, address: u64, bytes: u64) {
         self.set(address, bytes, Entry::NOBODY);
     }
@@ -69,17 +66,14 @@ impl Shadow {
         memory.set(address, end, Entry::NOBODY);
     }
 
-    /// A copy or a memset.
     pub fn host_wrote(&self, address: u64, bytes: u64) {
         self.set(address, bytes, Entry::HOST);
     }
 
-    /// Code that is not traced may have written these bytes.
     pub fn unknown_wrote(&self, address: u64, bytes: u64) {
         self.set(address, bytes, Entry::UNKNOWN);
     }
 
-    /// Code that is not traced may have written to any allocation.
     pub fn unknown_wrote_all(&self) {
         let memory = &mut *self.memory.write();
         for (address, end) in memory.live.clone() {
@@ -92,10 +86,7 @@ impl Shadow {
         self.memory.write().set(address, end, entry);
     }
 
-    /// A launch begins; `number` is its position among all of the program's launches, from 0.
-    ///
-    /// # Errors
-    /// [`TooMany`].
+    /// Begins a launch; `number` is its position among all of the program's launches, from 0.
     pub fn begin(&self, number: u32, launch: &Launch) -> Result<Running, TooMany> {
         let kernel = self.kernels.number(&launch.kernel);
         let running = Running::new(number, kernel, launch, self.blocks)?;
@@ -103,7 +94,6 @@ impl Shadow {
         Ok(running)
     }
 
-    /// The page with number `number`.
     pub(super) fn page(&self, number: u64) -> Arc<Mutex<Page>> {
         if let Some(page) = self.memory.read().pages.get(&number) {
             return page.clone();
@@ -130,7 +120,7 @@ impl Memory {
         }
         self.untraced.set(start, end, entry);
         let (first, last) = (start / PAGE_BYTES, (end - 1) / PAGE_BYTES);
-        // Of what is covered as a whole, nothing is left to know.
+        // Drops pages that are covered wholly.
         if last - first > self.pages.len() as u64 {
             self.pages
                 .retain(|number, _| *number <= first || *number >= last);

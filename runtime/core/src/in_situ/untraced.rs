@@ -1,9 +1,9 @@
-//! Who wrote memory that no traced launch has touched since.
+//! Writers of memory that no traced launch has touched since.
 
 use super::entry::Entry;
 use std::collections::BTreeMap;
 
-/// Disjoint ranges; outside of them nobody has written.
+/// Disjoint ranges; nothing has written outside of them.
 #[derive(Default)]
 pub struct Untraced {
     /// First byte → one past the last, and the entry of each byte.
@@ -16,7 +16,7 @@ impl Untraced {
             return;
         }
         let (mut first, mut last) = (start, end);
-        // Those that touch it are joined with it if they say the same, so that many small copies do not become many ranges.
+        // Joins adjacent ranges of equal entries, so that many small copies do not become many ranges.
         let from = start.saturating_sub(1);
         let below = self.ranges.range(..=end).rev();
         let met = below.take_while(|(_, (behind, _))| *behind > from);
@@ -39,7 +39,7 @@ impl Untraced {
         }
     }
 
-    /// The parts of `start..end` that somebody wrote, from the highest down.
+    /// The written parts of `start..end`, from the highest down.
     pub fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, Entry)> + '_ {
         let below = self.ranges.range(..end).rev();
         (below.take_while(move |(_, (behind, _))| *behind > start))

@@ -1,5 +1,5 @@
-//! What the running program, and a probe's own code on the host, can do with the probe: see each launch's results, set parameters,
-//! and switch the probe on and off from launch to launch. The C interface is `probes/include/superstep/runtime.h`.
+//! The program's interface to its probe: observe results of launches, set parameters, switch the probe on and off.
+//! The C interface is `probes/include/superstep/runtime.h`.
 
 use parking_lot::Mutex;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -30,7 +30,7 @@ pub struct LaunchView {
     tables: *const u64,
 }
 
-/// Called before a launch with the probe's parameters, which it may change; answers whether the launch has the probe.
+/// Called before a launch with the probe's parameters, which it may change; returns whether the launch has the probe.
 pub type Before = unsafe extern "C" fn(*const LaunchView, *mut u64, *mut c_void) -> c_int;
 /// Called after a launch that had the probe.
 pub type After = unsafe extern "C" fn(*const LaunchView, *mut c_void);
@@ -49,17 +49,16 @@ static OBSERVERS: Mutex<Vec<Observer>> = Mutex::new(Vec::new());
 static ON: AtomicBool = AtomicBool::new(true);
 static PROBED: AtomicBool = AtomicBool::new(false);
 
-/// A module with a probe registered.
+/// Notes that a module has a probe.
 pub(crate) fn note_probe() {
     PROBED.store(true, Ordering::Relaxed);
 }
 
-/// Whether launches that begin now are to have the probe.
 pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Whether somebody wants to see results.
+/// Whether results have observers.
 pub(crate) fn is_observed() -> bool {
     !OBSERVERS.lock().is_empty()
 }
@@ -124,7 +123,7 @@ pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *cons
     })
 }
 
-/// Asks the observers about a launch that begins: they may change the parameters, and each may do without the probe.
+/// Calls the observers before a launch: they may change the parameters, and each may switch the probe off.
 pub(crate) fn ask(
     probe: &DefinedProbe,
     launch: &Launch,
@@ -147,7 +146,7 @@ pub(crate) fn ask(
     })
 }
 
-/// Shows the observers what a launch left.
+/// Calls the observers with the results of a launch.
 pub(crate) fn show(
     probe: &DefinedProbe,
     launch: &Launch,
@@ -166,7 +165,6 @@ pub(crate) fn show(
     });
 }
 
-/// Calls `with` with the view of a launch.
 fn seen<R>(
     probe: &DefinedProbe,
     launch: &Launch,

@@ -1,4 +1,4 @@
-//! What the probe of a run found, launch by launch.
+//! Results of a probe, by launch.
 
 use super::{KeptThreads, Layout};
 use crate::Identity;
@@ -8,7 +8,6 @@ use std::sync::Arc;
 use superstep_trace::probe::{Field, LaunchResult, Part, Per};
 use superstep_trace::{DefinedProbe, Launch, ModuleTable, ProbeWriter, TraceError};
 
-/// Writes the results of a run.
 #[derive(Debug)]
 pub struct Collector {
     folder: PathBuf,
@@ -16,26 +15,25 @@ pub struct Collector {
     writer: Mutex<Option<ProbeWriter>>,
 }
 
-/// What a launch left, with complements undone and copies made one.
+/// Results of a launch, with complements undone and copies combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// By unit, place and field; of a probe per thread, one unit with all threads' values as one.
     pub values: Vec<u64>,
     /// Of a probe per thread: the four numbers of [`superstep_trace::probe::UnitStatistics`] by place and field.
     pub statistics: Option<Vec<u64>>,
-    /// Every thread's fields by place, field and thread, where they are kept.
+    /// Every thread's fields by place, field and thread, if kept.
     pub threads: Option<Vec<u64>>,
-    /// The places that `threads` has; all where there is no list.
+    /// The places in `threads`; all without a list.
     pub thread_slots: Option<Vec<u32>>,
     /// Threads, CTAs, or 1.
     pub units: u64,
-    /// The tables, one behind the other.
     pub tables: Vec<u64>,
 }
 
 impl Found {
-    /// Reads the memory of a launch. `fields` holds words of [`Layout::word_bytes`] in the machine's order, `tables` all copies of the
-    /// tables; `keep` says whose fields are kept thread by thread, `launch` what is asked about.
+    /// Reads the memory of a launch. `fields` has words of [`Layout::word_bytes`] in the machine's order, `tables` all copies of the
+    /// tables; `keep` selects the fields to keep by thread.
     pub fn of(
         probe: &DefinedProbe,
         layout: &Layout,
@@ -111,7 +109,6 @@ impl Found {
 }
 
 impl Collector {
-    /// Results go to `folder`.
     pub fn new(folder: PathBuf, identity: Identity) -> Self {
         Collector {
             folder,
@@ -120,7 +117,6 @@ impl Collector {
         }
     }
 
-    /// Keeps what a launch of a kernel of `module` left.
     pub fn launch(
         &self,
         modules: &[Arc<ModuleTable>],
@@ -161,7 +157,7 @@ impl Collector {
         })
     }
 
-    /// A run without a single probed launch leaves an empty folder of results.
+    /// Leaves an empty folder of results for a run without probed launches.
     pub fn finish(&self, modules: &[Arc<ModuleTable>]) -> Result<(), TraceError> {
         let mut writer = self.writer.lock();
         if writer.is_none() {
@@ -173,7 +169,7 @@ impl Collector {
     }
 }
 
-/// Words as the handlers left them.
+/// Words written by the handlers.
 #[derive(Clone, Copy)]
 struct Stored<'a> {
     bytes: &'a [u8],
@@ -190,7 +186,6 @@ impl<'a> Stored<'a> {
         u64::from_le_bytes(eight)
     }
 
-    /// The words of all units in one row.
     fn row(self, row: usize, units: usize) -> impl Iterator<Item = u64> + Clone + 'a {
         (row * units..(row + 1) * units).map(move |index| self.word(index))
     }

@@ -1,14 +1,14 @@
-//! Where the fields and tables of one launch lie.
+//! Memory layout of the fields and tables of a launch.
 
 use std::collections::BTreeMap;
 use superstep_abi::{KeepThreads, VariableError, variable};
 use superstep_trace::probe::{Per, Word};
 use superstep_trace::{DefinedProbe, Launch};
 
-/// Memory that the fields and tables of one launch take at most, in bytes.
+/// Most bytes of a launch's fields and tables.
 const MOST_BYTES: u64 = 8 << 30;
 
-/// What a handler's code finds the launch's memory by. Mirrors `struct Context` of `probes/include/superstep/probe.h`.
+/// Mirrors `struct Context` of `probes/include/superstep/probe.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbeContext {
@@ -29,7 +29,6 @@ pub struct ProbeContext {
     pub replicas: u32,
 }
 
-/// A launch's fields do not fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the probe {probe} needs {bytes} bytes for this launch ({slots} places in {units} units); keep its fields `per: launch`, or name \
@@ -51,8 +50,6 @@ pub enum KeptThreads {
 }
 
 impl KeptThreads {
-    /// # Errors
-    /// The file cannot be read.
     pub fn read(keep: &KeepThreads) -> Result<Self, VariableError> {
         let file = match keep {
             KeepThreads::None => return Ok(KeptThreads::None),
@@ -72,12 +69,9 @@ impl KeptThreads {
     }
 }
 
-/// The memory of one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// What fields are kept per.
     pub per: Per,
-    /// The first slot that the kernel can reach.
     pub first_slot: u32,
     pub slots: u32,
     pub fields: u32,
@@ -92,10 +86,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a launch of `kernel`; `replicas` is the number of SMs or workers. `None` when the kernel reaches no place of the probe.
-    ///
-    /// # Errors
-    /// [`TooLarge`].
+    /// The layout of a launch; `replicas` is the number of SMs or workers. `None` if the kernel reaches no place of the probe.
     pub fn of(
         probe: &DefinedProbe,
         kernel: &str,
@@ -137,7 +128,7 @@ impl Layout {
         Ok(Some(layout))
     }
 
-    /// The places whose threads are kept one by one, where only some are: those of `keep` that the kernel can reach.
+    /// The places of `keep` that the kernel can reach; `None` unless `keep` lists places.
     pub(super) fn kept_slots(&self, keep: &KeptThreads, launch: &Launch) -> Option<Vec<u32>> {
         let KeptThreads::At(places) = keep else {
             return None;
@@ -160,7 +151,7 @@ impl Layout {
             .saturating_mul(self.word_bytes)
     }
 
-    /// Words from one copy of the tables to the next: not a power of two, so that equal words of all copies do not lie in one part of
+    /// Words from one copy of the tables to the next: not a power of two, so that equal words of all copies are in different parts of
     /// a GPU's second-level cache.
     pub fn table_stride(&self) -> u64 {
         match self.table_words {
@@ -173,7 +164,6 @@ impl Layout {
         self.table_stride() * u64::from(self.replicas) * 8
     }
 
-    /// The context for memory at these addresses.
     pub fn context(&self, fields: u64, tables: u64, parameters: u64, launch: u32) -> ProbeContext {
         let (slot_stride, unit_stride) = match self.per {
             // Neighbouring threads write neighbouring words.

@@ -1,5 +1,4 @@
-//! What both runtimes share for probes that users define: where a launch's fields and tables lie, writing down what was found, and
-//! what the running program has of it.
+//! Common part of both runtimes for user-defined probes: memory layout, results, and the program's interface.
 
 pub(crate) mod api;
 mod collect;

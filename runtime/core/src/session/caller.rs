@@ -1,16 +1,15 @@
-//! Which line of the program has called the runtime.
+//! The program's line that calls the runtime.
 
 use superstep_trace::SourcePlace;
 
-/// Calls that are looked through at most: ours, the inline functions of CUDA's headers, and the program's.
+/// Most frames to search: ours, inline functions of CUDA's headers, and the program's.
 const CALLS: usize = 24;
 
-/// The innermost call on this thread's stack that is neither ours nor in a header, if the program was compiled with line
-/// tables, as Superstep compiles host code. Where there are only headers of the program's own, the innermost one of these.
+/// The innermost frame of the program's code on this thread's stack, by its line tables, preferably outside of headers.
 pub(super) fn place() -> Option<SourcePlace> {
     let (mut found, mut in_header, mut calls) = (None, None, 0);
     backtrace::trace(|frame| {
-        // Inlined calls come first, the function that holds them last.
+        // Inlined calls come first.
         backtrace::resolve_frame(frame, |symbol| {
             let (Some(file), Some(line)) = (symbol.filename(), symbol.lineno()) else {
                 return;
@@ -35,14 +34,13 @@ pub(super) fn place() -> Option<SourcePlace> {
     found.or(in_header)
 }
 
-/// Whether a source file is a header: helpers that allocate for others often are there.
+/// Whether a source file is a header, which often has helpers that allocate for others.
 fn is_header(file: &str) -> bool {
     let extension = file.rsplit('.').next().unwrap_or(file);
     ["h", "hh", "hpp", "hxx", "cuh", "inl"].contains(&extension)
 }
 
-/// Whether a source file is neither Rust, of which the runtime is made, nor one of CUDA's headers with inline functions, nor
-/// what the C library starts programs and threads with (machines may have its line tables).
+/// Whether a source file is neither Rust (the runtime), nor one of CUDA's headers with inline functions, nor start-up code of the C library.
 fn is_of_the_program(file: &str) -> bool {
     const OTHERS: [&str; 7] = [
         "cuda_runtime.h",

@@ -9,7 +9,7 @@ impl Session {
     pub(super) fn end_capture(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
         let mut state = self.patient_lock("end the capture")?;
         state.outcome = None;
-        // A program without a single event still leaves a capture, an empty one.
+        // A program without events leaves an empty capture.
         self.with_capture(&mut state, |_| Ok(()));
         state.outcome = Some(outcome.clone());
         self.has_ended.store(true, Ordering::Release);
@@ -23,7 +23,7 @@ impl Session {
         self.with_capture(state, |capture| capture.event(event));
     }
 
-    /// Runs `write` on the capture, which is opened first if need be, with all modules in it, and ended again where it was. A failure
+    /// Runs `write` on the capture, after opening it and adding new modules, and ends it again if it was ended. A failure
     /// closes the capture and becomes a fault.
     pub(super) fn with_capture<T>(
         &self,
@@ -62,7 +62,7 @@ impl Session {
         }
     }
 
-    /// Whether this is a forked process that has launched nothing: then it leaves nothing.
+    /// Whether this is a forked process without launches, which leaves nothing.
     pub(super) fn is_idle_fork(&self) -> bool {
         self.identity.is_fork()
             && !self.has_faults()
@@ -71,13 +71,12 @@ impl Session {
                 .is_ok_and(|state| state.launches == 0 && state.opaque.kernels.is_empty())
     }
 
-    /// Removes what an idle fork has written.
     pub(super) fn remove_capture(&self) -> Result<(), RuntimeError> {
         let mut state = self.patient_lock("remove the capture")?;
         if let CaptureState::Open(capture) =
             std::mem::replace(&mut state.capture, CaptureState::Closed)
         {
-            // It may stay: nothing is wrong with it.
+            // It may stay.
             let _ = std::fs::remove_dir_all(capture.folder());
         }
         Ok(())

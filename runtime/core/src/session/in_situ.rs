@@ -5,20 +5,20 @@ use crate::in_situ::{Running, Shadow};
 use superstep_trace::{Backend, CtaBlocks, Protocol};
 
 impl Session {
-    /// Whether accesses are aggregated while kernels run, and none is recorded.
     pub fn is_in_situ(&self) -> bool {
         self.config.protocol == Some(Protocol::InSitu)
     }
 
-    /// What transfers in situ are kept between.
+    /// Granularity of transfers in situ.
     pub fn cta_blocks(&self) -> CtaBlocks {
-        match self.is_in_situ() {
-            true => self.config.cta_blocks,
-            false => CtaBlocks::default(),
+        if self.is_in_situ() {
+            self.config.cta_blocks
+        } else {
+            CtaBlocks::default()
         }
     }
 
-    /// Who wrote the program's memory, where the host adds its accesses up. The session tells it what the host does.
+    /// Shadow memory, if the host aggregates accesses. The session keeps it up to date with the host's accesses.
     pub fn shadow(&self) -> Option<&Shadow> {
         self.shadow.as_ref()
     }
@@ -29,7 +29,7 @@ impl Session {
         self.shadow = is_wanted.then(|| Shadow::new(self.cta_blocks()));
     }
 
-    /// Begins the aggregation of a launch; `None` where nothing is aggregated, and where it does not fit, which is a fault.
+    /// Begins the aggregation of a launch. `None` without aggregation, or, with a fault, where the launch does not fit.
     pub fn add_up(&self, launch: &ActiveLaunch) -> Option<Running> {
         match self.shadow()?.begin(launch.number, &launch.launch) {
             Ok(running) => Some(running),
@@ -40,7 +40,7 @@ impl Session {
         }
     }
 
-    /// Keeps the aggregates of a launch; to be called before [`launch_end`](Self::launch_end).
+    /// Writes the aggregates of a launch; to be called before [`launch_end`](Self::launch_end).
     pub fn launch_aggregated(&self, running: &Running) {
         let (sums, parts) = running.found();
         self.launch_sums(sums);

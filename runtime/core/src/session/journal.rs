@@ -1,4 +1,4 @@
-//! The session's journal, from which the summary of a program is made that ends without its exit handlers.
+//! The session's journal, from which a summary is made if a program ends without its exit handlers.
 
 use super::report::FAULT_PATIENCE;
 use super::{JournalState, Session};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use superstep_trace::{Journal, Process, Summary};
 
 impl Session {
-    /// Makes a note, in a journal that is begun first if need be. One that cannot be written is given up: most programs leave a summary.
+    /// Writes to the journal, which is opened first. Gives up a journal that cannot be written: most programs leave a summary.
     /// Fit for fault handlers.
     pub(super) fn note(&self, make: impl FnOnce(&mut Journal) -> std::io::Result<()>) {
         let Some(mut state) = self.journal.try_lock_for(FAULT_PATIENCE) else {
@@ -27,14 +27,14 @@ impl Session {
         }
     }
 
-    /// Ends the journal: the summary is there, or this process leaves none.
+    /// Ends the journal, after the summary was written or if this process leaves none.
     pub(super) fn end_journal(&self) -> Result<(), RuntimeError> {
         let state = self.journal.try_lock_for(FAULT_PATIENCE);
         let mut state = state.ok_or(RuntimeError::Busy {
             action: "end the journal",
         })?;
         if let JournalState::Open(journal) = std::mem::replace(&mut *state, JournalState::Closed) {
-            // It may stay: the summary is taken first.
+            // It may stay: a summary takes precedence.
             let _ = journal.remove();
         }
         Ok(())
@@ -51,7 +51,7 @@ impl Session {
         Journal::create(&self.identity.path(place), summary).ok()
     }
 
-    /// Before this process writes anything, it gets a name of its own.
+    /// Gives this process its own name, before it writes anything.
     pub(super) fn settle(&self) {
         let leaves = |process: &Process| -> Vec<PathBuf> {
             let of = |path: &Option<PathBuf>| path_of(path.as_deref()?, process);

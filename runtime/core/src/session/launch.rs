@@ -1,11 +1,10 @@
-//! How launches begin: their numbers, and how much of each is recorded.
+//! Beginnings of launches: their numbers, and how much of each is recorded.
 
 use super::{ActiveLaunch, Geometry, Session, State};
 use std::cell::Cell;
 use superstep_trace::{Event, Journal, Launch, LaunchId, Recorded, StreamId};
 
 thread_local! {
-    /// Whether the thread has launched a kernel.
     static HAS_LAUNCHED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -23,7 +22,7 @@ impl Session {
         self.begin(stream, kernel, geometry, parent, recorded)
     }
 
-    /// The same for a kernel of a CUDA graph. What it is told of the selection, it is told before its launches are numbered.
+    /// As [`launch_begin`](Self::launch_begin), for a kernel of a CUDA graph, whose selection is fixed before its launches are numbered.
     pub fn graph_launch_begin(
         &self,
         stream: StreamId,

@@ -1,4 +1,4 @@
-//! What the host does to memory.
+//! Allocations, copies and fills by the host.
 
 use super::{AllocatedBy, CaptureState, Live, Session, caller};
 use superstep_trace::{
@@ -6,7 +6,6 @@ use superstep_trace::{
 };
 
 impl Session {
-    /// Numbers an allocation on `device`, and notes it.
     pub fn allocate(
         &self,
         by: AllocatedBy,
@@ -37,7 +36,7 @@ impl Session {
             place,
             device: device.unsigned_abs(),
         };
-        // Before `main` nobody knows whether this process or one that it forks runs the kernels.
+        // Before `main` it is unknown whether this process or a fork of it will run the kernels.
         match (by, &state.capture) {
             (AllocatedBy::Module, CaptureState::Unopened) => state.early.push(event),
             _ => self.event(&mut state, &event),
@@ -45,12 +44,11 @@ impl Session {
         id
     }
 
-    /// Whether an allocation starts at `address`.
     pub fn is_allocated(&self, address: u64) -> bool {
         self.state.lock().live.contains_key(&address)
     }
 
-    /// How many of `bytes` from `address` on lie before the next allocation; none where `address` lies in one.
+    /// How many of `bytes` from `address` on are before the next allocation; 0 inside of one.
     pub fn room(&self, address: u64, bytes: u64) -> u64 {
         let state = self.state.lock();
         let before = state.live.range(..=address).next_back();
@@ -69,7 +67,7 @@ impl Session {
         }
     }
 
-    /// Notes that the allocation starting at `address` was given back; `None` when there is none.
+    /// Notes that the allocation at `address` was freed; `None` if there is none.
     pub fn free(&self, address: u64) -> Option<AllocationId> {
         let mut state = self.state.lock();
         let Live { id, bytes, .. } = state.live.remove(&address)?;
@@ -81,7 +79,6 @@ impl Session {
         Some(id)
     }
 
-    /// Notes that everything on `device` was given back.
     pub fn free_all(&self, device: i32) {
         let live = self.state.lock().live.clone();
         for (address, of) in live {
@@ -91,7 +88,6 @@ impl Session {
         }
     }
 
-    /// Notes a copy made by the host.
     pub fn copy(
         &self,
         direction: CopyDirection,
@@ -113,7 +109,6 @@ impl Session {
         });
     }
 
-    /// Notes that the host filled memory.
     pub fn memset(&self, address: u64, bytes: u64, value: u8, stream: StreamId) {
         self.host_wrote(address, bytes);
         self.numbered(|sequence| {

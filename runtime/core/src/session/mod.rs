@@ -1,4 +1,4 @@
-//! One run of a traced program: numbers its launches and allocations, writes the capture, sums up.
+//! A run of a traced program: numbers launches and allocations, writes capture and summary.
 
 mod caller;
 mod capture;
@@ -27,46 +27,38 @@ use superstep_trace::{
     ModuleTable, Outcome, Parts, Recorded, SiteId, StreamId, StreamWriter, TraceError,
 };
 
-/// How a kernel is launched.
+/// Grid, CTA, shared memory and device of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
-    /// CTAs in x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a CTA in x, y and z.
     pub block: [u32; 3],
-    /// Shared memory of a CTA that is asked for at launch.
     pub dynamic_shared_bytes: u64,
-    /// Shared memory of a CTA that the kernel declares.
     pub static_shared_bytes: u64,
-    /// Number of the device.
     pub device: i32,
 }
 
 /// A launch that has begun.
 #[derive(Clone)]
 pub struct ActiveLaunch {
-    /// What the capture says about it.
     pub launch: Launch,
-    /// Its number among all launches, in the order in which they began, from 0.
+    /// Its number among all launches, from 0.
     pub number: u32,
-    /// Where its accesses go; none without a capture.
     pub writer: Option<StreamWriter>,
     /// How much of it is recorded and counted.
     pub recorded: Recorded,
 }
 
-/// Who made an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocatedBy {
-    /// A module of the program, with its variables.
+    /// A module of the program, for its variables.
     Module,
-    /// The program's call on this thread, whose line is noted if the program's debug information has it.
+    /// The program's call on this thread, whose line is noted.
     Caller,
-    /// A running kernel. Noted as made right before the launch that began last: what a kernel accesses must be there when it begins.
+    /// A running kernel. Numbered before the latest launch, since allocations must precede the kernels that access them.
     Kernel,
 }
 
-/// The run. All methods may be called from any thread; none panics, and what goes wrong with the capture becomes a fault in the summary.
+/// A run. No method panics; a failure to write the capture becomes a fault in the summary.
 pub struct Session {
     collector: Option<Collector>,
     kept_threads: KeptThreads,
@@ -84,7 +76,7 @@ pub struct Session {
     messages: Mutex<Messages>,
     records_lost: AtomicU64,
     bad_addresses: AtomicU64,
-    /// Whether the run has ended. Destructors and handlers of `atexit` that come later may still use CUDA.
+    /// Whether the run has ended. Later destructors and exit handlers may still use CUDA.
     has_ended: AtomicBool,
     /// Held while the summary is written.
     writing: Mutex<()>,
@@ -93,18 +85,15 @@ pub struct Session {
 #[derive(Default)]
 struct State {
     capture: CaptureState,
-    /// How the run ended, once it has.
     outcome: Option<Outcome>,
-    /// What modules allocated before the program did anything.
+    /// Allocations by modules before any other event.
     early: Vec<Event>,
     chooser: Chooser,
     modules_written: usize,
     next_sequence: u64,
-    /// Of the launch that began last.
+    /// Of the latest launch.
     latest_launch: u64,
-    /// Launches that began.
     launches: u32,
-    /// Threads of the host that began them.
     host_threads: u32,
     next_allocation: u32,
     /// By address.
@@ -112,7 +101,7 @@ struct State {
     shares_memory: bool,
     streams: HashMap<u64, StreamId>,
     next_stream: u32,
-    /// The host thread that was the first to use its own default stream.
+    /// The first host thread to use its own default stream.
     first_thread: Option<u64>,
     next_launch: HashMap<StreamId, u32>,
     kernels: Totals,
@@ -120,7 +109,6 @@ struct State {
     counts: Option<Vec<LaunchCounts>>,
 }
 
-/// An allocation that was not freed.
 #[derive(Clone, Copy)]
 struct Live {
     id: AllocationId,
@@ -140,7 +128,7 @@ enum CaptureState {
     #[default]
     Unopened,
     Open(CaptureWriter),
-    /// Not asked for, or failed.
+    /// Not wanted, or failed.
     Closed,
 }
 
@@ -149,7 +137,7 @@ enum JournalState {
     #[default]
     Unopened,
     Open(Journal),
-    /// Not asked for, failed, or the summary is there.
+    /// Not wanted, failed, or replaced by the summary.
     Closed,
 }
 
@@ -160,7 +148,6 @@ struct Messages {
 }
 
 impl Session {
-    /// A session as `config` asks for it. Nothing is written before the first event.
     pub fn new(config: Config, backend: Backend, registry: &'static Registry) -> Self {
         let state = State {
             chooser: Chooser::new(&config.selection),
@@ -199,8 +186,8 @@ impl Session {
         session
     }
 
-    /// The program's session, made from the environment by the first call. A variable that cannot be used becomes a fault,
-    /// and the defaults are taken.
+    /// The program's session, made from the environment by the first call. An unusable variable becomes a fault,
+    /// with the defaults in place of all.
     pub fn global(backend: Backend) -> &'static Session {
         static SESSION: OnceLock<Session> = OnceLock::new();
         let session = SESSION.get_or_init(|| {
@@ -225,7 +212,7 @@ impl Session {
         session
     }
 
-    /// The locks that a fork waits for, so that the new process finds them free.
+    /// Takes the locks before a fork, so that the new process finds them free.
     pub(crate) fn hold(&self) {
         std::mem::forget(self.state.lock());
         std::mem::forget(self.journal.lock());
@@ -241,7 +228,7 @@ impl Session {
         }
     }
 
-    /// In a forked process that holds the locks: whether the program had begun. Then the capture is the parent's, and closed here. The
+    /// Closes the parent's capture in a forked process, which holds the locks; returns whether there was one. The
     /// journal is the parent's in any case.
     pub(crate) fn leave_to_parent(&self) -> bool {
         // SAFETY: this process has one thread, which holds the locks.
@@ -266,7 +253,6 @@ impl Session {
         self.registry
     }
 
-    /// Says which device runs the kernels; call before the first event.
     pub fn set_device(&self, device: DeviceInfo) {
         self.note(|journal| journal.device(&device));
         self.device.get_or_init(|| device);
@@ -302,27 +288,26 @@ impl Session {
         self.end_again();
     }
 
-    /// Keeps what a launch did; to be called before [`launch_end`](Self::launch_end).
+    /// Writes the sums of a launch; to be called before [`launch_end`](Self::launch_end).
     pub fn launch_sums(&self, sums: LaunchSums) {
         self.event(&mut self.state.lock(), &Event::Sums(sums));
     }
 
-    /// Keeps parts of what launches received.
+    /// Writes parts of what launches received.
     pub fn parts(&self, parts: Parts) {
         if !parts.is_empty() {
-            // Before the lock, as it takes long.
+            // Without the lock, as it takes long.
             let parts = parts.seal();
             self.with_capture(&mut self.state.lock(), |capture| capture.parts(parts));
         }
     }
 
-    /// Keeps what a kernel takes of a multiprocessor.
     pub fn kernel_resources(&self, kernel: &str, resources: KernelResources) {
         self.state.lock().kernels.of(kernel).resources = Some(resources);
         self.note(|journal| journal.resources(kernel, resources));
     }
 
-    /// Writes a chunk of a launch and leaves the builder empty. A failure becomes a fault, and the accesses count as lost.
+    /// Writes a chunk of a launch and empties the builder. After a failure the accesses count as lost.
     pub fn write_chunk(&self, launch: &ActiveLaunch, chunk: &mut ChunkBuilder) {
         let Some(writer) = &launch.writer else {
             if self.config.capture.is_some() {
@@ -345,11 +330,8 @@ impl Session {
         self.event(&mut state, &event);
     }
 
-    /// The module of a kernel with a probe, and the memory that a launch takes; `None` when the kernel reaches no place of one.
+    /// The module of a kernel with a probe, and the memory of a launch; `None` if the kernel reaches no place of one.
     /// `replicas` is the number of SMs or workers.
-    ///
-    /// # Errors
-    /// [`TooLarge`].
     pub fn probe_layout(
         &self,
         kernel: &str,
@@ -367,8 +349,8 @@ impl Session {
         Ok(layout.map(|layout| (module, layout)))
     }
 
-    /// The probe's parameters for a launch that has begun, and whether it is to have its probe, as far as the selection, the
-    /// program's switch and its observers go.
+    /// The probe's parameters for a launch, and whether it has its probe, by the selection, the
+    /// program's switch and its observers.
     pub fn probe_parameters(
         &self,
         launch: &ActiveLaunch,
@@ -386,7 +368,7 @@ impl Session {
         (parameters, is_wanted)
     }
 
-    /// Keeps what a defined probe left in the memory of a launch: the fields' bytes and the copies of the tables.
+    /// Keeps the results of a defined probe: the fields' bytes and the copies of the tables.
     pub fn probe_results(
         &self,
         launch: &ActiveLaunch,
@@ -415,7 +397,7 @@ impl Session {
         api::show(probe, &launch.launch, layout, &found, elapsed_ns);
     }
 
-    /// Keeps what the counting probe counted in a launch; sites with a count of 0 are left out.
+    /// Keeps the counts of a launch; sites with a count of 0 are left out.
     pub fn site_counts(
         &self,
         launch: &ActiveLaunch,

@@ -4,8 +4,8 @@ use super::Session;
 use superstep_trace::{Event, KnownCall, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Probe, StreamId};
 
 impl Session {
-    /// Numbers and notes a launch of code that Superstep did not build; answers its number. `kernel` is its mangled name; `call`: what
-    /// made it, where it is known what that writes.
+    /// Numbers and notes a launch of code that Superstep did not build; returns its number. `kernel` is its mangled name, `call` the known
+    /// call that made it.
     pub fn opaque_launch(
         &self,
         stream: StreamId,
@@ -44,7 +44,6 @@ impl Session {
         sequence
     }
 
-    /// The opaque launch with number `launch`, of `kernel`, has ended.
     pub fn opaque_end(&self, launch: u64, kernel: Option<&str>, elapsed_ns: u64) {
         let mut state = self.state.lock();
         let name = kernel.unwrap_or(OpaqueLaunch::UNNAMED);

@@ -1,4 +1,4 @@
-//! What the session says at the end, and when something goes wrong.
+//! Summary, end of the run, faults and warnings.
 
 use super::{Messages, Session, State};
 use crate::{RuntimeError, is_used_fork};
@@ -7,26 +7,25 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use superstep_trace::{Event, Gap, Outcome, Probe, Summary, Transport};
 
-/// How long a fault handler waits for a lock that the faulting thread itself may hold.
+/// Time for which a fault handler waits for a lock that the faulting thread may hold.
 pub(super) const FAULT_PATIENCE: Duration = Duration::from_secs(2);
-/// More messages than this add nothing.
 const MOST_MESSAGES: usize = 100;
 
 impl Session {
-    /// Something went wrong that makes the run void; also said on stderr. Fit for fault handlers.
+    /// Notes an error that makes the run void, and prints it. Fit for fault handlers.
     pub fn fault(&self, text: impl std::fmt::Display) {
         let text = text.to_string();
         say(format_args!("error: {text}"));
         if self.keep(|messages| &mut messages.faults, text.clone()) {
             self.note(|journal| journal.fault(&text));
-            // Where the caller holds the session, it ends the run again itself.
+            // A caller that holds the session ends the run again itself.
             if self.state.try_lock().is_some() {
                 self.end_again();
             }
         }
     }
 
-    /// Something the user should know; also said on stderr, once.
+    /// Notes and prints a warning, once.
     pub fn warning(&self, text: impl std::fmt::Display) {
         let text = text.to_string();
         if self.keep(|messages| &mut messages.warnings, text.clone()) {
@@ -35,39 +34,34 @@ impl Session {
         }
     }
 
-    /// Says in the capture that the program did something that it does not hold.
+    /// Notes in the capture that it lacks something that the program did.
     pub fn gap(&self, gap: Gap) {
         self.event(&mut self.state.lock(), &Event::Gap(gap));
     }
 
-    /// Keeps in the capture what came from the device.
     pub fn transport(&self, transport: Transport) {
         self.event(&mut self.state.lock(), &Event::Transport(transport));
     }
 
-    /// Adds to the number of records that did not reach the capture.
+    /// Counts records that did not reach the capture.
     pub fn records_lost(&self, records: u64) {
         self.records_lost.fetch_add(records, Ordering::Relaxed);
         self.note(|journal| journal.records_lost(records));
     }
 
-    /// Adds to the number of accesses outside every allocation.
+    /// Counts accesses outside of all allocations.
     pub fn bad_addresses(&self, accesses: u64) {
         self.bad_addresses.fetch_add(accesses, Ordering::Relaxed);
         self.note(|journal| journal.bad_addresses(accesses));
     }
 
-    /// Whether anything made the run void.
     pub fn has_faults(&self) -> bool {
         self.messages
             .try_lock_for(FAULT_PATIENCE)
             .is_none_or(|messages| !messages.faults.is_empty())
     }
 
-    /// The summary so far.
-    ///
-    /// # Errors
-    /// [`RuntimeError::Busy`] when the session is not free in time.
+    /// The summary so far; an error if the session is not free in time.
     pub fn summary(&self) -> Result<Summary, RuntimeError> {
         let state = self.patient_lock("sum up the run")?;
         let busy = RuntimeError::Busy {
@@ -95,10 +89,7 @@ impl Session {
         })
     }
 
-    /// Writes the summary, if one is asked for. Fit for fault handlers; may be called again.
-    ///
-    /// # Errors
-    /// The file cannot be written, or the session is not free in time.
+    /// Writes the summary, if wanted. Fit for fault handlers; may be called again.
     pub fn write_summary(&self) -> Result<(), RuntimeError> {
         let Some(path) = &self.config.summary else {
             return Ok(());
@@ -116,11 +107,7 @@ impl Session {
         written.map_err(|source| RuntimeError::Summary { path, source })
     }
 
-    /// Ends the capture, if there is one, and writes the summary. Fit for fault handlers; may be called again. Later events are written
-    /// and the capture is ended again; later launches and faults get into the summary, too.
-    ///
-    /// # Errors
-    /// A file cannot be written, or the session is not free in time.
+    /// Ends the capture and writes the summary. Fit for fault handlers; may be called again, and later events end the capture again.
     pub fn finish(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
         if is_used_fork() {
             return Ok(());
@@ -141,7 +128,7 @@ impl Session {
         ended.and(summed_up)
     }
 
-    /// [`finish`](Self::finish) with the outcome that the faults so far give: what a runtime calls at the program's exit.
+    /// [`finish`](Self::finish) with the outcome by the faults so far, at the program's exit.
     pub fn finish_at_exit(&self) {
         let fault = self
             .messages
@@ -153,7 +140,7 @@ impl Session {
         }
     }
 
-    /// Ends a run again that has ended.
+    /// Ends the run again if it has ended.
     pub(super) fn end_again(&self) {
         if self.has_ended.load(Ordering::Acquire) {
             self.finish_at_exit();
@@ -169,7 +156,7 @@ impl Session {
             .ok_or(RuntimeError::Busy { action })
     }
 
-    /// Adds a message unless it is there already or there are too many; returns whether it was added.
+    /// Adds a message unless it is known or there are too many; returns whether it was added.
     fn keep(&self, list: impl Fn(&mut Messages) -> &mut Vec<String>, text: String) -> bool {
         let Some(mut messages) = self.messages.try_lock_for(FAULT_PATIENCE) else {
             return false;
@@ -183,7 +170,7 @@ impl Session {
     }
 }
 
-/// Says something on stderr; unlike `eprintln!`, without a panic when stderr is closed.
+/// Prints on stderr, without a panic when that is closed, unlike `eprintln!`.
 fn say(message: std::fmt::Arguments<'_>) {
     let _ = std::io::Write::write_fmt(
         &mut std::io::stderr(),

@@ -18,7 +18,7 @@ pub fn thread_number() -> u64 {
 }
 
 impl Session {
-    /// Number of the stream with the runtime's handle `handle`: the next free number for one not seen yet. Handles 0, 1 and 2 name
+    /// Number of the stream with the runtime's handle `handle`, a new one the first time. Handles 0, 1 and 2 name
     /// [default streams](Self::default_stream).
     pub fn stream_id(&self, handle: u64) -> StreamId {
         let state = &mut *self.state.lock();
@@ -50,7 +50,7 @@ impl Session {
         }
     }
 
-    /// Forgets a destroyed stream's handle, which the runtime may give out again.
+    /// Forgets a destroyed stream's handle, which the runtime may reuse.
     pub fn stream_destroyed(&self, handle: u64) {
         self.state.lock().streams.remove(&handle);
     }

@@ -14,16 +14,13 @@ use superstep_trace::{DeviceInfo, KernelResources};
 pub struct Device {
     pub ordinal: c_int,
     pub sms: usize,
-    /// Part of captures and summaries.
     pub info: DeviceInfo,
 }
 
 impl Device {
     /// The calling thread's device.
     pub fn current() -> Result<Self, CudaError> {
-        // SAFETY: the pointer leads to a number.
-        let get = |ordinal: &mut c_int| unsafe { cuda!(cudaGetDevice(ordinal)) };
-        let ordinal = ask("find a CUDA device", 0, get)?;
+        let ordinal = current_ordinal()?;
         let attribute = |attribute| {
             attribute_of(ordinal, attribute).map(|value| u32::try_from(value).unwrap_or(0))
         };
@@ -88,12 +85,16 @@ fn driver_version() -> Option<String> {
     }
 }
 
+fn current_ordinal() -> Result<c_int, CudaError> {
+    // SAFETY: the pointer leads to a number.
+    ask("find a CUDA device", 0, |ordinal| unsafe {
+        cuda!(cudaGetDevice(ordinal))
+    })
+}
+
 /// The calling thread's device; 0 when there is none.
 pub fn current_device() -> c_int {
-    let mut ordinal = 0;
-    // SAFETY: the pointer leads to a number.
-    let status = unsafe { cuda!(cudaGetDevice(&mut ordinal)) };
-    if status.is_success() { ordinal } else { 0 }
+    current_ordinal().unwrap_or(0)
 }
 
 pub fn set_device(ordinal: c_int) -> Result<(), CudaError> {
@@ -101,7 +102,7 @@ pub fn set_device(ordinal: c_int) -> Result<(), CudaError> {
     unsafe { cuda!(cudaSetDevice(ordinal)) }.check("change the current CUDA device")
 }
 
-/// Runs `work` with another current device.
+/// Runs `work` with `ordinal` as the current device.
 pub fn with_device<T, E: From<CudaError>>(
     ordinal: c_int,
     work: impl FnOnce() -> Result<T, E>,
@@ -123,7 +124,7 @@ struct Events {
 }
 
 impl EventPool {
-    /// An event of the calling thread's device. `None` when it cannot be made: then a time is unknown and nothing else.
+    /// An event of the calling thread's device. `None` if CUDA makes none; then only a time is unknown.
     pub fn take(&self) -> Option<Event> {
         let device = current_device();
         if let Some(event) = self.0.lock().free.get_mut(&device).and_then(Vec::pop) {
@@ -134,7 +135,7 @@ impl EventPool {
         Some(event)
     }
 
-    /// Gives events back that no stream uses any more.
+    /// Takes back events that no stream uses any more.
     pub fn give_back(&self, events: impl IntoIterator<Item = Event>) {
         let mut pool = self.0.lock();
         for event in events {
@@ -144,13 +145,12 @@ impl EventPool {
         }
     }
 
-    /// Forgets all events: the device was reset.
     pub fn clear(&self) {
         *self.0.lock() = Events::default();
     }
 }
 
-/// Attributes of a kernel, whose module is loaded for that.
+/// Attributes of a kernel. Loads its module.
 pub fn attributes_of(stub: Stub) -> Option<cudaFuncAttributes> {
     // Room for later versions of the structure.
     let mut attributes = MaybeUninit::<[cudaFuncAttributes; 8]>::zeroed();
@@ -167,7 +167,6 @@ pub fn attributes_of(stub: Stub) -> Option<cudaFuncAttributes> {
         .then(|| unsafe { attributes.assume_init() }[0])
 }
 
-/// CTAs of the kernel that fit on an SM.
 pub fn ctas_on_sm(stub: Stub, cta_threads: c_int, dynamic_shared_bytes: usize) -> Option<c_int> {
     let mut ctas = 0;
     // SAFETY: the pointer leads to a number; the stub was registered.
@@ -182,7 +181,6 @@ pub fn ctas_on_sm(stub: Stub, cta_threads: c_int, dynamic_shared_bytes: usize) -
     status.is_success().then_some(ctas)
 }
 
-/// Registers, memory and occupancy of a kernel that is launched with CTAs of `cta_threads` threads.
 pub fn resources_of(
     attributes: &cudaFuncAttributes,
     stub: Stub,
@@ -213,7 +211,7 @@ pub fn is_unloading() -> bool {
     unsafe { cuda!(cudaMemGetInfo(&mut free, &mut total)) == Status::CUDART_UNLOADING }
 }
 
-/// Address of a variable of the device by its shadow on the host; its module is loaded for that.
+/// Address of a variable of the device by its shadow on the host. Loads its module.
 pub fn symbol_address(shadow: *const c_void) -> Result<u64, Status> {
     let mut address = std::ptr::null_mut();
     // SAFETY: the pointer leads to a pointer; the runtime refuses shadows that it does not know.

@@ -12,7 +12,7 @@ pub fn check(status: Status, doing: &'static str) -> Result<(), CudaError> {
     status.check(doing)
 }
 
-/// Loads the module `ptx` into the calling thread's context, for good, and finds its kernel `name`.
+/// Loads the module `ptx` into the calling thread's context and finds its kernel `name`. It is never unloaded.
 pub fn load(ptx: &str, name: &CStr, doing: &'static str) -> Result<Function, CudaError> {
     let text = CString::new(ptx).unwrap_or_default();
     let mut module = null_mut();
@@ -36,7 +36,7 @@ pub fn function(module: Module, name: &CStr, doing: &'static str) -> Result<Func
     Ok(Function::from_raw(function.cast()))
 }
 
-/// The driver's handle for a kernel, whose module is loaded for that.
+/// The driver's handle for a kernel. Loads its module.
 pub fn function_of(stub: Stub) -> Result<Function, CudaError> {
     // SAFETY: the pointer leads to a handle; the stub was registered.
     let get = |function: &mut _| unsafe { cuda!(cudaGetFuncBySymbol(function, stub.raw())) };
@@ -121,8 +121,8 @@ pub unsafe fn launch(
     }
 }
 
-/// Runs `work` with a stream of its own and waits for that, so that no stream of the program is waited for: one of them may run a
-/// kernel that waits for another, which is not launched yet.
+/// Runs `work` in a stream of its own and waits only for that one: a stream of the program may run a
+/// kernel that waits for one that is not launched yet.
 pub fn alone(doing: &'static str, work: impl FnOnce(Stream) -> Status) -> Result<(), CudaError> {
     const NON_BLOCKING: u32 = 1;
     let mut stream = null_mut();
@@ -161,7 +161,7 @@ pub fn allocation_of(address: u64) -> Result<(u64, u64), Status> {
     Ok((start, bytes as u64))
 }
 
-/// The mangled name of the kernel with a handle of the driver's: a function's, or a kernel's.
+/// The mangled name of a kernel by the driver's handle, of its function or of its kernel object.
 pub fn name_of(handle: Stub) -> Option<String> {
     let mut name = std::ptr::null();
     // SAFETY: the pointer leads to a pointer; the program launches by the handle.

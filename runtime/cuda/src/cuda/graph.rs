@@ -1,10 +1,11 @@
 //! CUDA graphs: captures, nodes and instances.
 
 use super::memory::forget_last_error;
+use super::status::codes;
 use super::{CudaError, Event, Graph, GraphExec, GraphNode, Status, Stream, ask, cuda, driver};
 use cudarc::driver::sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2};
 use cudarc::runtime::sys::{
-    cudaEvent_t, cudaGraphNodeType, cudaHostNodeParams, cudaKernelNodeParams, cudaMemsetParams,
+    cudaGraphNodeType, cudaHostNodeParams, cudaKernelNodeParams, cudaMemsetParams,
     cudaStreamCaptureMode, cudaStreamCaptureStatus,
 };
 use std::ffi::c_int;
@@ -12,18 +13,11 @@ use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
 /// A `cudaGraphNodeType`, of whatever version of CUDA.
+#[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeKind(pub c_int);
 
-macro_rules! kinds {
-    ($($name:ident = $kind:ident;)*) => {
-        impl NodeKind {
-            $(pub const $name: Self = NodeKind(cudaGraphNodeType::$kind as c_int);)*
-        }
-    };
-}
-
-kinds! {
+codes! { NodeKind of cudaGraphNodeType:
     KERNEL = cudaGraphNodeTypeKernel;
     COPY = cudaGraphNodeTypeMemcpy;
     FILL = cudaGraphNodeTypeMemset;
@@ -35,7 +29,7 @@ kinds! {
     CONDITIONAL = cudaGraphNodeTypeConditional;
 }
 
-/// Runs `work`, which may do what captures of the program's forbid the calling thread.
+/// Runs `work` with the calling thread's capture mode relaxed.
 pub fn with_relaxed_capture<T>(work: impl FnOnce() -> T) -> T {
     let mut mode = relax_capture();
     let done = work();
@@ -44,7 +38,7 @@ pub fn with_relaxed_capture<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Lets the calling thread do what captures forbid; returns the mode that it had.
+/// Relaxes the calling thread's capture mode; returns the one that it had.
 pub fn relax_capture() -> c_int {
     let mut mode = cudaStreamCaptureMode::cudaStreamCaptureModeRelaxed as c_int;
     // SAFETY: the pointer leads to a number as large as the enumeration.
@@ -52,7 +46,7 @@ pub fn relax_capture() -> c_int {
     mode
 }
 
-/// The graph into which `stream` is being captured, and the node on which the next one captured depends, if it is one.
+/// The graph into which `stream` is captured, and the node on which the next node depends, if it is one.
 fn captured(stream: Stream) -> Option<(Graph, Option<GraphNode>)> {
     let (mut status, mut id, mut graph): (c_int, _, _) = (0, 0, null_mut());
     let (mut nodes, mut count) = (null(), 0);
@@ -78,12 +72,11 @@ fn captured(stream: Stream) -> Option<(Graph, Option<GraphNode>)> {
     (is_active && !graph.is_null()).then(|| (Graph::from_raw(graph.cast()), last))
 }
 
-/// The graph into which `stream` is being captured.
 pub fn captured_by(stream: Stream) -> Option<Graph> {
     captured(stream).map(|(graph, _)| graph)
 }
 
-/// The node on which the next one captured from `stream` depends, if it is one.
+/// The node on which the next node captured from `stream` depends, if it is one.
 pub fn last_captured(stream: Stream) -> Option<GraphNode> {
     captured(stream)?.1
 }
@@ -104,7 +97,7 @@ impl Graph {
         Ok(nodes)
     }
 
-    /// All edges: a node, and one that depends on it. Edges' data is asked for, too: CUDA refuses edges that have some otherwise.
+    /// All edges, each from a node to one that depends on it. Reads the edges' data too: CUDA otherwise refuses edges that have some.
     pub fn edges(self) -> Result<Vec<[GraphNode; 2]>, CudaError> {
         const DOING: &str = "list the edges of a CUDA graph";
         let get = |from: *mut GraphNode, to: *mut GraphNode, data: *mut u64, count: &mut usize| {
@@ -137,7 +130,6 @@ impl Graph {
             .collect())
     }
 
-    /// The copy of `original` in this clone.
     pub fn find_in_clone(self, original: GraphNode) -> Option<GraphNode> {
         let mut found = null_mut();
         // SAFETY: the pointer leads to a handle; the clone was just made of the node's graph.
@@ -154,14 +146,14 @@ impl Graph {
     }
 }
 
-/// Defines functions that read a node's parameters.
+/// Defines functions that read a property of a node.
 macro_rules! parameters {
     ($($(#[$doc:meta])* fn $name:ident = $library:ident!($function:ident) -> $type:ty, $doing:literal;)*) => {$(
         $(#[$doc])*
         pub fn $name(self) -> Result<$type, CudaError> {
             let mut place = MaybeUninit::<$type>::zeroed();
             // SAFETY: the pointer leads to the structure; CUDA refuses nodes of other types.
-            unsafe { $library!($function(self.raw(), place.as_mut_ptr())) }.check($doing)?;
+            unsafe { $library!($function(self.raw(), place.as_mut_ptr().cast())) }.check($doing)?;
             // SAFETY: CUDA has filled the structure.
             Ok(unsafe { place.assume_init() })
         }
@@ -169,26 +161,9 @@ macro_rules! parameters {
 }
 
 impl GraphNode {
-    pub fn kind(self) -> Result<NodeKind, CudaError> {
-        // SAFETY: the pointer leads to a number as large as the enumeration; the node is a graph's.
-        let get = |kind: &mut c_int| unsafe {
-            cuda!(cudaGraphNodeGetType(
-                self.raw(),
-                std::ptr::from_mut(kind).cast()
-            ))
-        };
-        ask("ask for the type of a node of a CUDA graph", 0, get).map(NodeKind)
-    }
-
-    pub fn child(self) -> Result<Graph, CudaError> {
-        // SAFETY: the pointer leads to a handle; CUDA refuses other nodes.
-        let get =
-            |child: &mut _| unsafe { cuda!(cudaGraphChildGraphNodeGetGraph(self.raw(), child)) };
-        let child = ask("find a CUDA graph inside another", null_mut(), get)?;
-        Ok(Graph::from_raw(child.cast()))
-    }
-
     parameters! {
+        fn kind = cuda!(cudaGraphNodeGetType) -> NodeKind, "ask for the type of a node of a CUDA graph";
+        fn child = cuda!(cudaGraphChildGraphNodeGetGraph) -> Graph, "find a CUDA graph inside another";
         /// Parameters of any kernel's node.
         fn kernel = driver!(cuGraphKernelNodeGetParams_v2) -> CUDA_KERNEL_NODE_PARAMS_v2, "read a kernel's node of a CUDA graph";
         /// Parameters of the node of a kernel that the runtime knows.
@@ -196,34 +171,25 @@ impl GraphNode {
         fn copy = driver!(cuGraphMemcpyNodeGetParams) -> CUDA_MEMCPY3D_v2, "read a copy's node of a CUDA graph";
         fn fill = cuda!(cudaGraphMemsetNodeGetParams) -> cudaMemsetParams, "read a fill's node of a CUDA graph";
         fn host = cuda!(cudaGraphHostNodeGetParams) -> cudaHostNodeParams, "read a host function's node of a CUDA graph";
-        fn recorded = cuda!(cudaGraphEventRecordNodeGetEvent) -> cudaEvent_t, "read an event's node of a CUDA graph";
-        fn awaited = cuda!(cudaGraphEventWaitNodeGetEvent) -> cudaEvent_t, "read an event's node of a CUDA graph";
+        fn recorded_event = cuda!(cudaGraphEventRecordNodeGetEvent) -> Event, "read an event's node of a CUDA graph";
+        fn awaited_event = cuda!(cudaGraphEventWaitNodeGetEvent) -> Event, "read an event's node of a CUDA graph";
     }
 
-    pub fn recorded_event(self) -> Result<Event, CudaError> {
-        Ok(Event::from_raw(self.recorded()?.cast()))
-    }
-
-    pub fn awaited_event(self) -> Result<Event, CudaError> {
-        Ok(Event::from_raw(self.awaited()?.cast()))
-    }
-
-    /// Takes a node of this library out of its graph.
+    /// Removes a node of this library from its graph.
     pub fn destroy(self) {
         // SAFETY: this library added the node and forgets it.
         unsafe { cuda!(cudaGraphDestroyNode(self.raw())) };
     }
 }
 
-/// A node in a graph of its own, and an instance of that if it is to run.
+/// A node in a graph of its own, with an instance of that if it is to run.
 pub struct LoneNode {
     graph: Graph,
-    node: GraphNode,
+    pub node: GraphNode,
     instance: GraphExec,
 }
 
 impl LoneNode {
-    /// `add` puts the node into a graph.
     pub fn new(
         runs: bool,
         add: impl FnOnce(&mut GraphNode, Graph) -> Status,
@@ -249,7 +215,6 @@ impl LoneNode {
         Ok(lone)
     }
 
-    /// A copy like that of another node.
     pub fn copy(runs: bool, copy: &CUDA_MEMCPY3D_v2) -> Result<Self, CudaError> {
         Self::new(runs, |node, graph| {
             let mut context = null_mut();
@@ -273,7 +238,6 @@ impl LoneNode {
         })
     }
 
-    /// A fill like that of another node.
     pub fn fill(runs: bool, fill: &cudaMemsetParams) -> Result<Self, CudaError> {
         Self::new(runs, |node, graph| {
             // SAFETY: the graph is this library's; the parameters are those of another node.
@@ -314,16 +278,12 @@ impl LoneNode {
         })
     }
 
-    pub fn node(&self) -> GraphNode {
-        self.node
-    }
-
     pub fn launch(&self, stream: Stream) -> Status {
         // SAFETY: the instance lives as long as this value.
         unsafe { cuda!(cudaGraphLaunch(self.instance.raw(), stream.raw())) }
     }
 
-    /// The kernel gets other parameters in launches that come from now on.
+    /// Changes the kernel's parameters for later launches.
     pub fn change(&self, parameters: &CUDA_KERNEL_NODE_PARAMS_v2) -> Status {
         // SAFETY: the instance lives as long as this value; the driver copies the arguments.
         unsafe {
@@ -335,7 +295,6 @@ impl LoneNode {
         }
     }
 
-    /// Changes the node in graph and instance.
     pub fn set(&self, set: impl FnOnce(GraphNode) -> Status) -> Result<(), CudaError> {
         const DOING: &str = "change a node of a CUDA graph";
         set(self.node).check(DOING)?;

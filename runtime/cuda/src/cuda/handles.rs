@@ -62,7 +62,6 @@ handles! {
 impl Stream {
     pub const PER_THREAD: Self = Stream(std::ptr::without_provenance_mut(2));
 
-    /// A stream that does not wait for the default stream.
     pub fn create() -> Result<Self, CudaError> {
         let make = |stream: &mut Stream| {
             // SAFETY: the pointer leads to a handle.
@@ -92,7 +91,6 @@ impl Stream {
         unsafe { cuda!(cudaStreamWaitEvent(self.0, event.0, 0)) }
     }
 
-    /// Queues a call of `function`.
     ///
     /// # Safety
     /// `function` may be called with `data` when the stream comes there.
@@ -144,7 +142,7 @@ impl Event {
         unsafe { cuda!(cudaEventRecord(self.0, stream.0)) }
     }
 
-    /// Whether it has happened, or an error of the device.
+    /// Success, "not ready", or an error of the device.
     pub fn query(self) -> Status {
         // SAFETY: `create` made the event; events of this library are never destroyed.
         unsafe { cuda!(cudaEventQuery(self.0)) }

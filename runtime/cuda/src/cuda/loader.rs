@@ -41,29 +41,23 @@ pub fn dlsym() -> Find {
     unsafe { std::mem::transmute::<*mut c_void, Find>(real) }
 }
 
-/// A library that `dlopen` gave and that is never closed.
-struct Library(OnceLock<usize>);
+/// A library that `dlopen` gave and that is never closed; 0 if none could be opened.
+type Library = OnceLock<usize>;
 
-impl Library {
-    const fn new() -> Self {
-        Library(OnceLock::new())
+/// The symbol `name` of the first of `files` that can be opened.
+fn symbol(library: &Library, files: &[&CStr], flags: i32, name: &CStr) -> Option<*mut c_void> {
+    let open = |file: &&CStr| {
+        // SAFETY: the name ends with a zero byte; loading CUDA's libraries has no effect beyond their own initialisation.
+        unsafe { libc::dlopen(file.as_ptr(), flags) as usize }
+    };
+    let opened = || files.iter().map(open).find(|&handle| handle != 0);
+    let library = *library.get_or_init(|| opened().unwrap_or(0));
+    if library == 0 {
+        return None;
     }
-
-    /// The symbol `name` of the first of `files` that can be opened.
-    fn symbol(&self, files: &[&CStr], flags: i32, name: &CStr) -> Option<*mut c_void> {
-        let open = |file: &&CStr| {
-            // SAFETY: the name ends with a zero byte; loading CUDA's libraries has no effect beyond their own initialisation.
-            unsafe { libc::dlopen(file.as_ptr(), flags) as usize }
-        };
-        let opened = || files.iter().map(open).find(|&handle| handle != 0);
-        let library = *self.0.get_or_init(|| opened().unwrap_or(0));
-        if library == 0 {
-            return None;
-        }
-        // SAFETY: the handle came from `dlopen` and is never closed; the name ends with a zero byte.
-        let found = unsafe { dlsym()(library as *mut c_void, name.as_ptr()) };
-        (!found.is_null()).then_some(found)
-    }
+    // SAFETY: the handle came from `dlopen` and is never closed; the name ends with a zero byte.
+    let found = unsafe { dlsym()(library as *mut c_void, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
 }
 
 /// The next library's function `name`; when the program links none, that of the libcudart that the loader finds.
@@ -75,13 +69,13 @@ pub fn find_in_runtime(name: &CStr) -> Option<*mut c_void> {
         return Some(next);
     }
     let files = [c"libcudart.so.12", c"libcudart.so.13", c"libcudart.so"];
-    LIBRARY.symbol(&files, libc::RTLD_NOW | libc::RTLD_GLOBAL, name)
+    symbol(&LIBRARY, &files, libc::RTLD_NOW | libc::RTLD_GLOBAL, name)
 }
 
 /// libcuda's own function `name`, whatever library comes before it.
 pub fn find_in_driver(name: &CStr) -> Option<*mut c_void> {
     static LIBRARY: Library = Library::new();
-    LIBRARY.symbol(&[c"libcuda.so.1"], libc::RTLD_NOW, name)
+    symbol(&LIBRARY, &[c"libcuda.so.1"], libc::RTLD_NOW, name)
 }
 
 /// A function of CUDA, looked up when first called.
@@ -134,7 +128,6 @@ impl Entry {
     }
 }
 
-/// A name that ends with a zero byte.
 pub const fn c_name(text: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(text.as_bytes()) {
         Ok(name) => name,
@@ -177,7 +170,7 @@ pub unsafe fn as_declared<F: Declared>(address: *mut c_void, _declaration: F) ->
     unsafe { std::mem::transmute_copy(&address) }
 }
 
-/// Calls a function of CUDA by its name, with the types that cudarc declares; its result is a [`Status`]. Calling it is unsafe.
+/// Calls a function of CUDA by its name, with the types that cudarc declares. Unsafe; returns a [`Status`].
 macro_rules! call_declared {
     ($library:ident $entry:ident $name:ident($($argument:expr),* $(,)?)) => {{
         static ENTRY: $crate::cuda::Entry =

@@ -19,7 +19,7 @@ impl Pinned {
         let flags = cudaHostAllocMapped | cudaHostAllocPortable;
         // SAFETY: the pointer leads to a pointer.
         let allocate = |host: &mut _| unsafe { cuda!(cudaHostAlloc(host, bytes, flags)) };
-        let host = forgotten(ask(doing, null_mut(), allocate))?;
+        let host = ask(doing, null_mut(), allocate).inspect_err(|_| forget_last_error())?;
         // SAFETY: the pointer leads to a pointer; `host` was just allocated.
         let map = |device: &mut _| unsafe { cuda!(cudaHostGetDevicePointer(device, host, 0)) };
         let device = ask("map host memory into the device", null_mut(), map)?;
@@ -35,7 +35,7 @@ impl Pinned {
         self.host as *mut T
     }
 
-    /// Gives the memory back, which nothing may use any more.
+    /// Frees the memory, which nothing may use any more.
     pub fn free(self) {
         // SAFETY: `new` allocated the memory, and the caller forgets it.
         unsafe { cuda!(cudaFreeHost(self.at())) };
@@ -48,21 +48,16 @@ pub fn forget_last_error() {
     unsafe { cuda!(cudaGetLastError()) };
 }
 
-fn forgotten<T>(result: Result<T, CudaError>) -> Result<T, CudaError> {
-    result.inspect_err(|_| forget_last_error())
-}
-
-/// Device memory for `purpose`. It stays until the context ends, or is given back with [`free_device_memory`].
+/// Device memory for `purpose`. It stays until the context ends or [`free_device_memory`] frees it.
 pub fn device_memory(bytes: usize, purpose: &str) -> Result<u64, CudaError> {
     let doing = format!("allocate {bytes} bytes of device memory for the {purpose}");
     // SAFETY: the pointer leads to a pointer.
     let allocate = |pointer: &mut _| unsafe { cuda!(cudaMalloc(pointer, bytes)) };
-    let memory: *mut c_void = forgotten(ask(doing, null_mut(), allocate))?;
+    let memory: *mut c_void =
+        ask(doing, null_mut(), allocate).inspect_err(|_| forget_last_error())?;
     Ok(memory as u64)
 }
 
-/// Gives memory of [`device_memory`] back.
-///
 /// # Safety
 /// No kernel uses it.
 pub unsafe fn free_device_memory(address: u64) -> Status {

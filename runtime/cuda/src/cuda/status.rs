@@ -12,15 +12,17 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Status(pub c_int);
 
+/// Defines constants of a newtype over CUDA's numbers.
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $code:ident;)*) => {
-        impl Status {
-            $($(#[$doc])* pub const $name: Self = Status(cudaError::$code as c_int);)*
+    ($type:ident of $enumeration:ident: $($(#[$doc:meta])* $name:ident = $code:ident;)*) => {
+        impl $type {
+            $($(#[$doc])* pub const $name: Self = $type($enumeration::$code as c_int);)*
         }
     };
 }
+pub(super) use codes;
 
-codes! {
+codes! { Status of cudaError:
     SUCCESS = cudaSuccess;
     MEMORY_ALLOCATION = cudaErrorMemoryAllocation;
     /// Result of every call in a fork of a process that has used CUDA; of the driver, where there is none.

@@ -17,11 +17,11 @@ const NO_LIBRARY: c_int = 1;
 
 struct Function {
     name: &'static CStr,
-    /// The library's function; null until it is known.
+    /// The library's function; null until it is looked up.
     real: AtomicPtr<c_void>,
 }
 
-/// Memory that was lent for all calls.
+/// Memory lent to libraries for all their calls.
 static LENT: Mutex<Vec<Block>> = Mutex::new(Vec::new());
 
 impl Function {
@@ -67,7 +67,7 @@ impl Function {
 
 type Pointer = *mut c_void;
 
-/// Defines our functions, exported, and the one that finds them by name.
+/// Defines the exported functions, and `find`, which finds them by name.
 macro_rules! wrappers {
     ($($family:ident $int:ident: $($name:ident $bytes:literal),+;)+) => {
         $($(signature!($family $int $name);)+)+
@@ -144,7 +144,6 @@ macro_rules! wrapper {
 }
 superstep_runtime_core::known_calls!(wrappers);
 
-/// Whether there is a function of ours by this name.
 pub fn has(name: &[u8]) -> bool {
     find(name).is_some()
 }

@@ -6,18 +6,17 @@
 use super::copies::*;
 use super::fills::*;
 use super::interposed;
-use super::launches::{Arguments, Shape, call};
 use super::memory::*;
 use super::processes::*;
 use crate::cuda::loader::find_in_driver;
 use crate::cuda::{GraphExec, Module, Status, Stream, StreamArgument, Stub};
 use crate::recorder::launch::opaque;
-use crate::recorder::launch::{Call, Form, noticed};
+use crate::recorder::launch::{Arguments, Call, Form, noticed};
 use crate::recorder::runtime::{runtime, session};
 use cudarc::driver::sys::CUlaunchConfig;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-/// Notes the handle that the program got for the kernel of a stub.
+/// Notes the handle that the program got for a stub's kernel.
 fn known(status: Status, handle: *mut Stub, stub: Stub) -> Status {
     if status.is_success() && !handle.is_null() {
         // SAFETY: the runtime has just written the handle there.
@@ -27,9 +26,15 @@ fn known(status: Status, handle: *mut Stub, stub: Stub) -> Status {
     noticed(stub, status)
 }
 
-fn launch(mut call: Call<'_>) -> Status {
-    call.is_drivers = true;
-    call.run()
+/// Makes a launch by a driver's handle.
+fn launch(call: Call<'_>, form: Form) -> Status {
+    let is_drivers = true;
+    Call {
+        form,
+        is_drivers,
+        ..call
+    }
+    .run()
 }
 
 /// Makes a launch whose arguments may come in one block instead, which recorded kernels do not support.
@@ -44,7 +49,7 @@ fn launch_with_extra(call: Call<'_>, extra: Arguments) -> Status {
         ));
         return Status::NOT_SUPPORTED;
     }
-    launch(call)
+    launch(call, Form::Extended)
 }
 
 interposed! { driver:
@@ -53,16 +58,16 @@ interposed! { driver:
         shared_bytes: c_uint, stream: Stream, arguments: Arguments, extra: Arguments,
     ) |real with arguments, per_thread| {
         let [grid, block] = [[grid_x, grid_y, grid_z], [block_x, block_y, block_z]];
-        let shape = Shape { grid, block, shared_bytes: shared_bytes as usize, stream };
-        launch_with_extra(call(function, shape, per_thread, Form::Extended, arguments, &real), extra)
+        let stream = StreamArgument { handle: stream, per_thread };
+        launch_with_extra(Call::new(function, [grid, block], shared_bytes as usize, stream, arguments, &real), extra)
     }
     [cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz: true](
         function: Stub, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
         shared_bytes: c_uint, stream: Stream, arguments: Arguments,
     ) |real with arguments, per_thread| {
         let [grid, block] = [[grid_x, grid_y, grid_z], [block_x, block_y, block_z]];
-        let shape = Shape { grid, block, shared_bytes: shared_bytes as usize, stream };
-        launch(call(function, shape, per_thread, Form::Cooperative, arguments, &real))
+        let stream = StreamArgument { handle: stream, per_thread };
+        launch(Call::new(function, [grid, block], shared_bytes as usize, stream, arguments, &real), Form::Cooperative)
     }
     [cuLaunchKernelEx, cuLaunchKernelEx_ptsz: true](
         config: *const CUlaunchConfig, function: Stub, arguments: Arguments, extra: Arguments,
@@ -71,20 +76,16 @@ interposed! { driver:
         let Some(config) = (unsafe { config.as_ref() }) else {
             return real(arguments);
         };
-        let shape = Shape {
-            grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
-            block: [config.blockDimX, config.blockDimY, config.blockDimZ],
-            shared_bytes: config.sharedMemBytes as usize,
-            stream: Stream::from_raw(config.hStream.cast()),
-        };
-        launch_with_extra(call(function, shape, per_thread, Form::Extended, arguments, &real), extra)
+        let grid = [config.gridDimX, config.gridDimY, config.gridDimZ];
+        let block = [config.blockDimX, config.blockDimY, config.blockDimZ];
+        let stream = StreamArgument { handle: Stream::from_raw(config.hStream.cast()), per_thread };
+        let shared_bytes = config.sharedMemBytes as usize;
+        launch_with_extra(Call::new(function, [grid, block], shared_bytes, stream, arguments, &real), extra)
     }
 }
 
-/// Lists our functions that replace the driver's.
 macro_rules! replacements {
     ($($name:ident)*) => {
-        /// Our function that replaces the driver's `symbol`.
         pub fn replacement(symbol: &[u8]) -> Option<*const c_void> {
             $(
                 if symbol == stringify!($name).as_bytes() {
@@ -112,7 +113,7 @@ replacements! {
     cuMemsetD32_v2 cuMemsetD32_v2_ptds cuMemsetD32Async cuMemsetD32Async_ptsz
 }
 
-/// Our function for a name given to `cuGetProcAddress`, which lacks the version and the suffix for a thread's own default stream.
+/// Our function for a name as `cuGetProcAddress` takes it: without version and stream suffix.
 fn replacement_by_name(name: &[u8], per_thread: bool) -> Option<*const c_void> {
     let own: &[&str] = if per_thread { &["_ptsz", "_ptds"] } else { &[] };
     let with_suffix = own

@@ -1,16 +1,15 @@
-//! Ends of the process that run no exit handlers: what its kernels do is waited for, as `exit` does.
+//! Ends of the process without exit handlers: they wait for the kernels, as `exit` does.
 
 use crate::cuda::loader::dlsym;
 use crate::recorder::drain::signals;
 use crate::recorder::runtime::STALL;
 use std::ffi::{c_int, c_void};
 
-/// Blocks until the device's work is written. A program whose kernels never end is let go, with launches that have no end.
+/// Blocks until the device's work is written, at most until nothing moves any more.
 fn wait() {
     signals::wait(STALL.as_millis() as u64);
 }
 
-/// Ends this process as the C library does.
 fn end(status: c_int) -> ! {
     wait();
     loop {
@@ -37,8 +36,8 @@ unsafe extern "C" fn absent() -> c_int {
     -1
 }
 
-/// Defines exported functions that wait and then become the C library's: they pass their arguments on as they are, since some of these
-/// functions take any number of them. Where one fails, the program goes on, and so does what it launches.
+/// Defines exported functions that wait and then jump to the C library's, with their arguments untouched: some take any number.
+/// Where one fails, the program goes on.
 macro_rules! before_exec {
     ($($name:ident)*) => {
         /// Looked up when the library is loaded: a forked process that is about to replace itself must not.
@@ -53,10 +52,7 @@ macro_rules! before_exec {
                     let name = concat!(stringify!($name), "\0");
                     // SAFETY: the name ends with a zero byte.
                     let found = unsafe { dlsym()(libc::RTLD_NEXT, name.as_ptr().cast()) };
-                    match found.is_null() {
-                        true => absent as *const () as usize,
-                        false => found as usize,
-                    }
+                    if found.is_null() { absent as *const () as usize } else { found as usize }
                 },)*
             });
         }

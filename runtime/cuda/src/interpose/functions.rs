@@ -1,4 +1,4 @@
-//! Questions about kernels. They pass through; one about a kernel that no image of the program holds is a fault of the run.
+//! Queries about kernels, which report a kernel that no image of the program holds as a fault of the run.
 
 use super::interposed;
 use crate::cuda::Stub;

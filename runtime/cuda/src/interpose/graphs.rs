@@ -46,21 +46,20 @@ fn instantiated(status: Status, instance: *mut GraphExec, graph: Graph, flags: u
     status
 }
 
-/// An instance was made of `graph`, or made to do the same.
+/// Notes that `instance` was made of `graph` or updated to it.
 fn does(instance: GraphExec, graph: Graph) {
     let runtime = runtime();
     runtime.graphs.instantiated(instance, graph);
     runtime.in_situ.instantiated(instance, graph);
 }
 
-/// A node of an instance was changed.
 fn changed(status: Status, instance: GraphExec, node: GraphNode, change: NodeChange<'_>) -> Status {
     runtime()
         .in_situ
         .node_changed(status, instance, node, change)
 }
 
-/// A copy or a fill of an instance was changed; `set` changes another node in the same way.
+/// Notes a change of an instance's copy or fill; `set` makes the same change to another node.
 fn memory_changed(
     status: Status,
     instance: GraphExec,
@@ -83,7 +82,7 @@ fn accepted(kind: c_int) -> cudaMemcpyKind {
     known.copied().unwrap_or(cudaMemcpyDefault)
 }
 
-/// Passes a change of an instance on, unless its nodes are run one by one.
+/// Passes a change of an instance on, unless in situ, where its nodes run one by one.
 fn unless_in_situ(what: &str, real: impl FnOnce() -> Status) -> Status {
     if !runtime().in_situ.is_used() {
         return real();
@@ -94,7 +93,7 @@ fn unless_in_situ(what: &str, real: impl FnOnce() -> Status) -> Status {
     Status::NOT_SUPPORTED
 }
 
-/// A graph inside an instance is replaced, which a trace does not follow.
+/// Replaces a graph inside an instance, which a trace does not follow.
 fn child_changed(
     what: &str,
     instance: GraphExec,
@@ -116,7 +115,6 @@ fn add_child(graph: Graph, child: Graph, real: impl FnOnce() -> Status) -> Statu
     real()
 }
 
-/// Adds a kernel's node, by a recorder.
 fn add_kernel_node(
     handle: *mut GraphNode,
     graph: Graph,

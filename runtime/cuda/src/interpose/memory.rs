@@ -18,7 +18,7 @@ fn noted(status: Status, pointer: *mut *mut c_void, bytes: usize, kind: Allocati
     status
 }
 
-/// Asks for device memory again as long as shadow memory makes room for it.
+/// Repeats an allocation of device memory as long as shadow memory makes room for it.
 fn with_room(bytes: usize, real: impl Fn() -> Status) -> Status {
     with_room_for(bytes, &real, || {
         forget_last_error();
@@ -37,13 +37,12 @@ fn with_room_for(bytes: usize, first: impl Fn() -> Status, again: impl Fn() -> S
     status
 }
 
-/// Device memory through the driver's interface.
 fn by_driver(pointer: *mut *mut c_void, bytes: usize, real: impl Fn() -> Status) -> Status {
     let status = with_room_for(bytes, &real, &real);
     noted(status, pointer, bytes, AllocationKind::Device)
 }
 
-/// Memory that has an address already.
+/// Notes the registration of host memory.
 fn registered(status: Status, pointer: *mut c_void, bytes: usize) -> Status {
     if status.is_success() {
         runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned);
@@ -51,7 +50,7 @@ fn registered(status: Status, pointer: *mut c_void, bytes: usize) -> Status {
     status
 }
 
-/// Rows of memory, `pitch` bytes apart.
+/// Notes rows of memory, `pitch` bytes apart.
 fn pitched(status: Status, pointer: *mut *mut c_void, pitch: *const usize, rows: usize) -> Status {
     if !status.is_success() || pitch.is_null() {
         return status;

@@ -86,7 +86,7 @@ macro_rules! interposed {
 }
 use interposed;
 
-/// Passes a call on that would run a traced kernel without the parameters that it needs, unless the program is traced: then it fails,
+/// Passes on a call that would run kernels without the parameters of their probe. In a traced program it fails,
 /// and the run has a fault.
 fn unless_probed(what: &str, real: impl FnOnce() -> Status) -> Status {
     if !runtime().is_probed() {

@@ -6,7 +6,6 @@ use crate::recorder::runtime::{runtime, session};
 use cudarc::runtime::sys::cudaIpcMemHandle_t;
 use std::ffi::{c_int, c_uint, c_void};
 
-/// Another process gets memory of this one.
 fn given(status: Status) -> Status {
     if status.is_success() {
         session().shares_memory();
@@ -14,7 +13,7 @@ fn given(status: Status) -> Status {
     status
 }
 
-/// The address of memory of another process is in `place` now.
+/// Notes memory of another process, whose address a call has just stored in `place`.
 ///
 /// # Safety
 /// `place` is null or leads to an address.

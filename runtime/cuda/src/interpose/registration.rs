@@ -68,7 +68,7 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrappe
     binary
 }
 
-/// Modules of ours that asked to be unregistered.
+/// Modules of ours that the program has unregistered.
 static UNLOADED: Mutex<Vec<Binary>> = Mutex::new(Vec::new());
 
 fn unregister(binary: Binary) {
@@ -83,7 +83,7 @@ fn unregister(binary: Binary) {
 }
 
 /// Interposes CUDA's `__cudaUnregisterFatBinary`. Clang's modules call it in a handler of `atexit` that comes before destructors of
-/// their own unit, which may launch kernels. So those of a program that ends stay, and those of a proprietary library go when the next module
+/// their own unit, which may launch kernels. So it only marks ours, which go when the next module of a running program
 /// comes.
 ///
 /// # Safety
@@ -107,13 +107,13 @@ fn unregister_unloaded() {
     }
 }
 
-/// Both names of a kernel or a variable, which Clang gives the same text, as a copy that stays when the library that registers it is closed.
+/// A leaked copy of the name of a kernel or a variable, which outlives the library that registers it, for both of CUDA's parameters.
 fn kept(device: *mut c_char, name: &str) -> [*mut c_char; 2] {
     let copy = CString::new(name).map_or(std::ptr::null_mut(), CString::into_raw);
     [if device.is_null() { device } else { copy }, copy]
 }
 
-/// Exit code of a program of which a module cannot be loaded (`EX_SOFTWARE`).
+/// `EX_SOFTWARE`: exit code of a program with a module that cannot be loaded.
 const NOT_LOADED: i32 = 70;
 
 /// Reads a module's binary, which is never freed, and its table.

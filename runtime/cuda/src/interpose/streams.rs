@@ -1,4 +1,4 @@
-//! Streams, which get their numbers when they are made.
+//! Streams, which are numbered when they are created.
 
 use super::interposed;
 use crate::cuda::{Status, Stream, StreamArgument};

@@ -19,7 +19,7 @@ pub struct Table {
     pub allocating: Vec<String>,
 }
 
-/// The table of the module of a kernel, by the kernel's host stub. Loads the module. One without a table has no variables.
+/// The table of a kernel's module, which is loaded; empty where the module has none.
 pub fn of_kernel(stub: Stub) -> Result<Table, CudaError> {
     let module = driver::module_of(stub)?;
     let find = |name: &CStr| match driver::global(module, name)? {
@@ -35,7 +35,7 @@ pub fn of_kernel(stub: Stub) -> Result<Table, CudaError> {
     Ok(both.map_or_else(Table::default, |(table, names)| parse(&table, &names)))
 }
 
-/// The rows of a table: address and bytes, 64 bits each; the names are ended by zero bytes.
+/// Parses rows of address and bytes, 64 bits each, and zero-terminated names.
 fn parse(table: &[u8], names: &[u8]) -> Table {
     let (words, _) = table.as_chunks::<8>();
     let (rows, _) = words.as_chunks::<2>();

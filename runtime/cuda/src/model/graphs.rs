@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use superstep_runtime_core::Geometry;
 use superstep_trace::StreamId;
 
-/// How a kernel's launches are recorded.
 pub enum NodeRecording {
     Traced(Arc<DrainBuffer>),
     Counted(&'static CountedNode),
@@ -56,7 +55,7 @@ struct State {
     graphs: HashMap<Graph, Vec<Arc<Node>>>,
     instances: HashMap<GraphExec, Vec<Arc<Node>>>,
     captured_buffers: HashMap<(Graph, StreamId), Arc<DrainBuffer>>,
-    /// The node that ends a buffer's chain so far.
+    /// Buffers by the node that ends their chain so far.
     chains: HashMap<(Graph, GraphNode), Arc<DrainBuffer>>,
     nodes: HashMap<GraphNode, KnownNode>,
     counted: Vec<&'static CountedNode>,
@@ -84,7 +83,7 @@ impl Graphs {
         self.captures.load(Ordering::Acquire) > 0
     }
 
-    /// Whether work put into a stream only runs when the CUDA graph does that the stream is captured into.
+    /// Whether the stream is being captured, so that its work runs only when the graph is launched.
     pub fn comes_later(&self, into: StreamArgument) -> bool {
         self.is_capturing() && captured_by(into.stream()).is_some()
     }
@@ -106,23 +105,22 @@ impl Graphs {
         Ok(buffer)
     }
 
-    /// Kernels that `stream` brings into `graph` from now on need not follow earlier ones.
+    /// Kernels that `stream` brings into `graph` later need not follow earlier ones.
     pub fn forget_captured_buffer(&self, graph: Graph, stream: StreamId) {
         self.state.lock().captured_buffers.remove(&(graph, stream));
     }
 
-    /// The buffer whose last node in `graph` is one of `nodes`, and which the caller goes on with.
+    /// Removes and returns the buffer whose last node in `graph` is one of `nodes`.
     pub fn take_chain(&self, graph: Graph, nodes: &[GraphNode]) -> Option<Arc<DrainBuffer>> {
         let mut state = self.state.lock();
         (nodes.iter()).find_map(|&node| state.chains.remove(&(graph, node)))
     }
 
-    /// `tail` is now the last node of `buffer` in `graph`.
     pub fn set_chain(&self, graph: Graph, tail: GraphNode, buffer: Arc<DrainBuffer>) {
         self.state.lock().chains.insert((graph, tail), buffer);
     }
 
-    /// A kernel was added to a graph, with the recorder's nodes `own` around it. `handle` is its node, if known.
+    /// Notes a kernel added to a graph with the recorder's nodes `own` around it. `handle` is its node, if known.
     pub fn add(&self, graph: Graph, handle: Option<GraphNode>, own: Vec<GraphNode>, node: Node) {
         let node = Arc::new(node);
         let mut state = self.state.lock();
@@ -135,7 +133,6 @@ impl Graphs {
         }
     }
 
-    /// A node of the program's, if it runs a recorded kernel.
     pub fn node(&self, handle: GraphNode) -> Option<KnownNode> {
         self.state.lock().nodes.get(&handle).cloned()
     }
@@ -156,7 +153,7 @@ impl Graphs {
         }
     }
 
-    /// The recorder's nodes in all graphs, and the kernels of the program's that they belong to.
+    /// The recorder's nodes in all graphs, with the program's kernel that each belongs to.
     pub fn owners(&self) -> HashMap<GraphNode, GraphNode> {
         let state = self.state.lock();
         let of_kernel = |(&handle, known): (&GraphNode, &KnownNode)| {
@@ -166,7 +163,7 @@ impl Graphs {
         state.nodes.iter().flat_map(of_kernel).collect()
     }
 
-    /// A node was taken out of its graph; returns what was known of it.
+    /// Removes a node that was taken out of its graph.
     pub fn node_destroyed(&self, handle: GraphNode) -> Option<KnownNode> {
         let mut state = self.state.lock();
         let known = state.nodes.remove(&handle)?;
@@ -176,8 +173,8 @@ impl Graphs {
         Some(known)
     }
 
-    /// `graph` now also makes the launches of `part`. Returns `false`, and does nothing, if both would share buffers: a graph may hold
-    /// the same kernels twice, at the same time.
+    /// Adds the launches of `part` to those of `graph`. Returns `false`, and does nothing, if both would share buffers: a graph may
+    /// run the same kernels twice at the same time.
     pub fn extend(&self, graph: Graph, part: &[Arc<Node>]) -> bool {
         let mut state = self.state.lock();
         let nodes = state.graphs.entry(graph).or_default();
@@ -190,19 +187,18 @@ impl Graphs {
         !shared
     }
 
-    /// The launches of a graph, in the order in which they were put there.
+    /// The launches of a graph, in the order in which they were added.
     pub fn of_graph(&self, graph: Graph) -> Vec<Arc<Node>> {
         let state = self.state.lock();
         state.graphs.get(&graph).cloned().unwrap_or_default()
     }
 
-    /// The launches of an instance.
     pub fn of_instance(&self, instance: GraphExec) -> Vec<Arc<Node>> {
         let state = self.state.lock();
         state.instances.get(&instance).cloned().unwrap_or_default()
     }
 
-    /// An instance was made of `graph`, or made to do the same.
+    /// Notes an instance that was made of `graph` or updated to it.
     pub fn instantiated(&self, instance: GraphExec, graph: Graph) {
         let nodes = self.of_graph(graph);
         let mut state = self.state.lock();
@@ -225,12 +221,10 @@ impl Graphs {
         self.state.lock().instances.remove(&instance);
     }
 
-    /// Kernels with the counting probe.
     pub fn counted(&self) -> Vec<&'static CountedNode> {
         self.state.lock().counted.clone()
     }
 
-    /// The device was reset: there are no graphs any more.
     pub fn clear(&self) {
         *self.state.lock() = State::default();
     }

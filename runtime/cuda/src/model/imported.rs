@@ -1,4 +1,4 @@
-//! Memory of other processes: CUDA IPC, and handles that are mapped (NVSHMEM and NCCL do that).
+//! Memory of other processes: CUDA IPC, and mapped handles (NVSHMEM and NCCL).
 
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -9,16 +9,15 @@ pub struct Imported(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// How often the memory at an address was opened. Memory that `cudaFree` gave back is still here.
+    /// How often the memory at an address was opened. Memory that `cudaFree` freed is still here.
     opened: HashMap<u64, u32>,
-    /// Of memory of other processes.
+    /// Handles of memory of other processes.
     handles: HashSet<u64>,
-    /// First bytes of what was mapped.
+    /// Addresses of mappings.
     mapped: BTreeSet<u64>,
 }
 
 impl Imported {
-    /// A handle of memory of another process.
     pub fn add_handle(&self, handle: u64) {
         self.0.lock().handles.insert(handle);
     }
@@ -28,14 +27,14 @@ impl Imported {
         self.0.lock().handles.remove(&handle);
     }
 
-    /// Memory was opened at `address`, where memory `is_known` or not; opening it again gives the same address.
+    /// Notes memory opened at `address`. Opening it again gives the same address; `is_known`: that memory is allocated already.
     pub fn opened(&self, address: u64, is_known: bool) {
         let mut state = self.0.lock();
         let count = state.opened.entry(address).or_insert(0);
         *count = if is_known { *count + 1 } else { 1 };
     }
 
-    /// The program closes what it opened; returns whether it was open only once.
+    /// Notes that the program closes memory; returns whether it was open only once.
     pub fn closed(&self, address: u64) -> bool {
         let mut state = self.0.lock();
         let Some(count) = state.opened.get_mut(&address) else {
@@ -49,7 +48,7 @@ impl Imported {
         is_last
     }
 
-    /// The program mapped memory of its own or of another process; returns which.
+    /// Notes a mapping; returns whether its memory is of this or another process.
     pub fn mapped(&self, address: u64, handle: u64) -> AllocationKind {
         let mut state = self.0.lock();
         state.mapped.insert(address);
@@ -60,7 +59,7 @@ impl Imported {
         }
     }
 
-    /// Takes out everything that was mapped in these bytes.
+    /// Removes and returns all mappings in these bytes.
     pub fn unmapped(&self, address: u64, bytes: u64) -> Vec<u64> {
         let mut state = self.0.lock();
         let range = address..address.saturating_add(bytes);

@@ -9,10 +9,8 @@ use superstep_trace::{KernelInfo, ModuleTable, Probe};
 
 /// A kernel as a launch needs it.
 pub struct Kernel {
-    /// Mangled name.
     pub name: String,
     pub stub: Stub,
-    /// The fat binary that it belongs to.
     pub binary: cuda::Binary,
     /// `None`: a kernel of a module that Superstep did not build.
     pub probe: Option<Probe>,
@@ -28,15 +26,12 @@ pub struct Kernel {
     pub resources: Once,
 }
 
-/// A variable of the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its shadow on the host, which names it to the runtime; for a managed variable, the pointer to its memory.
+    /// Its shadow on the host; for a managed variable, the pointer to its memory.
     pub host: usize,
-    /// Its device-side name.
     pub name: String,
     pub bytes: u64,
-    /// Whether it is a managed variable.
     pub managed: bool,
 }
 
@@ -49,7 +44,7 @@ struct Binary {
 }
 
 impl Binary {
-    /// Probe and parameters of the kernel called `name`, where Superstep built the binary.
+    /// Probe and table entry of the kernel `name`, where Superstep built the binary.
     fn kernel(&self, name: &str) -> Option<(Probe, &KernelInfo)> {
         let table = self.table.as_ref()?;
         let kernel = table.kernels.iter().find(|kernel| kernel.name == name)?;
@@ -72,7 +67,7 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// A fat binary that Superstep built, which comes before its kernels.
+    /// Adds a fat binary that Superstep built, before its kernels.
     pub fn add_binary(
         &mut self,
         binary: cuda::Binary,
@@ -83,18 +78,16 @@ impl Modules {
         (binary.table, binary.recorder) = (Some(table), recorder);
     }
 
-    /// Whether Superstep built a fat binary.
     pub fn is_ours(&self, binary: cuda::Binary) -> bool {
         (self.binaries.get(&binary)).is_some_and(|binary| binary.table.is_some())
     }
 
-    /// A fat binary and its stubs are gone.
+    /// Forgets a fat binary and its stubs.
     pub fn remove_binary(&mut self, binary: cuda::Binary) {
         self.binaries.remove(&binary);
         self.kernels.clear();
     }
 
-    /// A fat binary's kernel: `host` is the stub that launches name.
     pub fn add_kernel(&mut self, binary: cuda::Binary, host: Stub, name: String) {
         let binary = self.binaries.entry(binary).or_default();
         binary.kernels.push((host, name));
@@ -108,29 +101,27 @@ impl Modules {
         }
     }
 
-    /// A variable in global or constant memory: its name and its shadow on the host.
     pub fn add_shadow(&mut self, name: String, host: usize) {
         self.shadows.insert(name, host);
     }
 
-    /// The shadow of the variable called `name`.
     pub fn shadow(&self, name: &str) -> Option<usize> {
         self.shadows.get(name).copied()
     }
 
-    /// The variables that no call has given yet for device `device`.
+    /// The variables that no earlier call has returned for `device`.
     pub fn new_variables(&mut self, device: i32) -> &[Variable] {
         let announced = self.announced_variables.entry(device).or_default();
         let from = std::mem::replace(announced, self.variables.len());
         self.variables.get(from..).unwrap_or_default()
     }
 
-    /// Whether the table of the variables in `binary` has yet to be read for device `device`; the caller then reads it.
+    /// Whether the caller must read the table of the variables in `binary` for `device`; true once.
     pub fn table_is_new(&mut self, device: i32, binary: cuda::Binary) -> bool {
         self.tables_read.insert((device, binary))
     }
 
-    /// Kernels that may call `malloc` were loaded.
+    /// Adds loaded kernels that may call `malloc`.
     pub fn add_allocating(&mut self, device: i32, kernels: Vec<String>) {
         if !kernels.is_empty() {
             self.allocating.entry(device).or_default().extend(kernels);
@@ -146,7 +137,7 @@ impl Modules {
         first
     }
 
-    /// A device forgot its modules: all its variables are new again.
+    /// Forgets the variables of a device, which was reset.
     pub fn forget_variables(&mut self, device: i32) {
         self.announced_variables.remove(&device);
         self.allocating.remove(&device);
@@ -167,12 +158,12 @@ impl Modules {
             .collect()
     }
 
-    /// A handle by which the program may launch the kernel of a stub.
+    /// Adds a handle by which the program may launch the kernel of a stub.
     pub fn add_handle(&mut self, handle: Stub, stub: Stub) {
         self.handles.insert(handle, stub);
     }
 
-    /// The kernel that the stub or handle `host` launches, if it is known.
+    /// The kernel that the stub or handle `host` launches.
     pub fn kernel(&mut self, host: Stub) -> Option<Arc<Kernel>> {
         if let Some(kernel) = self.kernels.get(&host) {
             return Some(kernel.clone());

@@ -1,4 +1,4 @@
-//! The nodes that the program sees of its graphs: all but those that recorders added around its kernels.
+//! Hides the nodes that recorders added to the program's graphs.
 //!
 //! An added node counts as its kernel: edges to it lead to the kernel, and edges from it come from the kernel.
 
@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::ptr::null_mut;
 
-/// Nodes side by side, and the data of the edge that they stand for.
+/// Nodes of one row, and the data of their edge.
 type Row<const NODES: usize> = ([GraphNode; NODES], u64);
 
 /// Kernels of the program's by the nodes that recorders added around them.
@@ -22,13 +22,11 @@ impl Owners {
         (!owners.is_empty()).then_some(Owners(owners))
     }
 
-    /// The program's node that `node` is or belongs to.
     fn shown(&self, node: GraphNode) -> GraphNode {
         self.0.get(&node).copied().unwrap_or(node)
     }
 }
 
-/// Nodes of a graph, as `ask` asks for them.
 pub fn nodes(
     graphs: &Graphs,
     nodes: *mut GraphNode,

@@ -1,4 +1,4 @@
-//! Launches of the counting run: one counter a site, in device memory, copied out after each launch.
+//! Launches of the counting run: one counter per site, in device memory, copied out after each launch.
 
 use super::drain::monitor::{Item, LaunchResult, wait_for_none};
 use super::drain::signals;
@@ -21,10 +21,9 @@ use std::time::Duration;
 use superstep_runtime_core::ActiveLaunch;
 use superstep_trace::{LaunchOutcome, ModuleTable, SiteId, StreamId};
 
-/// Launches of a stream whose counts may be on their way at the same time.
+/// Most launches of a stream whose counts are in flight.
 const MOST_SLOTS: usize = 64;
 
-/// Records counts of accesses by site.
 #[derive(Default)]
 pub struct Counting {
     counters: Mutex<HashMap<StreamId, Arc<Counters>>>,
@@ -33,7 +32,7 @@ pub struct Counting {
 pub struct Counters {
     /// The device's address of the [`TraceContext`].
     pub context: u64,
-    /// Number of modules they were made for.
+    /// Number of modules that they cover.
     modules: usize,
     /// Held while a launch is put into the stream: counters are cleared, used and read by one launch after the other.
     submit: Mutex<()>,
@@ -42,14 +41,14 @@ pub struct Counters {
     slots: Arc<Slots>,
 }
 
-/// Page-locked memory for counts; free ones, and how many were made.
+/// Page-locked memory for counts: the free slots, and how many exist.
 #[derive(Default)]
 struct Slots {
     state: Mutex<(Vec<Pinned>, usize)>,
     changed: Condvar,
 }
 
-/// The counts of one launch, on their way.
+/// The counts of one launch, in flight.
 struct Counted {
     done: Event,
     sites: Arc<Vec<SiteId>>,
@@ -58,7 +57,6 @@ struct Counted {
 }
 
 impl Counting {
-    /// Forgets all counters: the device was reset.
     pub fn clear(&self) {
         self.counters.lock().clear();
     }
@@ -129,7 +127,6 @@ impl Recorder for Counting {
 }
 
 impl Counters {
-    /// Counters for all sites of `modules`.
     fn new(modules: &[Arc<ModuleTable>]) -> Result<Self, RecordError> {
         let mut sites = Vec::new();
         let rows = modules.iter().map(|module| module.module as usize + 1);
@@ -171,14 +168,13 @@ impl Counters {
         Ok(Pinned::new(self.memory().1.max(8))?)
     }
 
-    /// Sets all counters to 0, in stream order.
     fn clear(&self, stream: Stream) -> Status {
         let (address, bytes) = self.memory();
         // SAFETY: the counters are `bytes` bytes long and are never given back.
         unsafe { memory::fill(address, 0, bytes, stream) }
     }
 
-    /// Copies the counters out, in stream order, and records `done`. Blocks while too many launches are on their way.
+    /// Copies the counters out, in stream order, and records `done`. Blocks while too many launches are in flight.
     fn fetch(&self, stream: Stream, done: Option<Event>) -> Result<Counted, RecordError> {
         let done = done.ok_or(RecordError::NoEventForCounters)?;
         let slot = match self.slots.take() {
@@ -208,7 +204,7 @@ impl Counters {
 }
 
 impl Slots {
-    /// A slot that was used before; `None` when another one may be made.
+    /// A used slot; `None` when the caller may make another one.
     fn take(&self) -> Option<Pinned> {
         let mut state = self.state.lock();
         loop {
@@ -251,20 +247,18 @@ fn read(sites: &[SiteId], slot: Pinned) -> Vec<(SiteId, u64)> {
 /// A kernel of a CUDA graph with the counting probe. Its graph holds a pointer to this, so it is never freed.
 pub struct CountedNode {
     pub counters: Counters,
-    /// The graph's copy of them.
     slot: Pinned,
     /// Launches that have not ended, the oldest first.
     pending: Mutex<VecDeque<ActiveLaunch>>,
 }
 
 impl CountedNode {
-    /// Its graph is about to be launched.
     pub fn announce(&self, active: ActiveLaunch) {
         signals::HAS_REST.store(true, Ordering::Release);
         self.pending.lock().push_back(active);
     }
 
-    /// The runtime did not take the graph's launch.
+    /// Takes back an announced launch that CUDA refused.
     pub fn take_back(&self, status: Status) {
         let mut pending = self.pending.lock();
         if let Some(active) = pending.pop_back() {
@@ -274,7 +268,7 @@ impl CountedNode {
     }
 }
 
-/// A kernel of a CUDA graph has ended, and its counts are on the host.
+/// Host function behind a counted kernel in a CUDA graph: its counts are on the host.
 unsafe extern "C" fn counts_are_there(data: *mut c_void) {
     // SAFETY: `Counting::add_to_graph` made the node, which is never freed.
     let node = unsafe { &*data.cast::<CountedNode>() };

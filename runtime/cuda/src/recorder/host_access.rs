@@ -1,7 +1,7 @@
 //! Notes what the host does to memory: allocations, copies and fills.
 
 use super::HostAccess;
-use super::runtime::{Runtime, runtime};
+use super::runtime::{Runtime, runtime, session};
 use crate::cuda::device::current_device;
 use crate::cuda::memory::is_on_device;
 use crate::cuda::{StreamArgument, driver};
@@ -23,11 +23,11 @@ impl Runtime {
                 kind: &kind,
             });
             let by = AllocatedBy::Caller;
-            (self.session).allocate(by, current_device(), address, bytes, kind);
+            session().allocate(by, current_device(), address, bytes, kind);
         }
     }
 
-    /// Tells recorders that the host wrote, or will when the stream comes there.
+    /// Tells recorders that the host wrote, or will in stream order.
     pub fn host_wrote(&self, address: u64, bytes: u64, into: StreamArgument) {
         self.host_access(&HostAccess::Wrote {
             address,
@@ -37,14 +37,14 @@ impl Runtime {
     }
 
     pub fn freed(&self, address: u64) {
-        self.session.free(address);
+        session().free(address);
         self.host_access(&HostAccess::Freed { address });
     }
 
-    /// The program has opened memory of another process, up to the end of the allocation that it is part of there.
+    /// Notes that the program opened memory of another process, up to the end of the allocation there.
     pub fn opened(&self, address: u64) {
-        self.session.shares_memory();
-        let is_known = self.session.is_allocated(address);
+        session().shares_memory();
+        let is_known = session().is_allocated(address);
         self.imported.opened(address, is_known);
         if is_known {
             return;
@@ -52,7 +52,7 @@ impl Runtime {
         let (start, bytes) = match driver::allocation_of(address) {
             Ok(allocation) => allocation,
             Err(status) => {
-                return self.session.warning(format!(
+                return session().warning(format!(
                     "failed to find the size of the memory of another process at {address:#x} ({status}); accesses there count as \
                      outside of every allocation"
                 ));
@@ -60,7 +60,7 @@ impl Runtime {
         };
         let bytes = (start + bytes).saturating_sub(address);
         // Small allocations share one block there, of which each handle maps all.
-        let room = self.session.room(address, bytes);
+        let room = session().room(address, bytes);
         if room > 0 {
             self.allocated(address, room, AllocationKind::Imported);
         }
@@ -72,13 +72,11 @@ impl Runtime {
         }
     }
 
-    /// The program has mapped memory of its own or of another process.
     pub fn mapped(&self, address: u64, bytes: u64, handle: u64) {
         let kind = self.imported.mapped(address, handle);
         self.allocated(address, bytes, kind);
     }
 
-    /// Everything that was mapped in these bytes is gone.
     pub fn unmapped(&self, address: u64, bytes: u64) {
         for start in self.imported.unmapped(address, bytes) {
             self.freed(start);
@@ -86,7 +84,7 @@ impl Runtime {
     }
 }
 
-/// Rows of memory: first byte, and bytes from one row and one slice to the next.
+/// Rows of memory: first byte, row pitch and slice pitch.
 #[derive(Clone, Copy)]
 pub struct Rows {
     pub address: u64,
@@ -108,7 +106,7 @@ impl Rows {
     }
 }
 
-/// Notes a copy of bytes x rows x slices, as few pieces as it has. `on_device` finds out whether source and destination are device memory.
+/// Notes a copy of bytes x rows x slices, in as few pieces as possible. `on_device` tells whether source and destination are on the device.
 pub fn note_copy(
     to: Rows,
     from: Rows,
@@ -138,7 +136,7 @@ pub fn note_copy(
     for slice in 0..depth {
         for row in 0..height {
             let (address, source) = (to.row(slice, row), from.row(slice, row));
-            (runtime.session).copy(direction, address, source, width, stream);
+            session().copy(direction, address, source, width, stream);
             runtime.host_wrote(address, width, into);
         }
     }
@@ -161,7 +159,7 @@ pub fn note_fill(memory: Rows, value: u8, size: [usize; 3], into: StreamArgument
     for slice in 0..depth {
         for row in 0..rows {
             let address = memory.row(slice, row);
-            (runtime.session).memset(address, width, value, stream);
+            session().memset(address, width, value, stream);
             runtime.host_wrote(address, width, into);
         }
     }
@@ -174,76 +172,68 @@ pub fn note_fill_node(fill: &cudaMemsetParams, into: StreamArgument) {
 }
 
 /// Notes a copy of boxes through the driver's interface.
-pub fn note_driver_3d(copy: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
-    let side =
-        |kind, host: u64, device, x: usize, y: usize, z: usize, pitch: usize, height: usize| {
-            let slice_bytes = (height * pitch) as u64;
-            let first = first_byte(kind, host, device)?;
-            Some(Rows {
-                address: first + z as u64 * slice_bytes + (y * pitch + x) as u64,
-                row_bytes: pitch as u64,
-                slice_bytes,
-            })
-        };
-    let c = copy;
-    let (host, device) = (c.dstHost as u64, c.dstDevice);
+pub fn note_driver_3d(c: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
+    let offset = [c.dstXInBytes, c.dstY, c.dstZ];
+    let pitches = [c.dstPitch, c.dstHeight];
     let to = side(
         c.dstMemoryType,
-        host,
-        device,
-        c.dstXInBytes,
-        c.dstY,
-        c.dstZ,
-        c.dstPitch,
-        c.dstHeight,
+        c.dstHost as u64,
+        c.dstDevice,
+        offset,
+        pitches,
     );
-    let (host, device) = (c.srcHost as u64, c.srcDevice);
+    let offset = [c.srcXInBytes, c.srcY, c.srcZ];
+    let pitches = [c.srcPitch, c.srcHeight];
     let from = side(
         c.srcMemoryType,
-        host,
-        device,
-        c.srcXInBytes,
-        c.srcY,
-        c.srcZ,
-        c.srcPitch,
-        c.srcHeight,
+        c.srcHost as u64,
+        c.srcDevice,
+        offset,
+        pitches,
     );
     note_sides(to, from, [c.WidthInBytes, c.Height, c.Depth], into);
 }
 
 /// Notes a copy of rows through the driver's interface.
-pub fn note_driver_2d(copy: &CUDA_MEMCPY2D_v2, into: StreamArgument) {
-    let side = |kind, host: u64, device, x: usize, y: usize, pitch: usize| {
-        let first = first_byte(kind, host, device)?;
-        Some(Rows::new(first + (y * pitch + x) as u64, pitch))
-    };
-    let c = copy;
+pub fn note_driver_2d(c: &CUDA_MEMCPY2D_v2, into: StreamArgument) {
+    let (offset, pitches) = ([c.dstXInBytes, c.dstY, 0], [c.dstPitch, 0]);
     let to = side(
         c.dstMemoryType,
         c.dstHost as u64,
         c.dstDevice,
-        c.dstXInBytes,
-        c.dstY,
-        c.dstPitch,
+        offset,
+        pitches,
     );
+    let (offset, pitches) = ([c.srcXInBytes, c.srcY, 0], [c.srcPitch, 0]);
     let from = side(
         c.srcMemoryType,
         c.srcHost as u64,
         c.srcDevice,
-        c.srcXInBytes,
-        c.srcY,
-        c.srcPitch,
+        offset,
+        pitches,
     );
     note_sides(to, from, [c.WidthInBytes, c.Height, 1], into);
 }
 
-/// The address of one side of a copy; `None` where it is an array.
-fn first_byte(kind: CUmemorytype, host: u64, device: u64) -> Option<u64> {
-    match kind {
-        CUmemorytype::CU_MEMORYTYPE_HOST => Some(host),
-        CUmemorytype::CU_MEMORYTYPE_ARRAY => None,
-        _ => Some(device),
-    }
+/// One side of a copy; `None` where it is an array. `height` is the number of rows from one slice to the next.
+fn side(
+    kind: CUmemorytype,
+    host: u64,
+    device: u64,
+    [x, y, z]: [usize; 3],
+    [pitch, height]: [usize; 2],
+) -> Option<Rows> {
+    let first = match kind {
+        CUmemorytype::CU_MEMORYTYPE_HOST => host,
+        CUmemorytype::CU_MEMORYTYPE_ARRAY => return None,
+        _ => device,
+    };
+    let slice_bytes = (height * pitch) as u64;
+    Some(Rows {
+        address: first + z as u64 * slice_bytes + (y * pitch + x) as u64,
+        row_bytes: pitch as u64,
+        slice_bytes,
+    })
 }
 
 fn note_sides(to: Option<Rows>, from: Option<Rows>, size: [usize; 3], into: StreamArgument) {
@@ -252,6 +242,6 @@ fn note_sides(to: Option<Rows>, from: Option<Rows>, size: [usize; 3], into: Stre
             let on_device = || [from, to].map(|side| is_on_device(side.address));
             note_copy(to, from, on_device, size, into);
         }
-        _ => runtime().session.gap(Gap::ArrayCopy),
+        _ => session().gap(Gap::ArrayCopy),
     }
 }

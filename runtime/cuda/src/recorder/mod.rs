@@ -33,17 +33,17 @@ pub trait Recorder: Send + Sync {
     /// Launches a kernel into a stream; an error where it cannot be recorded, and so does not run.
     fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError>;
 
-    /// Adds a kernel to a CUDA graph, with the nodes that recording it needs.
+    /// Adds a kernel to a CUDA graph, with the nodes for its recording.
     fn add_to_graph(
         &self,
         kernel: &Kernel,
         place: &mut dyn Insertion,
     ) -> Result<NodeRecording, RecordError>;
 
-    /// The host, or code that is not recorded, accesses memory.
+    /// Notes an access of the host, or of code that is not recorded.
     fn host_access(&self, _access: &HostAccess<'_>) {}
 
-    /// Writes what it still has, when no launch is under way.
+    /// Writes its remaining results. No launch is running.
     fn finish(&self) {}
 }
 
@@ -57,7 +57,7 @@ pub enum HostAccess<'a> {
     Freed {
         address: u64,
     },
-    /// The host wrote, or will when the stream comes there.
+    /// The host wrote, or will in stream order.
     Wrote {
         address: u64,
         bytes: u64,

@@ -1,6 +1,6 @@
-//! Launches of kernels with a probe that a user defined. Each has the probe's memory to itself: it is cleared before the kernel,
-//! and read when the kernel has ended, for which the launching thread waits. A launch that is to do without the probe runs the kernel's
-//! other half, without waiting.
+//! Launches of kernels with a user's probe. Each has the probe's memory to itself: it is cleared before the kernel,
+//! and read when the kernel has ended, for which the launching thread waits. A launch without the probe runs the kernel's
+//! native copy, without waiting.
 
 use super::drain::monitor::Item;
 use super::launch::graph_nodes::Insertion;
@@ -22,7 +22,7 @@ use superstep_trace::probe::NATIVE_SUFFIX;
 
 const CONTEXT_BYTES: usize = 128;
 
-/// Dynamic shared memory that a kernel gets without asking for more.
+/// Dynamic shared memory that needs no attribute.
 const DEFAULT_SHARED_BYTES: usize = 48 << 10;
 
 /// Records the fields and tables of a user's probe.
@@ -30,14 +30,14 @@ const DEFAULT_SHARED_BYTES: usize = 48 << 10;
 pub struct Probing {
     /// The probe's memory on each device, with its size.
     memory: Mutex<HashMap<i32, (u64, usize)>>,
-    /// By device and stub, the kernels without their probe that were found.
+    /// Kernels without their probe, by device and stub.
     natives: Mutex<HashMap<(i32, Stub), Option<Function>>>,
 }
 
 /// Bytes of the fields, words of the tables, and the kernel's time in nanoseconds.
 type ProbeResults = (Vec<u8>, Vec<u64>, u64);
 
-/// One launch's pieces of that memory.
+/// The parts of that memory for a launch.
 #[derive(Clone, Copy)]
 struct LaunchMemory {
     base: u64,
@@ -74,7 +74,7 @@ impl Recorder for Probing {
         }
         let (status, found) =
             self.with_memory(call, kernel, active.clone(), &layout, &parameters)?;
-        // The program may ask for anything now, another launch too: no lock is held.
+        // Without the lock: the program's code may call CUDA, and launch.
         if let Some((fields, tables, elapsed_ns)) = found.filter(|_| wanted) {
             session().probe_results(&active, &module, &layout, elapsed_ns, &fields, &tables);
         }
@@ -91,7 +91,7 @@ impl Recorder for Probing {
 }
 
 impl Probing {
-    /// Launches with the probe's memory and waits; returns what is in it afterwards.
+    /// Launches with the probe's memory, waits, and reads it.
     fn with_memory(
         &self,
         call: &Call<'_>,
@@ -122,7 +122,7 @@ impl Probing {
         Ok((status, found))
     }
 
-    /// The kernel without its probe, on this device. It takes ordinary launches only, since the driver launches it.
+    /// The kernel without its probe, on this device. Only for plain launches, since the driver launches it.
     fn native(&self, call: &Call<'_>, kernel: &Kernel) -> Option<Function> {
         if call.form != Form::Plain {
             return None;
@@ -159,7 +159,7 @@ fn launch_native(call: &Call<'_>, function: Function, kernel: &Kernel) -> Status
     })
 }
 
-/// The kernel without its probe: it is in the same module.
+/// The kernel without its probe, from the same module.
 fn native(kernel: &Kernel) -> Result<Function, CudaError> {
     let module = driver::module_of(kernel.stub)?;
     let name = CString::new(format!("{}{NATIVE_SUFFIX}", kernel.name)).unwrap_or_default();
@@ -218,7 +218,7 @@ fn write(
     copied.check("write the probe's memory")
 }
 
-/// Waits for the kernel; returns fields, tables and nanoseconds.
+/// Waits for the kernel and reads the results.
 fn read(
     place: LaunchMemory,
     events: [Option<Event>; 2],

@@ -17,7 +17,7 @@ use crate::model::imported::Imported;
 use crate::model::modules::{Kernel, Modules};
 use parking_lot::{Mutex, RwLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, LazyLock, Once, OnceLock};
 use std::time::Duration;
 use superstep_runtime_core::{Session, is_used_fork};
 use superstep_trace::{Backend, Probe, Protocol, StreamId};
@@ -27,19 +27,18 @@ const MOST_LOADED: usize = 100;
 /// How long an ending program waits for a stream in which nothing moves.
 pub const STALL: Duration = Duration::from_secs(10);
 
+#[derive(Default)]
 pub struct Runtime {
-    pub session: &'static Session,
     pub modules: Mutex<Modules>,
     pub events: EventPool,
     pub graphs: Graphs,
     pub imported: Imported,
-    /// Launches that kernels ask for.
     pub children: Children,
     pub tracing: Tracing,
     pub in_situ: InSitu,
     counting: Counting,
     probing: Probing,
-    /// Recorders of the modules that were registered.
+    /// Recorders of registered modules.
     chosen: RwLock<Vec<(Probe, &'static dyn Recorder)>>,
     monitor: OnceLock<Monitor>,
     device: OnceLock<Result<Device, CudaError>>,
@@ -50,29 +49,12 @@ pub struct Runtime {
 }
 
 pub fn runtime() -> &'static Runtime {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    RUNTIME.get_or_init(|| Runtime {
-        session: Session::global(Backend::Cuda),
-        modules: Mutex::default(),
-        events: EventPool::default(),
-        graphs: Graphs::default(),
-        imported: Imported::default(),
-        children: Children::default(),
-        tracing: Tracing::default(),
-        in_situ: InSitu::default(),
-        counting: Counting::default(),
-        probing: Probing::default(),
-        chosen: RwLock::default(),
-        monitor: OnceLock::new(),
-        device: OnceLock::new(),
-        built_for: OnceLock::new(),
-        ended: AtomicBool::new(false),
-        prepared: AtomicU64::new(0),
-    })
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(Runtime::default);
+    &RUNTIME
 }
 
 pub fn session() -> &'static Session {
-    runtime().session
+    Session::global(Backend::Cuda)
 }
 
 /// The monitor thread, started when first needed.
@@ -85,13 +67,13 @@ pub fn monitor() -> &'static Monitor {
 }
 
 impl Runtime {
-    /// The device of the run: that of the first call. `None` without a GPU, about which the summary then has a warning.
+    /// The device of the run: that of the first call. `None`, with a warning, without a GPU.
     pub fn device(&self) -> Option<&Device> {
         let device = self.device.get_or_init(|| {
             let device = Device::current();
             match &device {
-                Ok(device) => self.session.set_device(device.info.clone()),
-                Err(error) => self.session.warning(format!(
+                Ok(device) => session().set_device(device.info.clone()),
+                Err(error) => session().warning(format!(
                     "{error}; the program runs as it would without Superstep"
                 )),
             }
@@ -100,15 +82,14 @@ impl Runtime {
         device.as_ref().ok()
     }
 
-    /// The device, for a launch. Many programs do not look whether their launches succeed, compute nothing and seem fine: without a device
-    /// it is a fault of the run.
+    /// The device, for a launch. Without a device it is a fault of the run: many programs do not check their launches.
     pub fn device_to_launch_on(&self) -> Option<&Device> {
         static TOLD: Once = Once::new();
         self.device();
         match self.device.get()? {
             Ok(device) => Some(device),
             Err(error) => {
-                TOLD.call_once(|| self.session.fault(format!("no kernel ran: {error}")));
+                TOLD.call_once(|| session().fault(format!("no kernel ran: {error}")));
                 None
             }
         }
@@ -119,13 +100,12 @@ impl Runtime {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Whether CUDA is gone, as it is for objects and handlers that were there before its first call: its own exit handler runs after ours.
+    /// Whether CUDA's own exit handler, which runs after ours, has run.
     pub fn is_unloaded(&self) -> bool {
         self.has_ended() && device::is_unloading()
     }
 
-    /// Arranges for the end of the run, or ends it again. To be called when the CUDA context exists: handlers run last first, and ours
-    /// needs a living context.
+    /// Arranges for the end of the run, or ends it again. Requires the CUDA context: handlers run last first, and ours needs it alive.
     pub fn hook_exit(&self) {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -133,22 +113,22 @@ impl Runtime {
             signals::install();
         });
         if self.has_ended() && !is_used_fork() {
-            // It may have been the program's last call, so nothing is left to later.
+            // This may be the program's last call.
             if !self.tracing.buffers.wait(STALL) {
                 self.tracing.buffers.stop(Duration::ZERO);
             }
             self.write_out();
-            self.session.finish_at_exit();
+            session().finish_at_exit();
         }
     }
 
-    /// Before the program's first allocation on a device: takes the memory that the first stream's trace needs and loads the traced
-    /// kernels, which are larger than the untraced ones. A program that takes all the memory there is would leave too little.
+    /// Before the program's first allocation on a device: takes the memory for the first stream's trace and loads the traced kernels. A
+    /// program that takes all memory would leave too little.
     pub fn prepare(&self) {
         if self.prepared.load(Ordering::Relaxed) == u64::MAX {
             return;
         }
-        if self.session.registry().probe() != Probe::Trace
+        if session().registry().probe() != Probe::Trace
             || !matches!(self.protocol(), Ok(Protocol::Stream))
         {
             self.prepared.store(u64::MAX, Ordering::Relaxed);
@@ -170,25 +150,23 @@ impl Runtime {
         self.hook_exit();
     }
 
-    /// The kernel of a host stub or handle.
     pub fn kernel(&self, stub: Stub) -> Option<Arc<Kernel>> {
         self.modules.lock().kernel(stub)
     }
 
     /// Whether any module of the program carries a probe.
     pub fn is_probed(&self) -> bool {
-        self.session.registry().probe() != Probe::None
+        session().registry().probe() != Probe::None
     }
 
-    /// Notes the protocol for which a module's kernels were built: the same for all of them.
+    /// Notes the protocol for which all modules were built.
     pub fn built_for(&self, name: &str) {
         self.built_for.get_or_init(|| name.to_owned());
     }
 
-    /// The protocol of this run; an error where the environment asks for another than the program was built for: its kernels would take
-    /// the buffers for something else.
+    /// The protocol of this run; an error where the environment asks for another one than the kernels were built for.
     pub fn protocol(&self) -> Result<Protocol, RecordError> {
-        let wanted = self.session.config().protocol;
+        let wanted = session().config().protocol;
         let Some(name) = self.built_for.get() else {
             return Ok(wanted.unwrap_or_default());
         };
@@ -200,7 +178,6 @@ impl Runtime {
         }
     }
 
-    /// Chooses the recorder of a module's kernels.
     pub fn choose_recorder(&'static self, probe: Probe) -> &'static dyn Recorder {
         let mut chosen = self.chosen.write();
         if let Some((_, recorder)) = chosen.iter().find(|(of, _)| *of == probe) {
@@ -226,33 +203,32 @@ impl Runtime {
         }
     }
 
-    /// Number of a stream of the program's.
     pub fn stream(&self, stream: StreamArgument) -> StreamId {
         let StreamArgument { handle, per_thread } = stream;
         if handle > Stream::PER_THREAD {
-            return self.session.stream_id(handle.address() as u64);
+            return session().stream_id(handle.address() as u64);
         }
         let device = current_device();
         let other_device =
             (self.device().is_some_and(|first| first.ordinal != device)).then_some(device);
         let per_thread = handle == Stream::PER_THREAD || handle.is_null() && per_thread;
-        self.session.default_stream(other_device, per_thread)
+        session().default_stream(other_device, per_thread)
     }
 
     pub fn stream_destroyed(&self, handle: Stream) {
         let per_thread = false;
         let stream = self.stream(StreamArgument { handle, per_thread });
-        self.session.stream_destroyed(handle.address() as u64);
+        session().stream_destroyed(handle.address() as u64);
         self.tracing.buffers.retire(stream);
     }
 
-    /// Waits for everything in the streams and ends all consumers. The context must still live.
+    /// Waits for all work in streams and ends all consumers. Needs the CUDA context.
     fn quiesce(&self) {
         self.tracing.buffers.stop(STALL);
         self.write_out();
     }
 
-    /// Waits for all that is left when the buffers are empty, and writes it.
+    /// Waits for the monitor after the buffers are empty, and writes the rest.
     fn write_out(&self) {
         self.note_totals();
         let monitor = self.monitor.get();
@@ -263,7 +239,6 @@ impl Runtime {
         }
     }
 
-    /// Waits for results that no launch waits for, and writes them.
     pub fn write_rest(&self) {
         if !super::counting::wait_for_graphs(&self.graphs, STALL) {
             return self.not_finished();
@@ -274,11 +249,11 @@ impl Runtime {
     }
 
     fn not_finished(&self) {
-        (self.session)
+        session()
             .fault("the device did not finish its work; the last launches are not in the results");
     }
 
-    /// Leaves in the capture what came over the bus, for `superstep-bench capture`.
+    /// Writes the totals of the bus transfers into the capture, for `superstep-bench capture`.
     fn note_totals(&self) {
         let take = |total: &AtomicU64| total.swap(0, Ordering::Relaxed);
         let transport = superstep_trace::Transport {
@@ -288,11 +263,11 @@ impl Runtime {
             accesses: take(&TOTALS.accesses),
         };
         if transport.pieces > 0 {
-            self.session.transport(transport);
+            session().transport(transport);
         }
     }
 
-    /// The program resets the device: nothing on it stays valid.
+    /// Forgets everything on the current device, which the program resets.
     pub fn before_reset(&self) {
         let device = current_device();
         self.quiesce();
@@ -303,20 +278,20 @@ impl Runtime {
         self.in_situ.forget(device);
         self.events.clear();
         self.counting.clear();
-        self.session.free_all(device);
+        session().free_all(device);
         self.modules.lock().forget_variables(device);
     }
 }
 
 extern "C" fn at_exit() {
     let runtime = runtime();
-    // The threads that it would wait for are the parent's.
+    // The threads to wait for are the parent's.
     if is_used_fork() {
         return;
     }
     if !runtime.ended.swap(true, Ordering::AcqRel) {
         runtime.quiesce();
-        runtime.session.finish_at_exit();
+        session().finish_at_exit();
     }
 }
 

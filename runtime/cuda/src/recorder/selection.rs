@@ -5,12 +5,10 @@ use crate::cuda::CudaError;
 use crate::cuda::memory::device_words;
 use superstep_trace::{Recorded, Sample, SampleUnit, Selection};
 
-/// Bit of the second trailing parameter: nothing of the launch is recorded.
+/// Bits of the second trailing parameter: record nothing, or only the selected CTAs.
 pub const SKIPPED: u64 = 1 << 63;
-/// Bit of the second trailing parameter: only CTAs that the selection takes.
 pub const BY_CTA: u64 = 1 << 62;
 
-/// The bits for a launch.
 pub fn launch_bits(recorded: Recorded) -> u64 {
     match recorded {
         Recorded::All => 0,

@@ -19,9 +19,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use superstep_trace::Protocol;
 
-/// Bins that a stream's buffer has at most, unless asked for.
+/// Most bins of a stream's buffer by default.
 const MOST_BINS: usize = 128;
-/// Records of a bin, unless asked for: 1.5 MiB.
+/// Records of a bin by default: 1.5 MiB.
 const BIN_RECORDS: usize = 64 << 10;
 
 /// Records accesses in buffers that threads of this library empty.
@@ -31,7 +31,7 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Makes a buffer for the first stream of a device. A failure is left to the first launch, which reports it.
+    /// Makes a buffer for the first stream of a device. The first launch reports a failure.
     pub fn prepare(&self, device: i32) {
         let _ = self.buffers.prepare(device, &|| stream_transport(false));
     }
@@ -49,8 +49,8 @@ impl Tracing {
 }
 
 impl Recorder for Tracing {
-    /// With the protocol `stream`, the flush kernel behind the kernel counts the launch when it has ended; with `thesis`, host
-    /// functions before and behind it report both.
+    /// With the protocol `stream`, the flush kernel counts the launch when it has ended; with `thesis`, host functions before and after
+    /// the kernel report both.
     fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
         monitor();
         let runtime = runtime();
@@ -95,8 +95,8 @@ impl Recorder for Tracing {
                 buffer.queue.fault(&queued.to_string());
             }
         } else if let Err(error) = count_end(&buffer, stream) {
-            // Also behind a kernel that was refused: the device counts it, and its number is no other's. This fails after an
-            // error of the device, which the monitor finds and which says more.
+            // Also after a refused kernel, so that the device's count stays right. This fails after an
+            // error of the device, which the monitor reports better.
             ticket.fail(error.to_string());
         }
         buffer.queue.submitted(&ticket);
@@ -117,7 +117,6 @@ impl Recorder for Tracing {
     }
 }
 
-/// A buffer for a stream of the calling thread's device.
 fn transport() -> Result<Transport, RecordError> {
     match runtime().protocol()? {
         Protocol::Stream => stream_transport(false),
@@ -171,7 +170,7 @@ fn stream_transport(of_graph: bool) -> Result<Transport, RecordError> {
     Ok(Transport::Stream(buffer, settings))
 }
 
-/// Queues the end of a launch of the buffer. A stream that takes nothing because it is invalid leaves it to the default stream.
+/// Queues the end of a launch of the buffer, in the default stream if `stream` is invalid.
 pub fn count_end(buffer: &DrainBuffer, stream: Stream) -> Result<(), CudaError> {
     let Some(flush) = &buffer.flush else {
         return Ok(());
@@ -179,7 +178,7 @@ pub fn count_end(buffer: &DrainBuffer, stream: Stream) -> Result<(), CudaError> 
     flush.launch(stream).or_else(|_| flush.launch(Stream::NULL))
 }
 
-/// The runtime did not take a launch: the program gets the error, and the capture notes it.
+/// Notes a launch that CUDA refused.
 fn refuse(ticket: &Arc<Ticket>, status: Status) {
     ticket.refuse(status.to_string());
     let ending = Ending {
@@ -189,7 +188,6 @@ fn refuse(ticket: &Arc<Ticket>, status: Status) {
     monitor().send(Item::Traced(ticket.clone(), ending));
 }
 
-/// Data of the host functions around a kernel.
 struct Notice {
     queue: Arc<Queue>,
     ticket: Arc<Ticket>,

@@ -1,7 +1,7 @@
 //! Memory without an allocating call: the device's variables, and the heap of device-side `malloc`. Noted before the first launch that can
 //! touch it.
 
-use super::runtime::Runtime;
+use super::runtime::{Runtime, session};
 use crate::cuda::CudaError;
 use crate::cuda::device::{current_device, symbol_address};
 use crate::model::modules::Kernel;
@@ -32,12 +32,12 @@ impl Runtime {
             Ok(table) => {
                 self.modules.lock().add_allocating(device, table.allocating);
                 for variable in table.variables {
-                    if !self.session.is_allocated(variable.address) {
+                    if !session().is_allocated(variable.address) {
                         self.note_variable(variable.address, variable.bytes, variable.name);
                     }
                 }
             }
-            Err(error) => self.session.warning(format!(
+            Err(error) => session().warning(format!(
                 "{error}; variables that the host code does not name may be reported as lying in no allocation"
             )),
         }
@@ -45,11 +45,11 @@ impl Runtime {
 
     fn note_device_heap(&self) {
         match device_heap::extent() {
-            Ok((address, bytes)) if !self.session.is_allocated(address) => {
+            Ok((address, bytes)) if !session().is_allocated(address) => {
                 self.note_variable(address, bytes, DEVICE_HEAP.to_owned());
             }
             Ok(_) => {}
-            Err(error) => self.session.warning(format!(
+            Err(error) => session().warning(format!(
                 "{error}; blocks that kernels allocate may be reported as lying in no allocation"
             )),
         }
@@ -68,7 +68,7 @@ impl Runtime {
                 Ok(address) => self.note_variable(address, variable.bytes, variable.name),
                 Err(status) => {
                     let doing = format!("find the device variable {}", variable.name).into();
-                    (self.session).warning(CudaError::Call { doing, status }.to_string());
+                    session().warning(CudaError::Call { doing, status }.to_string());
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Captures that are right, and captures of which each is wrong in one way.
 
-use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{
     AccessGroup, AllocationKind, Backend, CtaRange, Event, Header, LoadedBytes, ModuleTable, Tally,
 };

@@ -25,11 +25,11 @@ pub struct DrainBuffer {
     pub context: u64,
     /// Combined with the launch's number in the second trailing parameter.
     pub parameter: u64,
-    /// Queued behind each kernel, where the protocol needs it.
+    /// Queued after each kernel, where the protocol needs it.
     pub flush: Option<stream::Flush>,
     /// Held while a launch is put into the stream, so that the queue has the stream's order.
     pub submit: Mutex<()>,
-    /// For the kernels of a CUDA graph: the instance that used the buffer last, and the event behind it.
+    /// For kernels of a CUDA graph: the last instance to use the buffer, and an event after its launch.
     pub last: Mutex<Option<(GraphExec, Event)>>,
     consumers: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -37,7 +37,6 @@ pub struct DrainBuffer {
 /// Stack of a consumer thread: its data are on the heap.
 const STACK_BYTES: usize = 512 << 10;
 
-/// A stream's way to the host.
 pub enum Transport {
     Thesis(Buffer),
     Stream(stream::Buffer, stream::Settings),
@@ -113,7 +112,7 @@ impl DrainBuffer {
         }))
     }
 
-    /// Ends the consumers; whatever they have is written.
+    /// Ends the consumers, which write what they have.
     fn stop(&self) {
         self.queue.close();
         for consumer in self.consumers.lock().drain(..) {
@@ -126,9 +125,9 @@ impl DrainBuffer {
 #[derive(Default)]
 struct State {
     by_stream: HashMap<StreamId, Arc<DrainBuffer>>,
-    /// Of destroyed streams: for the next stream of the device, when they are empty.
+    /// Of destroyed streams; reused for the next stream of the device when empty.
     idle: Vec<Arc<DrainBuffer>>,
-    /// Of kernels in CUDA graphs. Those that no graph holds are for the next graph of the device.
+    /// Of kernels in CUDA graphs; reused for the device's next graph when no graph holds them.
     of_graphs: Vec<Arc<DrainBuffer>>,
 }
 
@@ -163,8 +162,8 @@ impl DrainBuffers {
             let free = state.idle.iter().position(is_free);
             free.map(|index| state.idle.swap_remove(index))
         };
-        // No thread waits for the lock while the runtime allocates. Two threads that use a new stream at the same time
-        // may both come here: the first one's buffer is taken, the other one waits for the next stream.
+        // Allocates without the lock. Two threads that use a new stream at the same time
+        // may both come here: the first one's buffer is used, the other's is for the next stream.
         let buffer = match reused {
             Some(buffer) => buffer,
             None => DrainBuffer::start(device, transport()?)?,
@@ -178,7 +177,7 @@ impl DrainBuffers {
         Ok(buffer)
     }
 
-    /// Makes a buffer for the first stream of device `device`, whichever that is, with `transport`.
+    /// Makes a buffer for the first stream of device `device`.
     pub fn prepare(&self, device: i32, transport: MakeTransport<'_>) -> Result<(), RecordError> {
         let buffer = DrainBuffer::start(device, transport()?)?;
         self.0.lock().idle.push(buffer);
@@ -204,7 +203,7 @@ impl DrainBuffers {
         Ok(buffer)
     }
 
-    /// A stream was destroyed: its buffer serves another one once its launches have ended.
+    /// Lets another stream use the buffer of a destroyed one, once its launches have ended.
     pub fn retire(&self, stream: StreamId) {
         let mut state = self.0.lock();
         let buffer = state.by_stream.remove(&stream);
@@ -222,10 +221,10 @@ impl DrainBuffers {
         queues.iter().all(|queue| queue.wait_until_empty(stall))
     }
 
-    /// Waits for all launches and ends all consumers; what has not moved for `stall` is ended as it is. The buffers
+    /// Waits for all launches, at most until nothing has moved for `stall`, and ends all consumers. The buffers
     /// are not used afterwards.
     pub fn stop(&self, stall: Duration) {
-        // The monitor has to find them while they are waited for: one of them may have faulted.
+        // The monitor must still find them: one may have faulted.
         let buffers: Vec<_> = self.0.lock().all().cloned().collect();
         for buffer in &buffers {
             buffer.queue.wait_until_empty(stall);

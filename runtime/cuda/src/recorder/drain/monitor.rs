@@ -1,6 +1,6 @@
-//! The thread that asks the device for times of ended launches, and whether a silent stream has faulted.
+//! The thread that reads times of ended launches and looks for faults in silent streams.
 //!
-//! It is the only thread of this library that may block inside CUDA, so that the consumers never do.
+//! Only this thread may block inside CUDA, so that the consumers never do.
 
 use super::queue::Ticket;
 use super::signals::{self, ASKED_FOR_REST, MONITORED, OPEN_LAUNCHES, PROGRESS};
@@ -20,20 +20,17 @@ use std::time::{Duration, Instant};
 use superstep_runtime_core::ActiveLaunch;
 use superstep_trace::{Launch, LaunchOutcome, OpaqueLaunch};
 
-/// How often silent streams are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// A launch that ends some time.
+/// A launch whose end the monitor handles.
 pub enum Item {
     /// A traced launch is written completely; only its time is missing.
     Traced(Arc<Ticket>, Ending),
-    /// A launch without records is in its stream.
     Queued(Queued),
-    /// An opaque launch is in its stream.
     Opaque(OpaqueRunning),
 }
 
-/// A launch for whose end only the monitor waits.
+/// A launch without records in its stream.
 pub struct Queued {
     pub active: ActiveLaunch,
     /// Events before and after the kernel.
@@ -42,7 +39,7 @@ pub struct Queued {
     pub refused: Option<String>,
 }
 
-/// Results of a launch on their way to the host.
+/// Results of a launch in flight to the host.
 pub trait LaunchResult: Send {
     /// The event after which they have arrived.
     fn done(&self) -> Option<Event>;
@@ -50,11 +47,10 @@ pub trait LaunchResult: Send {
     /// Writes them, once [`done`](Self::done) has happened without a failure; returns the launch's accesses.
     fn keep(&self, active: &ActiveLaunch) -> u64;
 
-    /// Lets another launch use their memory.
+    /// Releases their memory for another launch.
     fn give_back(self: Box<Self>);
 }
 
-/// The handle by which other threads use the monitor.
 pub struct Monitor {
     items: Mutex<Sender<Item>>,
     sent: AtomicU64,
@@ -73,9 +69,9 @@ impl Monitor {
         let spawned = std::thread::Builder::new()
             .name("superstep-monitor".to_owned())
             .spawn(move || {
-                // Without this, the thread would make a context on device 0. A failure shows again at its first question.
+                // Otherwise the thread would make a context on device 0. A failure shows again at its first call.
                 let _ = set_device(ordinal);
-                // Questions of this thread must not spoil a capture into a CUDA graph that the program makes meanwhile.
+                // This thread's calls must not spoil a capture that the program makes meanwhile.
                 relax_capture();
                 signals::block();
                 worker.run(&receiver);
@@ -126,7 +122,7 @@ pub fn wait_for_none(left: impl Fn() -> u64, stall: Duration) -> bool {
     true
 }
 
-/// Since when the launches of a queue have not moved.
+/// A queue whose launches have not moved since a time.
 struct Silence {
     progress: u64,
     serial: u64,
@@ -241,7 +237,7 @@ impl Worker {
         give_back([Some(start), Some(end)]);
     }
 
-    /// Asks for faults: a stream that has stopped with an error calls no host function.
+    /// Looks for faults, since a stream that has stopped with an error calls no host function.
     fn look_for_faults(&self) {
         for queue in runtime().tracing.buffers.queues() {
             let ticket = queue.peek().filter(|ticket| ticket.is_submitted());
@@ -255,7 +251,7 @@ impl Worker {
         }
     }
 
-    /// Names the kernel of a stream in which nothing has moved for a long time.
+    /// Warns about streams in which nothing has moved for the watchdog's time.
     fn look_for_silence(&mut self) {
         let Some(patience) = self.watchdog else {
             return;
@@ -288,10 +284,10 @@ impl Worker {
     }
 }
 
-/// Time without a sign of life after which a kernel is named.
+/// Time without progress after which a kernel is named.
 fn watchdog() -> Option<Duration> {
-    const USUAL: Duration = Duration::from_secs(30);
-    let time = session().config().watchdog.unwrap_or(USUAL);
+    const DEFAULT: Duration = Duration::from_secs(30);
+    let time = session().config().watchdog.unwrap_or(DEFAULT);
     Some(time).filter(|time| !time.is_zero())
 }
 

@@ -1,4 +1,4 @@
-//! The traced launches of one stream, in order, and how far each one is.
+//! The traced launches of one stream, in order, with the phase of each.
 //!
 //! Its users are the thread that launches, the stream (through host functions or the device's count of launches), the
 //! consumers, and the monitor that looks for faults. None of them holds the lock while it calls CUDA or writes a file.
@@ -28,9 +28,9 @@ pub enum Phase {
 
 pub struct Ticket {
     pub active: ActiveLaunch,
-    /// Events before and after the kernel.
+    /// Before and after the kernel.
     pub events: [Option<Event>; 2],
-    /// An event that tells whether the device has failed, recorded when all of the launch is in the stream. Launches of one CUDA graph
+    /// Queried for device errors; recorded when all of the launch is in the stream. Launches of one CUDA graph
     /// share it.
     pub ask: Option<Event>,
     /// Its number among all launches of the queue, from 0.
@@ -51,7 +51,7 @@ impl Ticket {
         }
     }
 
-    /// Whether all of it is in the stream, so that its last event says something.
+    /// Whether all of it is in the stream, so that its last event means something.
     pub fn is_submitted(&self) -> bool {
         self.submitted.load(Ordering::Acquire)
     }
@@ -60,7 +60,7 @@ impl Ticket {
         self.failure.get().cloned()
     }
 
-    /// The runtime did not take the launch: the program gets the error, and nothing runs.
+    /// Marks a launch that CUDA refused: nothing runs, and the program gets the error.
     pub fn refuse(&self, reason: String) {
         self.refused.store(true, Ordering::Release);
         self.fail(reason);
@@ -70,7 +70,7 @@ impl Ticket {
         self.refused.load(Ordering::Acquire)
     }
 
-    /// Notes why it failed; the first reason stays.
+    /// Notes why it failed; keeps the first reason.
     pub fn fail(&self, reason: String) {
         let _ = self.failure.set(reason);
     }
@@ -101,7 +101,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A queue whose launches the device counts itself when they have ended.
+    /// A queue whose ended launches the device counts.
     pub fn counted(ended: Ended) -> Self {
         Queue {
             ended: Some(ended),
@@ -109,7 +109,7 @@ impl Queue {
         }
     }
 
-    /// Adds a launch, before anything of it is in the stream.
+    /// Adds a launch, before any of it is in the stream.
     pub fn push(
         &self,
         active: ActiveLaunch,
@@ -138,7 +138,7 @@ impl Queue {
         ticket
     }
 
-    /// The launches from number `serial` on that were pushed, at most `most`.
+    /// The pushed launches from number `serial` on, at most `most`.
     pub fn from(&self, serial: u64, most: usize) -> Vec<Arc<Ticket>> {
         let state = self.state.lock();
         let first = state.launches.front().map_or(serial, |first| first.serial);
@@ -156,7 +156,7 @@ impl Queue {
         state.sleepers -= 1;
     }
 
-    /// Whether nothing more comes of a launch whose end the device counts.
+    /// Whether a launch whose end the device counts is complete or faulted.
     pub fn is_over(&self, ticket: &Ticket) -> bool {
         self.ended
             .is_some_and(|ended| ended.launches() > ticket.serial)
@@ -173,7 +173,6 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Everything of the launch is in the stream.
     pub fn submitted(&self, ticket: &Ticket) {
         ticket.submitted.store(true, Ordering::Release);
     }
@@ -183,7 +182,7 @@ impl Queue {
         self.advance(ticket, Phase::Running);
     }
 
-    /// The kernel has ended: waits until all of its records are taken.
+    /// Notes the kernel's end and waits until all of its records are taken.
     pub fn finished(&self, ticket: &Ticket) {
         self.advance(ticket, Phase::Finished);
         let mut state = self.state.lock();
@@ -196,7 +195,7 @@ impl Queue {
         }
     }
 
-    /// Takes out a launch of which nothing is in the stream. Not for launches that the device counts.
+    /// Removes a launch of which nothing is in the stream. Not for launches that the device counts.
     pub fn cancel(&self, ticket: &Ticket) {
         let mut state = self.state.lock();
         let before = state.launches.len();
@@ -207,7 +206,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The device stopped with an error: no launch of this stream goes on.
+    /// Marks all launches of the stream as faulted, after an error of the device.
     pub fn fault(&self, reason: &str) {
         let state = self.state.lock();
         for (index, ticket) in state.launches.iter().enumerate() {
@@ -227,8 +226,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The oldest launch. Waits up to `patience` while there is none or it has not begun; `None` when the queue is
-    /// empty then.
+    /// The oldest launch. Waits up to `patience` while there is none or it has not begun.
     pub fn front(&self, patience: Duration) -> Option<Arc<Ticket>> {
         let waiting = |state: &mut State| {
             !state.closing
@@ -242,7 +240,7 @@ impl Queue {
         state.launches.front().cloned()
     }
 
-    /// `number` launches have been handed on, with everything of them written, or cancelled.
+    /// Counts `number` launches as written completely, or cancelled.
     pub fn done(&self, number: usize) {
         OPEN_LAUNCHES.fetch_sub(number as i64, Ordering::AcqRel);
     }
@@ -251,19 +249,15 @@ impl Queue {
         self.state.lock().launches.front().cloned()
     }
 
-    /// Waits a moment, less if `ticket` gets further.
+    /// Waits for `pause`, or until `ticket` is no longer running.
     pub fn nap(&self, ticket: &Ticket, pause: Duration) {
         let waiting = |state: &mut State| !state.closing && ticket.phase() == Phase::Running;
         self.changed
             .wait_while_for(&mut self.state.lock(), waiting, pause);
     }
 
-    pub fn pop(&self) {
-        self.pop_many(1);
-    }
-
-    /// The `number` oldest launches are written completely.
-    pub fn pop_many(&self, number: usize) {
+    /// Removes the `number` oldest launches, which are written completely.
+    pub fn pop(&self, number: usize) {
         if number > 0 {
             let mut state = self.state.lock();
             let number = number.min(state.launches.len());
@@ -274,13 +268,13 @@ impl Queue {
         }
     }
 
-    /// Something happened that shows that the stream is alive.
+    /// Notes a sign of life of the stream.
     pub fn moved(&self) {
         self.progress.fetch_add(1, Ordering::Relaxed);
         PROGRESS.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Changes whenever the stream shows that it is alive.
+    /// Changes with every sign of life of the stream.
     pub fn progress(&self) -> u64 {
         self.progress.load(Ordering::Relaxed)
     }
@@ -302,7 +296,6 @@ impl Queue {
         true
     }
 
-    /// Tells the consumer to write what it has and to stop.
     pub fn close(&self) {
         self.state.lock().closing = true;
         self.changed.notify_all();

@@ -1,8 +1,8 @@
 //! A program that ends without its exit handlers: what its kernels have brought to the host is written first.
 //!
 //! Nothing in a stream waits for the workers, so they may be behind when the program calls `abort` right after it has synchronised, or
-//! `_exit`. Where a signal has its default action, ours waits for the workers and then lets the default happen. `interpose::ends` waits
-//! before the process ends or replaces itself. Either may happen in a signal handler of the program, at any place of ours.
+//! `_exit`. Where a signal has its default action, ours waits for the workers and then raises it again. `interpose::ends` waits
+//! before the process ends or replaces itself. Either may run in a signal handler of the program.
 
 use crate::recorder::runtime::STALL;
 use std::ffi::c_int;
@@ -12,17 +12,17 @@ use std::time::Duration;
 
 /// Launches that are not written completely; a traced one counts twice, for its records and for its end.
 pub static OPEN_LAUNCHES: AtomicI64 = AtomicI64::new(0);
-/// Changes whenever any stream or the monitor shows that it is alive.
+/// Changes with every sign of life of a stream or the monitor.
 pub static PROGRESS: AtomicU64 = AtomicU64::new(0);
 
 /// The process whose monitor runs: not one that was forked since.
 pub static MONITORED: AtomicI32 = AtomicI32::new(0);
-/// There is something that is written when no launch is open any more, by the monitor.
+/// Whether the monitor has something to write when no launch is open any more.
 pub static HAS_REST: AtomicBool = AtomicBool::new(false);
-/// The monitor is to do so.
+/// Asks the monitor to write it.
 pub static ASKED_FOR_REST: AtomicBool = AtomicBool::new(false);
 
-/// How long nothing may move before a program dies with launches open.
+/// Time without progress after which a dying program is let go with launches open.
 const STALL_MS: u64 = 500;
 
 const SIGNALS: [c_int; 7] = [
@@ -35,8 +35,7 @@ const SIGNALS: [c_int; 7] = [
     libc::SIGINT,
 ];
 
-/// Waits until all launches are written. Gives up when nothing moves for `stall_ms`. Nothing here but atomics and sleeping: what a signal
-/// handler may do.
+/// Waits until all launches are written, at most until nothing has moved for `stall_ms`. Async-signal-safe: only atomics and sleeping.
 pub fn wait(stall_ms: u64) {
     // SAFETY: getpid takes nothing and always succeeds.
     if MONITORED.load(Ordering::Acquire) != unsafe { libc::getpid() } {
@@ -79,8 +78,8 @@ extern "C" fn wait_and_die(signal: c_int) {
     unsafe { libc::raise(signal) };
 }
 
-/// Takes the signals that have their default action, and `quick_exit`, which ends the process inside the C library. The program may still
-/// set handlers of its own.
+/// Handles the signals that have their default action, and `quick_exit`, which ends the process inside the C library. The program may
+/// still set handlers of its own.
 pub fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -102,7 +101,7 @@ pub fn install() {
     });
 }
 
-/// Keeps signals away from the calling thread, which is one of ours: the program's handlers do not expect it, and a handler that waits
+/// Blocks signals in the calling thread, which is one of ours: the program's handlers do not expect it, and a handler that waits
 /// for it must not run on it.
 pub fn block() {
     // SAFETY: the set is filled before it is used.

@@ -1,4 +1,4 @@
-//! Several devices. Each has the shadow of memory that was allocated while it was the current one. Loads of other devices' kernels
+//! Several devices. Each has the shadow of memory allocated while it was current. Loads of other devices' kernels
 //! from there are unknown, and their stores are not seen: then the shadow is given up.
 
 use super::layout::UNKNOWN;
@@ -41,7 +41,7 @@ impl InSitu {
         Ok(())
     }
 
-    /// Before a launch, after which kernels of other devices may have stored where these have no shadow.
+    /// Before a launch, gives up shadows of devices to whose memory kernels of other devices may have stored.
     pub(super) fn look_at_others(
         &self,
         device: &OnDevice,
@@ -62,7 +62,7 @@ impl InSitu {
         Ok(())
     }
 
-    /// A kernel of a device may have stored in what the others have: they lose their shadow memory.
+    /// Gives up the shadow memory of all devices but `stored`, whose kernels may have stored to theirs.
     fn forget_others(&self, stored: c_int, have_ended: bool) -> Result<(), RecordError> {
         for device in self.others(stored) {
             if with_device(device.ordinal, || device.give_up_all(have_ended))? {
@@ -75,7 +75,7 @@ impl InSitu {
         Ok(())
     }
 
-    /// Nothing on the device stays valid.
+    /// Forgets a device, which was reset.
     pub fn forget(&self, ordinal: c_int) {
         self.plans.clear();
         let Some(device) = self.devices.lock().remove(&ordinal) else {
@@ -94,7 +94,7 @@ impl InSitu {
 }
 
 impl OnDevice {
-    /// Fills the shadow of ranges when the stream comes there.
+    /// Fills the shadow of ranges, in stream order.
     pub(super) fn fill_all(
         &self,
         order: &mut Order,

@@ -10,14 +10,14 @@ use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A kernel's node apart, to run, and the stub of [`stub_of`].
+/// A kernel's node in a graph of its own, to run, and its stub.
 pub fn kernel_apart(node: GraphNode, known: &[Arc<Node>]) -> Result<(LoneNode, Stub), CudaError> {
     let parameters = node.kernel()?;
     let stub = stub_of(node, &parameters, known);
     Ok((LoneNode::kernel(node, &parameters)?, stub))
 }
 
-/// The stub of a node's kernel, if it is one of the program's; else the driver's handle.
+/// The stub of a node's kernel if it is the program's, else the driver's handle.
 fn stub_of(node: GraphNode, parameters: &CUDA_KERNEL_NODE_PARAMS_v2, known: &[Arc<Node>]) -> Stub {
     let handle = if parameters.func.is_null() {
         Stub::from_raw(parameters.kern.cast())
@@ -46,7 +46,6 @@ fn stub_of(node: GraphNode, parameters: &CUDA_KERNEL_NODE_PARAMS_v2, known: &[Ar
     handle
 }
 
-/// The mangled name of a node's kernel, where one is known.
 fn name_of(node: GraphNode) -> Option<String> {
     let stub = stub_of(node, &node.kernel().ok()?, &[]);
     match runtime().kernel(stub) {
@@ -55,7 +54,7 @@ fn name_of(node: GraphNode) -> Option<String> {
     }
 }
 
-/// Takes the first kernel of the node's name: handles in graphs inside a graph, and in most clones, are not known. Launches in one buffer
+/// Takes the first kernel of the node's name: handles in child graphs and in most clones are not known. Launches in one buffer
 /// keep their order, by which the device numbers them.
 pub fn take_by_name(node: GraphNode, known: &mut Vec<Arc<Node>>) -> Option<Arc<Node>> {
     let name = name_of(node).unwrap_or_default();

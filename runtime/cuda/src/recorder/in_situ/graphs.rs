@@ -1,8 +1,8 @@
-//! CUDA graphs: in situ, the nodes of an instance run one after the other, each as a call of its own.
+//! CUDA graphs in situ: the nodes of an instance run one after the other, each as a call of its own.
 //!
-//! Every launch of a kernel needs a number of its own, and the shadow memory must hear of copies and fills when they happen. So a
-//! program's instance is never launched. Beside it there is a [`Plan`]: for each of its nodes an instance of a graph with this node alone,
-//! in an order that the edges allow. It is made when the program makes its instance, and changed when the program changes that.
+//! Every launch of a kernel needs its own number, and shadow memory must learn of copies and fills when they happen. So the program's
+//! instance is never launched. Its [`Plan`] has an instance of a graph for each of its nodes, in an order that the edges allow. It is
+//! made, and changed, together with the program's instance.
 //!
 //! A trace launches the program's instance. There, the plan has the copies and fills between the kernels.
 
@@ -26,10 +26,10 @@ use superstep_runtime_core::{BadEdge, NodeGraph};
 use superstep_trace::{Gap, Probe};
 use thiserror::Error;
 
-/// The trailing arguments of a kernel in a graph of the program's, which never runs. If it did, the kernel would fault.
+/// The trailing arguments of a kernel in the program's own graph, which never runs. They would make it fault.
 pub const NOT_YET: [u64; 2] = [0; 2];
 
-/// Why the nodes of a graph cannot be run one by one.
+/// Reasons why the nodes of a graph cannot be run one by one.
 #[derive(Debug, Error)]
 pub enum Unfit {
     #[error(
@@ -40,7 +40,6 @@ pub enum Unfit {
     /// The edges allow no order, or lead to nodes that are not the graph's.
     #[error("no order of its nodes agrees with its edges")]
     Edges,
-    /// The program changed a node that is not known.
     #[error(
         "a node was changed that was not found in the instance; instantiate the changed graph instead, or trace the program"
     )]
@@ -64,7 +63,7 @@ fn kind_name(NodeKind(kind): NodeKind) -> String {
 
 type Made = Result<Plan, Unfit>;
 
-/// By the program's instance; an error where its nodes cannot be run one by one.
+/// Plans by the program's instance.
 #[derive(Default)]
 pub struct Plans(Mutex<HashMap<GraphExec, Arc<Mutex<Made>>>>);
 
@@ -81,12 +80,12 @@ impl Plans {
 #[derive(Default)]
 struct Plan {
     steps: Vec<Step>,
-    /// Of all nodes in order: the kind, and the places of those that it depends on.
+    /// Kind and dependencies of all nodes, in order.
     shape: Vec<(NodeKind, Vec<usize>)>,
 }
 
 struct Step {
-    /// The nodes of the program's graphs that it stands for.
+    /// The program's nodes for it.
     handles: Vec<GraphNode>,
     is_enabled: bool,
     work: NodeWork,
@@ -102,9 +101,9 @@ enum NodeWork {
     Host(HostCall),
     Record(Event),
     Wait(Event),
-    /// In a trace: a kernel that is announced.
+    /// A kernel to announce, in a trace.
     Traced(Arc<Node>),
-    /// In a trace: nothing is noted.
+    /// Not noted in a trace.
     Untraced,
 }
 
@@ -115,7 +114,7 @@ struct HostCall(cudaHostNodeParams);
 unsafe impl Send for HostCall {}
 
 impl Plan {
-    /// The work of an instance of `graph`. `known` are the kernels that the program put there by the runtime's functions.
+    /// The plan of an instance of `graph`, to which the program added the kernels `known` by the runtime's functions.
     fn new(in_situ: bool, graph: Graph, mut known: Vec<Arc<Node>>) -> Made {
         let mut plan = Plan::default();
         plan.add_all(in_situ, graph, &mut known)?;
@@ -126,7 +125,7 @@ impl Plan {
         }
     }
 
-    /// In a trace, takes the kernels that it finds out of `known`.
+    /// In a trace, removes the kernels that it finds from `known`.
     fn add_all(
         &mut self,
         in_situ: bool,
@@ -194,7 +193,7 @@ impl Plan {
         (self.steps.iter_mut().find(of_node)).ok_or(Unfit::Unknown)
     }
 
-    /// The program may go on naming nodes of the graph that the instance was made of at first.
+    /// Keeps the earlier names of nodes, which the program may go on using after an update.
     fn known_as(&mut self, before: Plan) {
         if before.shape != self.shape {
             return;
@@ -210,7 +209,7 @@ impl Plan {
         self.steps.iter().any(is_one)
     }
 
-    /// Notes a launch of the program's instance; `announce` is for its kernels, those included that are not enabled.
+    /// Notes a launch of the program's instance. Calls `announce` for its kernels, disabled ones included.
     fn note(&self, into: StreamArgument, mut announce: impl FnMut(&Arc<Node>)) {
         for step in &self.steps {
             let read = match &step.work {
@@ -219,10 +218,10 @@ impl Plan {
                     continue;
                 }
                 NodeWork::Copy(lone) if step.is_enabled => {
-                    (lone.node().copy()).map(|copy| note_driver_3d(&copy, into))
+                    (lone.node.copy()).map(|copy| note_driver_3d(&copy, into))
                 }
                 NodeWork::Fill(lone) if step.is_enabled => {
-                    (lone.node().fill()).map(|fill| note_fill_node(&fill, into))
+                    (lone.node.fill()).map(|fill| note_fill_node(&fill, into))
                 }
                 _ => continue,
             };
@@ -249,7 +248,7 @@ impl NodeWork {
         Ok(match self {
             NodeWork::Kernel { node, stub } => return run_kernel(node, *stub, into),
             NodeWork::Copy(lone) => {
-                let copy = lone.node().copy()?;
+                let copy = lone.node.copy()?;
                 let status = lone.launch(stream);
                 if status.is_success() {
                     note_driver_3d(&copy, into);
@@ -257,7 +256,7 @@ impl NodeWork {
                 status
             }
             NodeWork::Fill(lone) => {
-                let fill = lone.node().fill()?;
+                let fill = lone.node.fill()?;
                 let status = lone.launch(stream);
                 if status.is_success() {
                     note_fill_node(&fill, into);
@@ -275,9 +274,9 @@ impl NodeWork {
     }
 }
 
-/// Launches the kernel of a graph as if the program had launched that alone.
+/// Launches the kernel of a graph as if the program had launched it alone.
 fn run_kernel(node: &LoneNode, stub: Stub, into: StreamArgument) -> Result<Status, CudaError> {
-    let parameters = node.node().kernel()?;
+    let parameters = node.node.kernel()?;
     let launch = |arguments: *mut *mut c_void| {
         if arguments != parameters.kernelParams {
             let changed = node.change(&CUDA_KERNEL_NODE_PARAMS_v2 {
@@ -291,20 +290,19 @@ fn run_kernel(node: &LoneNode, stub: Stub, into: StreamArgument) -> Result<Statu
         node.launch(into.stream())
     };
     let p = &parameters;
+    let shape = [
+        [p.gridDimX, p.gridDimY, p.gridDimZ],
+        [p.blockDimX, p.blockDimY, p.blockDimZ],
+    ];
+    let (shared_bytes, arguments) = (p.sharedMemBytes as usize, p.kernelParams);
     let call = Call {
-        stub,
-        grid: [p.gridDimX, p.gridDimY, p.gridDimZ],
-        block: [p.blockDimX, p.blockDimY, p.blockDimZ],
-        arguments: p.kernelParams,
-        shared_bytes: p.sharedMemBytes as usize,
-        stream: into,
         form: Form::Extended,
         is_drivers: true,
-        launch: &launch,
         origin: Origin {
             in_graph: true,
             ..Origin::default()
         },
+        ..Call::new(stub, shape, shared_bytes, into, arguments, &launch)
     };
     Ok(call.run())
 }
@@ -314,7 +312,7 @@ impl InSitu {
         self.plans.of(instance).is_some()
     }
 
-    /// An instance was made of `graph`, or made to do the same.
+    /// Makes or updates the plan of an instance of `graph`.
     pub fn instantiated(&self, instance: GraphExec, graph: Graph) {
         let in_situ = self.is_used();
         // The nodes around a kernel with the counting probe are not the program's, and its copies are not needed there.
@@ -351,8 +349,7 @@ impl InSitu {
         self.plans.0.lock().remove(&instance);
     }
 
-    /// Notes a launch of an instance in a trace, with `announce` the launches of its kernels. `known` are these, in the order in which
-    /// they were put there.
+    /// Notes a launch of an instance in a trace; calls `announce` for its kernels. `known` are these, in the order of their addition.
     pub fn note_graph(
         &self,
         instance: GraphExec,
@@ -367,7 +364,7 @@ impl InSitu {
         }
     }
 
-    /// Runs the nodes of an instance; `None` in a trace, and if it has no plan.
+    /// Runs the nodes of an instance; `None` in a trace or without a plan.
     pub fn launch_graph(&self, instance: GraphExec, into: StreamArgument) -> Option<Status> {
         if !self.is_used() {
             return None;
@@ -383,7 +380,7 @@ impl InSitu {
         Some(Status::NOT_SUPPORTED)
     }
 
-    /// The program changed a node of an instance, if `status` is success.
+    /// Notes a change of an instance's node, if `status` is success.
     pub fn node_changed(
         &self,
         status: Status,
@@ -412,10 +409,9 @@ impl InSitu {
     }
 }
 
-/// A change of a node of an instance.
 pub enum NodeChange<'a> {
     Kernel(&'a cudaKernelNodeParams),
-    /// A copy or a fill; the function changes another node in the same way.
+    /// A copy or a fill; the function makes the same change to another node.
     Memory(&'a dyn Fn(GraphNode) -> Status),
     Host(cudaHostNodeParams),
     Enabled(bool),

@@ -1,7 +1,10 @@
 //! Launches whose accesses are summed on the device.
 
-use super::layout::{CTA_MASK, KNOWN_BYTES, KNOWN_LAUNCHES, LAUNCH_BITS, SLOT_SHIFT};
+use super::layout::{
+    CTA_MASK, INPUT, KNOWN_BYTES, KNOWN_LAUNCHES, LAUNCH_BITS, SLOT_SHIFT, UNKNOWN,
+};
 use super::{InSitu, NOT_YET, OFTEN, OnDevice, SLOT_BYTES, Slot, sums};
+use crate::cuda::device::with_device;
 use crate::cuda::memory::{self, device_memory};
 use crate::cuda::{CudaError, Event, Status, Stream, cuda};
 use crate::model::graphs::NodeRecording;
@@ -17,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use superstep_runtime_core::ActiveLaunch;
 
-/// The sums of a launch, on their way.
+/// The sums of a launch, in flight.
 struct Summed {
     done: Option<Event>,
     device: Arc<OnDevice>,
@@ -32,7 +35,7 @@ impl Recorder for InSitu {
         if ctas > u128::from(most) {
             return Err(RecordError::TooManyCtas { ctas, most });
         }
-        // Variables of its module may have to be noted, which takes memory.
+        // Before the launch, since noting variables takes memory.
         runtime().note_variables(kernel);
         let stream = call.stream();
         let mut order = device.order.lock();
@@ -80,7 +83,7 @@ impl Recorder for InSitu {
         Ok(status)
     }
 
-    /// The kernel in the program's graph never runs: its instances' nodes are launched one by one.
+    /// The kernel in the program's graph never runs: the nodes of instances are launched one by one.
     fn add_to_graph(
         &self,
         kernel: &Kernel,
@@ -92,11 +95,36 @@ impl Recorder for InSitu {
     }
 
     fn host_access(&self, access: &HostAccess<'_>) {
-        self.accessed(access);
+        match *access {
+            HostAccess::Allocated {
+                address,
+                bytes,
+                kind,
+            } => self.allocated(address, bytes, kind),
+            HostAccess::Freed { address } => {
+                for device in self.devices.lock().values() {
+                    device.shared.lock().shadow.freed(address);
+                }
+            }
+            HostAccess::Wrote {
+                address,
+                bytes,
+                into,
+            } => self.fill(&[(address, bytes)], INPUT, into),
+            HostAccess::Opaque { ranges, into } => match ranges {
+                Some(ranges) => self.fill(ranges, UNKNOWN, into),
+                None => self.fill(&self.live(), UNKNOWN, into),
+            },
+        }
     }
 
+    /// Writes the rest of the tables of transfers.
     fn finish(&self) {
-        self.drain_all();
+        for device in self.devices.lock().values() {
+            if let Err(error) = with_device(device.ordinal, || device.drain()) {
+                session().fault(error);
+            }
+        }
     }
 }
 
@@ -112,7 +140,7 @@ impl LaunchResult for Summed {
         };
         let mut found = sums::of_launch(&active.launch, words);
         if self.device.shared.lock().shadow.has_forgotten() {
-            // Bytes that are unknown may be so for that alone.
+            // Bytes may be unknown only for that.
             found.sums.unshadowed_loaded_bytes = found.sums.loaded.unknown;
         }
         (self.device.rows).fetch_add(found.new_rows, Ordering::Relaxed);
@@ -145,14 +173,14 @@ impl LaunchResult for Summed {
 }
 
 impl OnDevice {
-    /// Whether the next launches might find no room in the table of transfers, or a kill would lose much of it.
+    /// Whether the table of transfers may soon be full, or a kill would lose much of it.
     fn is_to_be_drained(&self) -> bool {
         let rows = self.rows.load(Ordering::Relaxed);
         let is_nearly_full = rows > self.shared.lock().context.transfer_mask / 2;
         is_nearly_full || rows > 0 && self.drained.lock().elapsed() >= OFTEN
     }
 
-    /// Tells the device which kernel the launch with a number runs.
+    /// Tells the device the kernel of the launch `number`.
     fn name_launch(&self, number: u64, kernel: &str, stream: Stream) -> Result<(), CudaError> {
         let mut shared = self.shared.lock();
         if number / KNOWN_LAUNCHES != shared.known_since / KNOWN_LAUNCHES {

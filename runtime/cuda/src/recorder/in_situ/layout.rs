@@ -6,7 +6,7 @@ pub const VERSION: u64 = 0x3_0000_0001;
 /// Bits of a launch's number in the second trailing parameter.
 pub const LAUNCH_BITS: u32 = 26;
 pub const SLOT_SHIFT: u32 = 26;
-/// Most launches that are summed at the same time.
+/// Most launches whose sums are in flight.
 pub const SLOTS: usize = 64;
 
 pub const BLOCK_SHIFT: u32 = 21;
@@ -14,13 +14,13 @@ pub const ENTRY_BYTES: u64 = 16;
 /// Bytes of the shadow of a block: an entry for each word of 4 bytes.
 pub const SHADOW_BYTES: u64 = (1 << BLOCK_SHIFT) / 4 * ENTRY_BYTES;
 
-/// Bytes of a line, of which shadow memory says in 32 bits which launch stored there last.
+/// Bytes of a line, for which shadow memory has the last launch that stored there, in 32 bits.
 pub const LINE_BYTES: u64 = 1 << 5;
 pub const STORED_IN_BYTES: u64 = 4;
-/// Bytes of what the lines of a block have.
+/// Bytes for the lines of a block.
 pub const LINES_BYTES: u64 = (1 << BLOCK_SHIFT) / LINE_BYTES * STORED_IN_BYTES;
 
-/// The cache of what CTAs know, and after how many launches it is to be cleared.
+/// The cache of entries that CTAs know, and the launches after which it is cleared.
 pub const KNOWN_BYTES: usize = 8 << 20;
 pub const KNOWN_LAUNCHES: u64 = 16;
 
@@ -40,10 +40,10 @@ pub const NOT_SPLIT: usize = 141;
 pub const UNSHADOWED_LOADED: usize = 142;
 pub const UNSHADOWED_STORED: usize = 143;
 
-/// Classes of loaded bytes; more are not told apart.
+/// Classes of loaded bytes.
 pub const CLASSES: usize = 8;
 pub const INPUT_CLASS: usize = 2;
-/// Logarithms of widths: 1 to 16 bytes.
+/// Widths: 1 to 16 bytes, by their logarithm.
 pub const WIDTHS: usize = 5;
 
 pub const LAUNCH_SHIFT: u32 = 38;
@@ -52,12 +52,12 @@ pub const CTA_MASK: u64 = 0x7ff_ffff;
 pub const OF_LAUNCHES: u64 = 0x7ff_ffff;
 pub const PERHAPS_AGAIN: u64 = 0x7ff_fffe;
 
-/// Byte of which entries and lines consist where the host wrote, where nothing was written, and where the writer is unknown.
+/// Fill bytes of entries and lines: written by the host, never written, written by unknown code.
 pub const INPUT: u8 = 0;
 pub const UNWRITTEN: u8 = 0xff;
 pub const UNKNOWN: u8 = 0xee;
 
-/// Where the shadow of a block lies.
+/// The place of a block's shadow.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
@@ -100,7 +100,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// The bits of a source or a receiver that say which block of CTAs it is in.
+    /// The bits of a source or receiver that identify its block of CTAs.
     pub fn block_bits(blocks: CtaBlocks) -> u64 {
         !((u64::from(blocks.ctas()) << CTA_SHIFT) - 1)
     }

@@ -1,7 +1,7 @@
-//! The protocol `in-situ`: accesses are classified and summed on the device (`device/probe_trace_in-situ.cu`). Here are the shadow
-//! memory that this takes, the host's changes to it, and the sums' way into the capture.
+//! The protocol `in-situ`: accesses are classified and summed on the device (`device/probe_trace_in-situ.cu`), with the help of shadow
+//! memory that the host allocates and updates.
 //!
-//! Launches, and what the host writes, run one after the other in the order of the host's calls, whatever their streams: a launch sees
+//! Launches and the host's writes run one after the other in the order of the host's calls, whatever their streams: a launch sees
 //! the state that those before it left.
 
 mod devices;
@@ -18,14 +18,14 @@ mod tests;
 
 pub use graphs::{NOT_YET, NodeChange};
 
+use super::RecordError;
 use super::runtime::session;
 use super::selection::device_selection;
-use super::{HostAccess, RecordError};
-use crate::cuda::device::{current_device, with_device};
+use crate::cuda::device::current_device;
 use crate::cuda::memory::{Pinned, device_words, words_of};
 use crate::cuda::{CudaError, Event, Stream, StreamArgument, driver};
 use crate::recorder::drain::signals;
-use layout::{Block, COPIES, Context, INPUT, SLOTS, SUMS, Transfer, UNKNOWN, UNWRITTEN, VERSION};
+use layout::{Block, COPIES, Context, INPUT, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION};
 use parking_lot::Mutex;
 use shadow::Shadow;
 use std::collections::HashMap;
@@ -37,16 +37,15 @@ use std::time::{Duration, Instant};
 use superstep_trace::AllocationKind;
 use tables::{Tables, clear, table};
 
-/// Launches whose kernel the device knows, at first.
+/// Initial length of the device's list of launches.
 const LAUNCHES: usize = 1 << 16;
-/// Rows that are read, or sorted and written, together. They have no order, and compress better the more are sorted.
+/// Rows that are read, or sorted and written, together. More rows compress better.
 const PARTS: usize = 1 << 20;
-/// A program that is killed loses the transfers of about so long. Copying the table takes a part of a second.
+/// A killed program loses the transfers of about this time. Copying the table takes a part of a second.
 const OFTEN: Duration = Duration::from_secs(10);
 const BLOCK_WORDS: usize = size_of::<Block>() / size_of::<u64>();
 const SLOT_BYTES: usize = COPIES * SUMS * size_of::<u64>();
 
-/// Everything of the protocol, by device.
 #[derive(Default)]
 pub struct InSitu {
     devices: Mutex<HashMap<c_int, Arc<OnDevice>>>,
@@ -57,20 +56,19 @@ pub struct InSitu {
 
 pub struct OnDevice {
     ordinal: c_int,
-    /// Comes behind what was put into a stream of the device last.
+    /// Recorded after the last work in a stream of the device.
     event: Event,
     own_stream: Stream,
-    /// Whether a kernel has stored where the device has no shadow, since the last look.
+    /// Whether a kernel has stored where the device has no shadow, since the last check.
     stored_elsewhere: AtomicBool,
     /// The device's address of the [`Context`].
     context: u64,
     shared: Mutex<Shared>,
     order: Arc<Mutex<Order>>,
-    /// Free slots: number, and page-locked memory for a copy.
     slots: Mutex<Receiver<Slot>>,
     give_back: Mutex<Sender<Slot>>,
     sums: u64,
-    /// Rows of the table of transfers in use, as far as ended launches say.
+    /// Rows of the table of transfers in use by ended launches.
     rows: AtomicU64,
     /// When they were last written into the capture.
     drained: Mutex<Instant>,
@@ -87,11 +85,11 @@ struct Shared {
     shadow: Shadow,
     kernels: HashMap<String, u32>,
     launches: usize,
-    /// The launch before which the cache of what CTAs know was cleared last.
+    /// The launch before which the cache of entries that CTAs know was last cleared.
     known_since: u64,
 }
 
-/// The stream that was used last, with its device, and the event behind the work that was put there.
+/// The last stream used, with its device, and the event behind its work.
 #[derive(Default)]
 struct Order {
     device: c_int,
@@ -124,30 +122,6 @@ impl InSitu {
         Ok(made)
     }
 
-    fn accessed(&self, access: &HostAccess<'_>) {
-        match *access {
-            HostAccess::Allocated {
-                address,
-                bytes,
-                kind,
-            } => self.allocated(address, bytes, kind),
-            HostAccess::Freed { address } => {
-                for device in self.devices.lock().values() {
-                    device.shared.lock().shadow.freed(address);
-                }
-            }
-            HostAccess::Wrote {
-                address,
-                bytes,
-                into,
-            } => self.fill(&[(address, bytes)], INPUT, into),
-            HostAccess::Opaque { ranges, into } => match ranges {
-                Some(ranges) => self.fill(ranges, UNKNOWN, into),
-                None => self.fill(&self.live(), UNKNOWN, into),
-            },
-        }
-    }
-
     fn allocated(&self, address: u64, bytes: u64, kind: &AllocationKind) {
         let pattern = match kind {
             AllocationKind::Array => return,
@@ -175,15 +149,6 @@ impl InSitu {
         });
         if let Err(error) = done {
             session().fault(error);
-        }
-    }
-
-    /// Writes the rest of the tables of transfers; no launch may be under way.
-    fn drain_all(&self) {
-        for device in self.devices.lock().values() {
-            if let Err(error) = with_device(device.ordinal, || device.drain()) {
-                session().fault(error);
-            }
         }
     }
 }
@@ -241,7 +206,7 @@ impl OnDevice {
         })
     }
 
-    /// Writes the rows of the table of transfers into the capture and empties it; no launch may be under way.
+    /// Writes the rows of the table of transfers into the capture and empties it. No launch may be running.
     fn drain(&self) -> Result<(), CudaError> {
         let (address, rows) = {
             let context = &self.shared.lock().context;
@@ -266,7 +231,7 @@ impl OnDevice {
 }
 
 impl Order {
-    /// Work put into `stream` from now on follows the last work of any stream.
+    /// Lets later work in `stream` follow the last work of any stream.
     fn begin(&self, device: c_int, stream: Stream) -> Result<(), CudaError> {
         match self.event {
             Some(event) if (self.device, self.stream) != (device, Some(stream)) => {
@@ -282,7 +247,7 @@ impl Order {
         (device.event.record(stream)).check("put launches of several streams in order")
     }
 
-    /// Blocks until nothing of the recorder's is under way.
+    /// Blocks until the last work has ended.
     fn wait(&self) -> Result<(), CudaError> {
         match self.event {
             Some(event) => event.synchronize().check("wait for a launch"),

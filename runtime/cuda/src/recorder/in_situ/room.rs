@@ -1,4 +1,4 @@
-//! Contents of shadow memory, and how it gives way: the program must find all the device memory that it would find without it.
+//! Contents of shadow memory, and how it gives way: the program must find all the device memory that it would have without it.
 
 use super::layout::{BLOCK_SHIFT, Context, UNKNOWN};
 use super::shadow::Piece;
@@ -10,9 +10,9 @@ use crate::recorder::RecordError;
 use crate::recorder::runtime::{runtime, session};
 
 impl InSitu {
-    /// Gives back shadow memory for the program, which found no `bytes` of device memory; returns whether there was any.
+    /// Frees shadow memory for the program, which found no `bytes` of device memory; returns whether there was any.
     pub fn make_room(&self, bytes: usize) -> bool {
-        // Nothing may be waited for while a stream is captured.
+        // A capture forbids waiting.
         if !self.is_used() || runtime().graphs.is_capturing() {
             return false;
         }
@@ -33,7 +33,6 @@ impl InSitu {
 }
 
 impl OnDevice {
-    /// The program has new memory.
     pub(super) fn allocated(
         &self,
         address: u64,
@@ -45,7 +44,7 @@ impl OnDevice {
             Err(_) if matches!(self.give_back_idle(), Ok(true)) => self.cover(address, bytes),
             covered => covered,
         };
-        // As far as it came. Meanwhile no other thread may give the pieces back.
+        // As far as it is covered. Until then no other thread may free the pieces.
         let shared = self.shared.lock();
         // The rest of an allocation's last word belongs to no other.
         fill_alone(&shared.shadow.fills(address, bytes, pattern, pattern))?;
@@ -81,7 +80,7 @@ impl OnDevice {
         driver::write(self.context, unsafe { words_of(context) })
     }
 
-    /// Gives back the shadow of memory that the program has no more; returns whether there was any.
+    /// Frees the shadow of memory that the program has freed; returns whether there was any.
     fn give_back_idle(&self) -> Result<bool, RecordError> {
         let order = self.order.lock();
         let shared = &mut *self.shared.lock();
@@ -94,7 +93,7 @@ impl OnDevice {
         Ok(!idle.is_empty())
     }
 
-    /// Gives all shadow memory up; returns whether there was any. Where launches have not ended, it stays allocated: they might wait for
+    /// Gives up all shadow memory; returns whether there was any. Where launches have not ended, it stays allocated: they might wait for
     /// the host.
     pub(super) fn give_up_all(&self, have_ended: bool) -> Result<bool, RecordError> {
         let shared = &mut *self.shared.lock();
@@ -108,7 +107,7 @@ impl OnDevice {
         Ok(!pieces.is_empty())
     }
 
-    /// Gives up the largest piece, where the program can then have `bytes`; returns whether there was one.
+    /// Gives up the largest piece if the program can then have `bytes`; returns whether it did.
     fn give_up_a_piece(&self, bytes: usize) -> Result<bool, RecordError> {
         let order = self.order.lock();
         let shared = &mut *self.shared.lock();

@@ -1,4 +1,4 @@
-//! Shadow memory beside the program's, and the table that tells kernels where it lies.
+//! Shadow memory, and the table by which kernels find it.
 
 use super::layout::{
     BLOCK_SHIFT, Block, ENTRY_BYTES, LINE_BYTES, LINES_BYTES, SHADOW_BYTES, STORED_IN_BYTES,
@@ -8,31 +8,30 @@ use crate::cuda::memory::{device_memory, free_and_total};
 use crate::recorder::RecordError;
 use std::collections::BTreeMap;
 
-/// Places that the table has at first.
+/// Initial places of the table.
 const FEWEST_PLACES: usize = 1 << 12;
-/// Most places: as many blocks as 47 bits of address space have would need no more.
+/// Most places: one for each block of a 47-bit address space.
 const MOST_PLACES: usize = 1 << 26;
-/// Blocks whose shadow is allocated at once, at most: 4 GiB.
+/// Most blocks whose shadow is allocated at once: 4 GiB.
 const MOST_AT_ONCE: u64 = 512;
 
-/// Of the device's memory, what stays free for the program where no limit is given: kernels, their local memory and libraries need some.
+/// Part of the device's memory that stays free for kernels, local memory and libraries where no limit is given.
 const FREE_SHARE: usize = 64;
 
-/// The blocks that have a shadow.
 #[derive(Default)]
 pub struct Shadow {
     /// By the number of the first block.
     pieces: BTreeMap<u64, Piece>,
-    /// Ranges that the program has, by first byte.
+    /// The program's allocations: bytes by first byte.
     live: BTreeMap<u64, u64>,
     places: usize,
-    /// Most bytes of device memory.
+    /// Most bytes of shadow memory.
     limit: Option<u64>,
-    /// Whether memory that the program had got a shadow later than that, and so one that does not know what was written before.
+    /// Whether some memory got its shadow after it was written, so that the writers are unknown.
     has_forgotten: bool,
 }
 
-/// The shadows of blocks in a row, allocated at once: the entries of all, and then what their lines have.
+/// The shadows of consecutive blocks, allocated at once: the entries of all, then their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub blocks: u64,
@@ -49,7 +48,7 @@ impl Piece {
     }
 }
 
-/// Pieces of memory that shadow memory describes.
+/// Units of memory that shadow memory describes.
 #[derive(Clone, Copy)]
 pub enum Unit {
     Word,
@@ -88,7 +87,7 @@ impl Shadow {
         self.live.remove(&address);
     }
 
-    /// Ranges that the program has: first byte, and length.
+    /// The program's allocations: first byte and length.
     pub fn live(&self) -> Vec<(u64, u64)> {
         self.live.iter().map(|(&at, &bytes)| (at, bytes)).collect()
     }
@@ -97,15 +96,11 @@ impl Shadow {
         self.has_forgotten
     }
 
-    /// Device memory that shadows take.
     pub fn bytes(&self) -> u64 {
         self.pieces.values().map(Piece::bytes).sum()
     }
 
-    /// Gives all blocks of a range a shadow, as far as there is memory. `new` gets the memory that is: address and bytes.
-    ///
-    /// # Errors
-    /// There is not enough.
+    /// Gives all blocks of a range a shadow, as far as there is memory. Adds the new memory to `new`: address and bytes.
     pub fn cover(
         &mut self,
         address: u64,
@@ -126,7 +121,7 @@ impl Shadow {
             piece.memory = device_memory(piece.bytes() as usize, "shadow memory")?;
             self.pieces.insert(number, piece);
             new.push((piece.memory, piece.bytes()));
-            // Blocks between these are the range's alone.
+            // Blocks between these hold only the range.
             let edges = [number, number + blocks - 1];
             self.has_forgotten |= edges.iter().any(|&edge| self.holds_others(edge, address));
             number += blocks;
@@ -134,7 +129,7 @@ impl Shadow {
         Ok(())
     }
 
-    /// Whether a block has memory of the program's beside the range that begins at `address`.
+    /// Whether a block holds another allocation than that at `address`.
     fn holds_others(&self, block: u64, address: u64) -> bool {
         let (first, end) = (block << BLOCK_SHIFT, (block + 1) << BLOCK_SHIFT);
         let mut others = (self.live.range(..end).rev()).filter(|&(&at, _)| at != address);
@@ -162,7 +157,7 @@ impl Shadow {
         (block - first < piece.blocks).then_some((first, piece))
     }
 
-    /// Takes out shadows of memory that the program has no more.
+    /// Removes shadows of memory that the program has freed.
     pub fn take_idle(&mut self) -> Vec<Piece> {
         let mut idle = Vec::new();
         self.pieces.retain(|&first, piece| {
@@ -177,12 +172,11 @@ impl Shadow {
         idle
     }
 
-    /// Takes out everything.
     pub fn take_all(&mut self) -> Vec<Piece> {
         std::mem::take(&mut self.pieces).into_values().collect()
     }
 
-    /// Takes out the largest piece, with the number of its first block.
+    /// Removes the largest piece; returns it with the number of its first block.
     pub fn take_largest(&mut self) -> Option<(u64, Piece)> {
         let by_blocks = |(_, piece): &(&u64, &Piece)| piece.blocks;
         let (&first, _) = self.pieces.iter().max_by_key(by_blocks)?;
@@ -219,7 +213,7 @@ impl Shadow {
         }
     }
 
-    /// Shadow memory of the units that a range covers wholly, as pieces, and the addresses of that of units at its edges.
+    /// Shadow memory of the units that a range covers, as pieces, and of those that it covers partly, by address.
     fn pieces(&self, unit: Unit, address: u64, bytes: u64) -> (Vec<(u64, u64)>, Vec<u64>) {
         let (end, size) = (address.saturating_add(bytes), unit.bytes());
         let (first, last) = (address.next_multiple_of(size), end / size * size);
@@ -247,8 +241,8 @@ impl Shadow {
         (pieces, edges)
     }
 
-    /// The pieces of shadow memory that change when the host does something to a range, each with its pattern. `at_edges` is that of words
-    /// which the range covers partly.
+    /// The pieces of shadow memory that an access of the host to a range changes, each with its pattern; `at_edges` is that of words that
+    /// the range covers partly.
     pub fn fills(
         &self,
         address: u64,
@@ -269,7 +263,7 @@ impl Shadow {
         whole.chain(edges).chain(cut).collect()
     }
 
-    /// The end of the line in which a range ends, if the range's allocation ends there too and the rest of the line is free.
+    /// The end of the line in which a range ends, if its allocation ends there too and the rest of the line is free.
     fn end_of_line(&self, end: u64) -> u64 {
         let until = end.checked_next_multiple_of(LINE_BYTES).unwrap_or(end);
         let ends_here = (self.live.range(..end).next_back())
@@ -278,7 +272,7 @@ impl Shadow {
         if ends_here && is_free { until } else { end }
     }
 
-    /// Where the unit at an address has something in shadow memory.
+    /// The address in shadow memory of the unit at an address.
     fn place_of(&self, unit: Unit, address: u64) -> Option<u64> {
         let (first, piece) = self.piece_of(address >> BLOCK_SHIFT)?;
         let memory = match unit {

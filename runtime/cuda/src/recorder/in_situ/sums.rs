@@ -7,14 +7,13 @@ use super::layout::{
 };
 use superstep_trace::{FirstRead, Launch, LaunchSums, Parts, Received, Tally};
 
-/// The sums of one launch.
 pub struct Summed {
     pub sums: LaunchSums,
-    /// Rows that it began in the table of transfers.
+    /// New rows in the table of transfers.
     pub new_rows: u64,
-    /// Bytes that found no room there.
+    /// Bytes for which the table had no room.
     pub lost_bytes: u64,
-    /// Times that a word's bytes found no room for entries of their own.
+    /// Words whose bytes got no entries of their own.
     pub not_split: u64,
 }
 
@@ -40,7 +39,7 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
             let first = THREADS + (operation * WIDTHS + width) * CLASSES;
             let mut by_class = [0; CLASSES];
             by_class.copy_from_slice(&all[first..first + CLASSES]);
-            // There all loads or atomic operations are counted, whatever their class.
+            // This counter has all loads or atomic operations, whatever their class.
             let counted = std::mem::take(&mut by_class[INPUT_CLASS]);
             by_class[INPUT_CLASS] = counted.saturating_sub(by_class.iter().sum());
             for (class, threads) in by_class.into_iter().enumerate() {
@@ -76,7 +75,7 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
     }
 }
 
-/// Transfers in rows of the table, of which some are free.
+/// The transfers in rows of the table; free rows are skipped.
 pub fn parts(rows: &[Transfer]) -> Parts {
     let mut parts = Parts::default();
     for row in rows.iter().filter(|row| row.source != 0) {

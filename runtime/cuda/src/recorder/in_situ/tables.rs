@@ -6,19 +6,19 @@ use crate::cuda::CudaError;
 use crate::cuda::memory::{device_memory, free_and_total};
 use crate::recorder::RecordError;
 
-/// Rows: CTAs with what they received. There are more on a GPU with much memory.
+/// Rows of the set of what CTAs received; more on a GPU with much memory.
 const READERS: usize = 1 << 24;
-/// The share of the GPU's memory that they may take.
+/// Their largest share of the GPU's memory.
 const READERS_SHARE: usize = 32;
 const READER_BYTES: usize = 16;
 const TRANSFERS: usize = 1 << 25;
-/// Words whose bytes have entries of their own.
+/// Most words whose bytes have entries of their own.
 const SPLITS: usize = 1 << 22;
 const SPLIT_BYTES: usize = 64;
-/// With fewer rows than this there is no use in going on.
+/// Fewest useful rows.
 const FEWEST_ROWS: usize = 1 << 12;
 
-/// Each with its address and the number of its rows.
+/// Address and rows of each table.
 pub struct Tables {
     pub readers: (u64, usize),
     pub transfers: (u64, usize),

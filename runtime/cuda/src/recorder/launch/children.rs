@@ -1,7 +1,7 @@
-//! Launches from the device. A kernel's calls note what it asks for (`device/support_children.cu`); when it has ended, the host does that,
-//! each child a launch of its own. One such kernel runs at a time.
+//! Launches from the device. A kernel notes its requests (`device/support_children.cu`). When it has ended, the host carries them out,
+//! each child as a launch of its own. One such kernel runs at a time.
 
-use super::{Call, Form, Origin};
+use super::{Call, Origin};
 use crate::cuda::device::current_device;
 use crate::cuda::memory::Pinned;
 use crate::cuda::{Binary, CudaError, Function, Status, Stream, cuda, driver};
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use superstep_runtime_core::children::{Child, run_all};
 use superstep_trace::CopyDirection;
 
-/// Children that one launch can ask for, and bytes of their arguments.
+/// Most children of one launch, and bytes of their arguments.
 const CAPACITY: usize = 64 << 10;
 const CAPACITY_BYTES: usize = 16 << 20;
-/// The variable of a module that leads to the queue.
+/// The variable of a module with the address of the queue.
 const VARIABLE: &CStr = c"__superstep_children";
 const MOVES: &str = include_str!("../../../device/child_moves.ptx");
 
@@ -55,7 +55,7 @@ struct Head {
     bytes: u64,
 }
 
-/// The memory in which the kernels of one device ask.
+/// Memory for the requests of the kernels of one device.
 #[derive(Clone, Copy)]
 struct Queue(Pinned);
 
@@ -70,7 +70,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Makes it empty; `streams` were given out.
+    /// Empties it; `streams` are in use.
     fn clear(self, streams: u64) {
         let head = Head {
             streams,
@@ -84,7 +84,7 @@ impl Queue {
         unsafe { self.0.at::<Head>().write_volatile(head) };
     }
 
-    /// Takes the requests of a kernel that has just ended, with the bytes of all arguments.
+    /// Takes the requests of a kernel that has ended, with the bytes of all arguments.
     fn take(self, kernel: &str) -> Result<(Vec<DeviceRequest>, Vec<u8>), RecordError> {
         // SAFETY: the memory is aligned to a page and holds the head; the kernel that wrote it has ended.
         let head = unsafe { self.0.at::<Head>().read_volatile() };
@@ -138,7 +138,7 @@ struct State {
 pub struct Children(Mutex<State>);
 
 impl Children {
-    /// A device forgot its memory and modules.
+    /// Forgets a device, which was reset.
     pub fn forget(&self, device: c_int) {
         let mut state = self.0.lock();
         state.queues.remove(&device);
@@ -146,7 +146,7 @@ impl Children {
         state.modules.retain(|&(of, _)| of != device);
     }
 
-    /// Launches the kernel, waits for it, and does what it asked for.
+    /// Launches the kernel, waits for it, and carries out its requests.
     pub fn run(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
         let mut state = self.0.lock();
         let queue = state.queue(kernel)?;
@@ -206,7 +206,7 @@ impl Children {
 }
 
 impl State {
-    /// The queue of the current device, which the kernel's module then knows.
+    /// The queue of the current device, made known to the kernel's module.
     fn queue(&mut self, kernel: &Kernel) -> Result<Queue, CudaError> {
         let device = current_device();
         let queue = match self.queues.get(&device) {
@@ -230,7 +230,7 @@ impl State {
         Ok(queue)
     }
 
-    /// Launches a kernel that takes these words.
+    /// Launches one of the kernels of `Move` with these arguments.
     fn move_bytes(
         &mut self,
         by: Move,
@@ -260,7 +260,7 @@ impl State {
     }
 }
 
-/// The launch that a kernel of `parent`'s module asked for. `bytes` are those of all arguments.
+/// The launch that `parent` requested. `bytes` are those of all arguments.
 fn resolve(
     parent: &Kernel,
     origin: &Origin,
@@ -298,7 +298,8 @@ impl Launch {
         let mut pointers: Vec<*mut c_void> = pointers
             .map(|value| value.as_ptr().cast_mut().cast())
             .collect();
-        let (stub, stream) = (self.kernel.stub, call.stream());
+        let stub = self.kernel.stub;
+        let stream = call.stream();
         let [grid, block] = [self.grid, self.block].map(|[x, y, z]| dim3 { x, y, z });
         let launch = |arguments: *mut *mut c_void| {
             let bytes = self.shared_bytes;
@@ -314,20 +315,21 @@ impl Launch {
                 ))
             }
         };
+        let shape = [self.grid, self.block];
+        let arguments = pointers.as_mut_ptr();
         let child = Call {
-            stub,
-            grid: self.grid,
-            block: self.block,
-            arguments: pointers.as_mut_ptr(),
-            shared_bytes: self.shared_bytes,
-            stream: call.stream,
-            form: Form::Plain,
-            is_drivers: false,
-            launch: &launch,
             origin: Origin {
                 parent: self.parent,
                 ..Origin::default()
             },
+            ..Call::new(
+                stub,
+                shape,
+                self.shared_bytes,
+                call.stream,
+                arguments,
+                &launch,
+            )
         };
         let status = child.record(&self.kernel)?;
         Ok((status, child.origin))

@@ -11,7 +11,8 @@ use crate::recorder::drain::buffers::DrainBuffer;
 use crate::recorder::runtime::{runtime, session};
 use crate::recorder::{RecordError, in_situ, selection};
 use cudarc::runtime::sys::{
-    cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpyKind, cudaMemsetParams, dim3,
+    cudaGraphNode_t, cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpyKind, cudaMemsetParams,
+    dim3,
 };
 use parking_lot::Mutex;
 use std::ffi::c_void;
@@ -20,23 +21,20 @@ use superstep_trace::{OpaqueGeometry, Probe};
 
 /// A place in a CUDA graph. Nodes that are added follow each other.
 pub trait Insertion {
-    /// Adds the kernel with its trailing arguments, or as it is.
     fn kernel(&mut self, trailing: Option<[u64; 2]>) -> Result<(), Status>;
 
-    /// The buffer that the kernel can use: that of the kernels before it, or another one.
+    /// The buffer of the kernels before it, or another one.
     fn buffer(&mut self) -> Result<Arc<DrainBuffer>, RecordError>;
 
     /// Adds the kernel that empties a buffer.
     fn flush(&mut self, buffer: &Arc<DrainBuffer>) -> Result<(), RecordError>;
 
-    /// Clears device memory of the recorder's: address and bytes.
+    /// Clears the recorder's device memory: address and bytes.
     fn clear(&mut self, memory: (u64, usize)) -> Status;
 
-    /// Copies device memory of the recorder's to the host.
+    /// Copies the recorder's device memory to the host.
     fn copy(&mut self, to: Pinned, from: (u64, usize)) -> Status;
 
-    /// Calls `function` with `data`.
-    ///
     /// # Safety
     /// `function` may be called with `data` as long as the process lives.
     unsafe fn host_function(
@@ -46,7 +44,7 @@ pub trait Insertion {
     ) -> Status;
 }
 
-/// The place at which a stream is in its capture.
+/// The present place of a captured stream.
 pub struct Captured<'a> {
     call: &'a Call<'a>,
     kernel: &'a Kernel,
@@ -125,17 +123,16 @@ impl Insertion for Captured<'_> {
     }
 }
 
-/// Adds a kernel's node behind others.
+/// Adds a kernel's node after others.
 type AddKernel<'a> = &'a dyn Fn(&[GraphNode], &cudaKernelNodeParams) -> Status;
 
 /// The place of an explicit node.
 struct Explicit<'a> {
     kernel: &'a Kernel,
     graph: Graph,
-    /// Where the program wants the kernel's node.
+    /// The program's place for the kernel's handle.
     handle: *mut GraphNode,
     dependencies: &'a [GraphNode],
-    /// The nodes that the next one follows.
     last: Vec<GraphNode>,
     parameters: &'a cudaKernelNodeParams,
     add: AddKernel<'a>,
@@ -148,15 +145,10 @@ impl Explicit<'_> {
         unsafe { *self.handle }
     }
 
-    /// Adds a node of the recorder's behind the last one.
+    /// Adds a node of the recorder's after the last one.
     fn add_own(
         &mut self,
-        add: impl FnOnce(
-            *mut cudarc::runtime::sys::cudaGraphNode_t,
-            Graph,
-            *const cudarc::runtime::sys::cudaGraphNode_t,
-            usize,
-        ) -> Status,
+        add: impl FnOnce(*mut cudaGraphNode_t, Graph, *const cudaGraphNode_t, usize) -> Status,
     ) -> Status {
         let mut node = GraphNode::NULL;
         let (first, count) = (self.last.as_ptr().cast(), self.last.len());
@@ -275,7 +267,7 @@ fn extent(extent: dim3) -> [u32; 3] {
     [extent.x, extent.y, extent.z]
 }
 
-/// Adds a kernel of the program's to a graph, with the nodes that its recorder needs; stores its node in `handle`. `add` adds a
+/// Adds a kernel to a graph, with the nodes that its recorder needs; stores its node in `handle`. `add` adds a
 /// kernel as it is.
 pub fn add_kernel(
     handle: *mut GraphNode,
@@ -303,7 +295,7 @@ pub fn add_kernel(
         }
         return status;
     };
-    // A node that follows a traced kernel follows its flush: the buffer is then free.
+    // A node after a traced kernel follows its flush, when the buffer is free.
     let tail = |&node: &GraphNode| {
         let known = runtime.graphs.node(node);
         let tail = known.and_then(|known| known.own.last().copied());
@@ -362,7 +354,7 @@ pub fn graph_bits(kernel: &Kernel) -> u64 {
     selection::launch_bits(session().recorded_in_graphs(&kernel.name))
 }
 
-/// The program changes the parameters of a kernel's node, in a graph or in an instance of it.
+/// Sets the parameters of a kernel's node, in a graph or in an instance.
 pub fn set_parameters(
     handle: GraphNode,
     parameters: *const cudaKernelNodeParams,
@@ -403,7 +395,6 @@ pub fn set_parameters(
     status
 }
 
-/// In situ, a kernel's trailing arguments are set when it runs.
 fn set_in_situ(
     kernel: Option<&Kernel>,
     given: &cudaKernelNodeParams,

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use superstep_runtime_core::{ActiveLaunch, Geometry, is_used_fork};
 use superstep_trace::{LaunchOutcome, OpaqueGeometry, StreamId};
 
-/// Launches an instance of a graph into a stream: announces its kernels and notes its copies and fills, in the order in which they were
-/// put into the graph, as far as its edges allow that.
+/// Launches an instance of a graph: announces its kernels and notes its copies and fills, in the order of the edges, or else that in
+/// which they were added.
 pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> Status) -> Status {
     if is_used_fork() {
         return Status::INITIALIZATION_ERROR;
@@ -40,10 +40,10 @@ pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> 
     let traced = buffers.len();
     buffers.sort_by_key(|buffer| Arc::as_ptr(buffer) as usize);
     buffers.dedup_by(|a, b| Arc::ptr_eq(a, b));
-    // Always in the same order, so that two threads do not wait for each other.
+    // Locked in one order, so that two threads do not deadlock.
     let submits: Vec<_> = buffers.iter().map(|buffer| buffer.submit.lock()).collect();
     for buffer in &buffers {
-        // Another instance of the same graph, perhaps in another stream, must have ended.
+        // Waits for another instance of the same graph, perhaps in another stream.
         if let Some((last, event)) = *buffer.last.lock()
             && last != instance
         {
@@ -83,7 +83,7 @@ pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> 
     status
 }
 
-/// Notes which instance used a buffer last, with an event behind it.
+/// Notes the instance that used a buffer last, with an event after its launch.
 fn set_last(runtime: &Runtime, buffer: &DrainBuffer, instance: GraphExec, stream: Stream) {
     let mut last = buffer.last.lock();
     let event = match *last {
@@ -115,7 +115,7 @@ fn announce(node: &Node, stream: StreamId) -> Option<(Arc<DrainBuffer>, ActiveLa
     None
 }
 
-/// The runtime did not take the graph: none of its kernels runs.
+/// Takes back the launches of a graph that CUDA refused.
 fn take_back(
     nodes: &[Arc<Node>],
     tickets: &[(Arc<DrainBuffer>, Arc<Ticket>)],
@@ -135,7 +135,7 @@ fn take_back(
     }
 }
 
-/// Refuses to put the same kernels into one graph twice: they could run at the same time, with one buffer.
+/// Refuses to add kernels to one graph twice: they could use one buffer at the same time.
 pub fn refuse_twice() -> Status {
     session().fault(
         "failed to add a CUDA graph to another one twice: its kernels could run at the same time and would mix their traces; capture or build it again for the second one",

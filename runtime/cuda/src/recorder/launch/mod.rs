@@ -22,6 +22,8 @@ use std::sync::Arc;
 use superstep_runtime_core::{ActiveLaunch, Geometry, is_used_fork, limits::is_configuration};
 use superstep_trace::{Probe, Recorded};
 
+pub type Arguments = *mut *mut c_void;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Plain,
@@ -35,30 +37,51 @@ pub struct Call<'a> {
     pub stub: Stub,
     pub grid: [u32; 3],
     pub block: [u32; 3],
-    pub arguments: *mut *mut c_void,
+    pub arguments: Arguments,
     /// Dynamic shared memory of a CTA.
     pub shared_bytes: usize,
     pub stream: StreamArgument,
     pub form: Form,
     /// Whether the stub is a handle of the driver's.
     pub is_drivers: bool,
-    pub launch: &'a dyn Fn(*mut *mut c_void) -> Status,
+    pub launch: &'a dyn Fn(Arguments) -> Status,
     pub origin: Origin,
 }
 
 /// The cause of a launch, and its number.
 #[derive(Default)]
 pub struct Origin {
-    /// `sequence` of the launch whose kernel asked for it; `None`: the host did.
+    /// `sequence` of the launch whose kernel requested it; `None` for the host's.
     pub parent: Option<u64>,
-    /// Whether it is a node of a CUDA graph.
     pub in_graph: bool,
-    /// Its own, when it has begun.
+    /// Its own, once it has begun.
     pub sequence: Cell<Option<u64>>,
 }
 
-impl Call<'_> {
-    /// Launches and records.
+impl<'a> Call<'a> {
+    /// A plain launch by the host. `shape`: grid and CTA.
+    pub fn new(
+        stub: Stub,
+        [grid, block]: [[u32; 3]; 2],
+        shared_bytes: usize,
+        stream: StreamArgument,
+        arguments: Arguments,
+        launch: &'a dyn Fn(Arguments) -> Status,
+    ) -> Self {
+        Call {
+            stub,
+            grid,
+            block,
+            arguments,
+            shared_bytes,
+            stream,
+            form: Form::Plain,
+            is_drivers: false,
+            launch,
+            origin: Origin::default(),
+        }
+    }
+
     pub fn run(&self) -> Status {
         if is_used_fork() {
             return Status::INITIALIZATION_ERROR;
@@ -68,7 +91,7 @@ impl Call<'_> {
             return self.launch_as_is();
         }
         let kernel = runtime.kernel(self.stub);
-        // CUDA returns the error to the program, and nothing runs: there is no launch to record.
+        // Nothing runs: there is no launch to record.
         if runtime.is_unloaded() {
             return self.refused(kernel.as_deref());
         }
@@ -88,7 +111,7 @@ impl Call<'_> {
             return self.refused(Some(&kernel));
         }
         let launched = if runtime.graphs.is_capturing() {
-            // Calls of the recorder must not spoil the capture.
+            // The recorder's calls must not spoil the capture.
             with_relaxed_capture(|| self.capture(&kernel, recorder))
         } else {
             self.with_children(&kernel)
@@ -99,7 +122,6 @@ impl Call<'_> {
         status
     }
 
-    /// Whether a CTA has more threads or dynamic shared memory than the kernel allows.
     fn exceeds_limits(&self, kernel: &Kernel) -> bool {
         let Some(attributes) = attributes(kernel) else {
             return false;
@@ -109,12 +131,12 @@ impl Call<'_> {
             allowed.is_ok_and(|allowed| self.shared_bytes > allowed)
         };
         self.block.iter().product::<u32>() > attributes.maxThreadsPerBlock.unsigned_abs()
-            // The program may have raised this limit since (`cudaFuncSetAttribute`).
+            // The program may have raised this limit (`cudaFuncSetAttribute`).
             || is_too_large(attributes)
                 && attributes_of(kernel.stub).is_some_and(|now| is_too_large(&now))
     }
 
-    /// A launch that the runtime does not take.
+    /// Makes a launch that CUDA refuses.
     fn refused(&self, kernel: Option<&Kernel>) -> Status {
         match kernel.filter(|kernel| !matches!(kernel.probe, Some(Probe::None) | None)) {
             Some(kernel) => {
@@ -129,7 +151,7 @@ impl Call<'_> {
         }
     }
 
-    /// A launch while some stream is being captured into a CUDA graph: perhaps this one.
+    /// Launches while some stream is captured into a CUDA graph, perhaps this one.
     fn capture(
         &self,
         kernel: &Arc<Kernel>,
@@ -152,7 +174,6 @@ impl Call<'_> {
         Ok(Status::SUCCESS)
     }
 
-    /// A launch into a stream, and those that its kernel asks for.
     fn with_children(&self, kernel: &Kernel) -> Result<Status, RecordError> {
         if kernel.launches {
             return runtime().children.run(self, kernel);
@@ -160,7 +181,7 @@ impl Call<'_> {
         self.record(kernel)
     }
 
-    /// The kernel alone; an error where it cannot be recorded.
+    /// Launches the kernel alone; an error where it cannot be recorded.
     pub fn record(&self, kernel: &Kernel) -> Result<Status, RecordError> {
         match kernel.recorder {
             Some(recorder) => recorder.launch(self, kernel),
@@ -189,19 +210,17 @@ impl Call<'_> {
         (self.launch)(self.arguments)
     }
 
-    /// Launches the kernel with the two trailing arguments.
     pub fn launch_with(&self, kernel: &Kernel, context: u64, launch: u64) -> Status {
         with_trailing(kernel, self.arguments, [context, launch], self.launch)
     }
 
-    /// A launch of which only the time is recorded.
+    /// Launches and records only the time.
     pub fn timed(&self, active: ActiveLaunch, launch: impl FnOnce() -> Status) -> Status {
         let (status, queued) = self.surround(active, launch);
         monitor().send(Item::Queued(queued));
         status
     }
 
-    /// Launches between two events.
     pub fn surround(
         &self,
         active: ActiveLaunch,
@@ -220,7 +239,7 @@ impl Call<'_> {
         (status, queued)
     }
 
-    /// Reports what the trace has to do with a launch that the runtime did not take.
+    /// Reports how the trace may have caused the refusal of a launch.
     pub fn explain_refusal(&self, kernel: &Kernel, status: Status) {
         let threads = self.block.iter().product::<u32>() as c_int;
         let name = &kernel.name;
@@ -247,7 +266,7 @@ impl Call<'_> {
     }
 }
 
-/// Whether all CTAs could be on the device at the same time, whatever registers and shared memory they take.
+/// Whether all CTAs fit on the device at the same time, apart from registers and shared memory.
 fn may_be_resident(grid: [u32; 3], block: [u32; 3]) -> bool {
     let device = current_device();
     let attribute = |attribute| {
@@ -294,7 +313,7 @@ pub fn geometry(
     }
 }
 
-/// Reports a launch that fails because it cannot be recorded; returns the program's error.
+/// Reports a launch that cannot be recorded; returns the error for the program.
 pub fn cannot_launch(kernel: &str, error: RecordError) -> Status {
     if let RecordError::Refused(status) = error {
         return status;
@@ -303,12 +322,12 @@ pub fn cannot_launch(kernel: &str, error: RecordError) -> Status {
     Status::MEMORY_ALLOCATION
 }
 
-/// Runs `run` with the arguments of a kernel and the two trailing ones behind them.
+/// Calls `run` with the arguments of a kernel, followed by the two trailing ones.
 pub fn with_trailing(
     kernel: &Kernel,
-    arguments: *mut *mut c_void,
+    arguments: Arguments,
     mut trailing: [u64; 2],
-    run: impl FnOnce(*mut *mut c_void) -> Status,
+    run: impl FnOnce(Arguments) -> Status,
 ) -> Status {
     let mut all = Vec::with_capacity(kernel.parameters + 2);
     if !arguments.is_null() {
@@ -343,8 +362,7 @@ fn report_missing(kernel: &str, status: Status) {
     }
 }
 
-/// Passes on the result of a question about a kernel, which is reported if it is missing. A function that was never registered is the
-/// program's own mistake, of which CUDA tells it.
+/// Passes on the result of a query about a kernel, which is reported if it is missing. An unregistered function is left to CUDA's error.
 pub fn noticed(stub: Stub, status: Status) -> Status {
     if !status.is_success()
         && let Some(kernel) = runtime().kernel(stub)

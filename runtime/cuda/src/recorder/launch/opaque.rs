@@ -1,4 +1,4 @@
-//! Launches of code that Superstep did not build: kernels of proprietary libraries, and of modules that the program brings along.
+//! Launches of code that Superstep did not build: kernels of proprietary libraries, and of modules that the program loads.
 //!
 //! They run as they are. The capture has their times, so that memory that they wrote does not count as unwritten.
 
@@ -11,7 +11,7 @@ use crate::model::modules::Kernel;
 use crate::recorder::HostAccess;
 use crate::recorder::drain::monitor::Item;
 use crate::recorder::launch::graphs;
-use crate::recorder::runtime::{monitor, runtime};
+use crate::recorder::runtime::{monitor, runtime, session};
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,17 +21,16 @@ use superstep_runtime_core::Geometry;
 use superstep_trace::{KnownCall, OpaqueGeometry};
 
 thread_local! {
-    /// The known call of a library that this thread is in; inner `None`: its arguments do not determine what it touches. Never dropped,
-    /// so that destructors of the program's own variables may call.
+    /// The library's known call that this thread is in; inner `None`: its arguments do not determine its accesses. Never dropped, since
+    /// destructors of the program's variables may call.
     static CALL: RefCell<Option<ManuallyDrop<Option<KnownCall>>>> = const { RefCell::new(None) };
 }
 
-/// Whether this thread is in a call of a library that is known.
 pub fn is_in_known_call() -> bool {
     CALL.with_borrow(Option::is_some)
 }
 
-/// Runs `call`, to which all opaque launches meanwhile belong.
+/// Runs `call`; all opaque launches meanwhile belong to it.
 pub fn in_known_call<T>(known: Option<KnownCall>, call: impl FnOnce() -> T) -> T {
     CALL.set(Some(ManuallyDrop::new(known)));
     let done = call();
@@ -59,7 +58,7 @@ impl Call<'_> {
             grid: self.grid,
             block: self.block,
         };
-        // Libraries capture by themselves, too: the runtime's own captures are not all there are.
+        // Libraries capture by themselves, too, through functions that are not interposed.
         let Some(graph) = with_relaxed_capture(|| captured_by(self.stream())) else {
             return launched(self.stream, name, Some(geometry), || self.launch_as_is());
         };
@@ -97,7 +96,7 @@ pub fn node(name: Option<String>, geometry: OpaqueGeometry) -> Node {
     }
 }
 
-/// Calls `real`, which puts opaque work into a stream, and notes it if that succeeds.
+/// Calls `real`, which puts opaque work into a stream, and notes it on success.
 fn launched(
     into: StreamArgument,
     kernel: Option<String>,
@@ -125,7 +124,7 @@ fn launched(
         into,
     });
     let stream = runtime.stream(into);
-    let launch = (runtime.session).opaque_launch(stream, kernel.as_deref(), geometry, call);
+    let launch = session().opaque_launch(stream, kernel.as_deref(), geometry, call);
     monitor().send(Item::Opaque(OpaqueRunning {
         launch,
         kernel,
@@ -135,7 +134,6 @@ fn launched(
     status
 }
 
-/// A library launches an instance of a graph.
 pub fn launch_graph(
     instance: GraphExec,
     into: StreamArgument,
@@ -154,12 +152,11 @@ pub fn launch_graph(
 /// Names of kernels by the driver's handles.
 static NAMES: LazyLock<Mutex<HashMap<Stub, String>>> = LazyLock::new(Mutex::default);
 
-/// The driver gave `handle` for the kernel called `name`.
 pub fn named(handle: Stub, name: String) {
     NAMES.lock().insert(handle, name);
 }
 
-/// The driver gave the handle `function` for the kernel with the handle `kernel`.
+/// Notes that the handles `function` and `kernel` name one kernel.
 pub fn named_as(function: Stub, kernel: Stub) {
     let mut names = NAMES.lock();
     if let Some(name) = names.get(&kernel).cloned() {
@@ -167,7 +164,6 @@ pub fn named_as(function: Stub, kernel: Stub) {
     }
 }
 
-/// The mangled name of the kernel with a handle of the driver's.
 pub fn name_of(handle: Stub) -> Option<String> {
     if let Some(name) = NAMES.lock().get(&handle) {
         return Some(name.clone());

@@ -6,7 +6,6 @@ use super::{Flush, Settings};
 use crate::cuda::memory::{Pinned, device_memory, words_of};
 use crate::cuda::{CudaError, driver};
 
-/// A buffer, ready for its first launch.
 pub struct Buffer {
     /// The device's address: the first trailing parameter.
     pub context: u64,
@@ -19,7 +18,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Allocates a buffer; takes less where memory is short.
+    /// Allocates a buffer, a smaller one where memory is short.
     pub fn new(settings: &Settings, selection: u64) -> Result<Self, CudaError> {
         let mut shape = settings.shape;
         let device = loop {
@@ -58,8 +57,7 @@ impl Buffer {
     }
 }
 
-/// Page-locked memory for `shape`, which becomes smaller where memory is short: then it takes half of what it could have, because
-/// what it leaves is all that the program itself can still get.
+/// Page-locked memory for `shape`, which is reduced where memory is short: to half of what there is, since the program needs some, too.
 fn host_memory(shape: &mut Shape) -> Result<Pinned, CudaError> {
     let mut short = false;
     loop {

@@ -1,7 +1,7 @@
 //! Sorts the records of a piece by warp, keeping each warp's order.
 //!
-//! The warps of an SM write by turns. One after the other, their records are alike from one to the next, and encode and
-//! compress to a fraction. Order between warps means nothing in a capture.
+//! The warps of an SM write alternately. Sorted, consecutive records are alike, and encode and compress better. Order between
+//! warps has no meaning in a capture.
 
 /// Warps that are kept apart; more of them are sorted in several rounds.
 pub const MOST_WARPS: usize = 512;
@@ -11,11 +11,10 @@ pub struct ByWarp {
     /// Open addressing: number of a list + 1.
     table: Box<[u16; TABLE]>,
     lists: Vec<List>,
-    /// How many of them there are; the others' memory is kept.
+    /// Lists in use; the others keep their memory.
     used: usize,
 }
 
-/// Records of one warp.
 struct List {
     key: u64,
     offsets: Vec<u32>,
@@ -50,7 +49,6 @@ impl ByWarp {
         }
     }
 
-    /// Adds the first record of a warp, whose place in the table is `at`.
     #[inline(never)]
     fn add_warp(&mut self, at: usize, key: u64, offset: u32) -> bool {
         let number = self.used;
@@ -69,7 +67,7 @@ impl ByWarp {
         true
     }
 
-    /// Gives all offsets away, warp by warp in the order of their first records, and is empty then.
+    /// Passes all offsets on, warp by warp in the order of their first records, and empties the value.
     pub fn drain(&mut self, mut give: impl FnMut(u32)) {
         for list in &mut self.lists[..self.used] {
             list.offsets.drain(..).for_each(&mut give);

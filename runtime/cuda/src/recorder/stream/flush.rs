@@ -1,4 +1,4 @@
-//! The small kernel behind each traced one, which carries the rings' last pieces to the host.
+//! The small kernel after each traced one, which carries the rings' last pieces to the host.
 //!
 //! It is held as PTX, so that the driver makes it fit any GPU.
 
@@ -11,7 +11,6 @@ const PTX: &str = include_str!("../../../device/stream_flush.ptx");
 /// Threads of its CTAs: one warp a ring.
 const THREADS: u32 = 32;
 
-/// The kernel, loaded for one buffer.
 pub struct Flush {
     function: Function,
     context: u64,
@@ -31,7 +30,6 @@ impl Flush {
         })
     }
 
-    /// Queues it in `stream`.
     pub fn launch(&self, stream: Stream) -> Result<(), CudaError> {
         let (mut context, mut parameter) = (self.context, self.parameter);
         let mut arguments: [*mut c_void; 2] =

@@ -1,9 +1,9 @@
 //! Structures that host and device share: the mirror of `device/stream.h`.
 
 pub const VERSION: u64 = 0x1_0000_0002;
-/// Bytes of a unit, in which data is counted.
+/// Bytes of a unit of data.
 pub const UNIT_BYTES: usize = 16;
-/// Fewest units of a piece, so that a record touches at most two.
+/// Fewest units of a piece, so that a record spans at most two pieces.
 pub const MIN_PIECE_UNITS: usize = 32;
 /// Most pieces of a ring.
 pub const MAX_SLOTS: usize = 16;
@@ -33,7 +33,7 @@ pub struct Ring {
     pad2: [u64; 8],
 }
 
-/// Where the host's side is; pointers are device addresses.
+/// Addresses of the host's side, for the device.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Header {
@@ -41,25 +41,24 @@ pub struct Header {
     /// Pieces of each ring that the host has room for.
     pub host_slots: u64,
     pub data: u64,
-    /// Two words for each of them.
+    /// Two words per piece.
     pub ready: u64,
-    /// A word for each ring.
+    /// A word per ring.
     pub taken: u64,
     pub ended: u64,
     /// Launches that have ended, by the device's count.
     pub serial: u64,
-    /// CTAs of the flush kernel that are through.
+    /// CTAs of the flush kernel that have ended.
     pub arrived: u64,
-    /// Always 0.
     pub pad: [u64; 7],
-    /// Address of what says which CTAs are recorded, or 0.
+    /// Address of the selection of CTAs, or 0.
     pub selection: u64,
 }
 
-/// Numbers and sizes of one buffer. All but `rings` are powers of two.
+/// Sizes of one buffer. All but `rings` are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Rings: as many as there are SMs, unless asked otherwise.
+    /// One ring per SM by default.
     pub rings: usize,
     pub piece_units: usize,
     pub slots: usize,
@@ -68,7 +67,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The next shape that the device can work with.
+    /// The nearest shape that the device supports.
     pub fn rounded(rings: usize, piece_units: usize, slots: usize, host_slots: usize) -> Self {
         let power = |number: usize, least, most| number.clamp(least, most).next_power_of_two();
         Shape {
@@ -79,7 +78,7 @@ impl Shape {
         }
     }
 
-    /// The same with less memory on the device; none when there is nothing left to save.
+    /// A shape with less memory on the device, if there is one.
     pub fn smaller_on_device(mut self) -> Option<Self> {
         if self.slots > 2 {
             self.slots = 2;
@@ -100,7 +99,6 @@ impl Shape {
         size_of::<Header>() + self.rings * size_of::<Ring>()
     }
 
-    /// Bytes of the buffer on the device.
     pub fn device_bytes(&self) -> usize {
         self.device_control_bytes() + self.rings * self.slots * self.piece_bytes()
     }
@@ -110,7 +108,6 @@ impl Shape {
         2 * self.rings * self.host_slots
     }
 
-    /// The word `ended` on the host.
     pub fn ended_word(&self) -> usize {
         self.taken_word() + self.rings * TAKEN_STRIDE_WORDS
     }
@@ -121,7 +118,6 @@ impl Shape {
         (words * 8).next_multiple_of(4096)
     }
 
-    /// Bytes of the buffer on the host.
     pub fn host_bytes(&self) -> usize {
         self.host_control_bytes() + self.rings * self.host_slots * self.piece_bytes()
     }

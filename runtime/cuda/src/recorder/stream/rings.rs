@@ -1,4 +1,4 @@
-//! The host's view of a buffer: pieces that the device has brought, ring by ring.
+//! The host's view of a buffer: pieces from the device, ring by ring.
 
 use super::layout::{Shape, TAKEN_STRIDE_WORDS};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,14 +13,13 @@ unsafe impl Send for Ended {}
 unsafe impl Sync for Ended {}
 
 impl Ended {
-    /// Launches that have ended by now.
     pub fn launches(&self) -> u64 {
         // SAFETY: the pointer leads to a living word. Acquire: the launches' pieces were announced before.
         unsafe { &*self.0 }.load(Ordering::Acquire)
     }
 }
 
-/// Looks whether a ring has a piece, from any thread.
+/// Tells whether a ring has a piece, from any thread.
 #[derive(Clone, Copy)]
 pub struct Peek {
     ready: *const AtomicU64,
@@ -34,7 +33,6 @@ unsafe impl Send for Peek {}
 unsafe impl Sync for Peek {}
 
 impl Peek {
-    /// Whether there was a piece that was not taken yet.
     pub fn has_piece(&self) -> bool {
         // SAFETY: the ring's own word.
         let next = unsafe { &*self.taken }.load(Ordering::Relaxed) as u32;
@@ -47,7 +45,7 @@ impl Peek {
 
 /// One ring's side on the host. One thread uses it at a time.
 pub struct HostRing {
-    number: usize,
+    pub number: usize,
     shape: Shape,
     next: u32,
     ready: *const AtomicU64,
@@ -89,10 +87,6 @@ impl HostRing {
         (rings, ended)
     }
 
-    pub fn number(&self) -> usize {
-        self.number
-    }
-
     pub fn peek(&self) -> Peek {
         Peek {
             ready: self.ready,
@@ -101,8 +95,8 @@ impl HostRing {
         }
     }
 
-    /// Hands the next piece to `read`, if the device has brought it and it belongs to launch `serial` of the buffer, and then
-    /// gives its room back. Returns its bytes.
+    /// Passes the next piece to `read`, if it has arrived and belongs to launch `serial` of the buffer, and frees its room. Returns its
+    /// bytes.
     pub fn take(&mut self, serial: u64, read: impl FnOnce(u32, &[u8])) -> Option<usize> {
         let slot = self.next as usize & (self.shape.host_slots - 1);
         // SAFETY: the slot is below `host_slots`, and `HostRing::all` asked for that many pairs of words.

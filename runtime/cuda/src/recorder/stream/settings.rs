@@ -1,4 +1,4 @@
-//! Sizes of this protocol's buffers and threads: configured, or fit for the device.
+//! Sizes of buffers and numbers of threads: configured, or by the device.
 
 use super::layout::Shape;
 use std::time::Duration;
@@ -10,10 +10,10 @@ const SLOTS: usize = 4;
 const PIECE_UNITS: usize = 4096;
 /// Pieces of each ring that the host has room for.
 const HOST_SLOTS: usize = 32;
-/// The same, and threads, for kernels in CUDA graphs.
+/// Pieces and threads for kernels in CUDA graphs.
 const GRAPH_HOST_SLOTS: usize = 8;
 const GRAPH_WORKERS: usize = 4;
-/// Most threads that empty a buffer, unless asked for.
+/// Most threads that empty a buffer by default.
 const MOST_WORKERS: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,6 @@ pub struct WorkerSettings {
 }
 
 impl Settings {
-    /// Those of a device with `sms` SMs.
     pub fn new(config: &Config, sms: usize) -> Self {
         let cores = std::thread::available_parallelism().map_or(4, usize::from);
         let shape = Shape::rounded(
@@ -54,7 +53,7 @@ impl Settings {
         }
     }
 
-    /// The same with less memory and fewer threads: a CUDA graph may need many buffers.
+    /// Settings with less memory and fewer threads, since a CUDA graph may need many buffers.
     pub fn for_graph(mut self) -> Self {
         self.shape.host_slots = self.shape.host_slots.min(GRAPH_HOST_SLOTS);
         self.workers = self.workers.min(GRAPH_WORKERS);

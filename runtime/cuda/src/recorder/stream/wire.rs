@@ -14,15 +14,15 @@ pub const FORM_OFFSETS_32: u32 = 3;
 pub const FORM_OFFSETS_64: u32 = 4;
 /// The form's bits in the tag.
 pub const FORM_MASK: u32 = 7;
-/// Set where the header has two units.
+/// Set for a header of two units.
 pub const TAG_LONG: u32 = 8;
-/// Where the tag holds the low bits of the number of the piece that the record begins in.
+/// Shift of the low bits of the number of the piece in which the record begins.
 pub const TAG_PIECE_SHIFT: u32 = 4;
 
-/// No record is longer: two units and 32 addresses.
+/// The longest record: two units and 32 addresses.
 pub const MAX_RECORD_BYTES: usize = 2 * UNIT_BYTES + WARP_LANES * 8;
 
-/// Where the groups of a ring go.
+/// Receiver of the groups of a ring.
 pub trait Emit {
     /// Whether [`group`](Self::group) wants addresses; otherwise only [`lanes`](Self::lanes) is called.
     const ADDRESSES: bool;
@@ -53,7 +53,6 @@ pub trait Emit {
     }
 }
 
-/// Header of a record.
 struct Head {
     tag: u32,
     mask: u32,
@@ -72,7 +71,7 @@ enum Next {
     Record(Head),
     /// Its rest comes with the next piece.
     Unfinished,
-    /// Not a record that the device writes in this piece.
+    /// Not a record of this piece.
     Broken,
 }
 
@@ -112,8 +111,7 @@ fn look(bytes: &[u8], piece: u32) -> Next {
     })
 }
 
-/// Number of records at the start of `bytes` that are whole warps' runs of one unit, as most are in most programs. Looks at four at a
-/// time, for callers that only count.
+/// Number of records at the start of `bytes` that are whole warps' runs of one unit, the most frequent ones. Checks four at a time.
 #[inline]
 fn full_rows(bytes: &[u8], piece: u32) -> usize {
     let expected = FORM_RUN as u8 | (piece as u8) << TAG_PIECE_SHIFT;
@@ -190,17 +188,16 @@ fn run_with_gaps(base: u64, stride: i64, group: &mut AccessGroup) {
     }
 }
 
-/// Reader of one ring, whose pieces come one after the other.
+/// Reader of the pieces of one ring, in order.
 pub struct Reader {
     group: AccessGroup,
     by_warp: ByWarp,
-    /// The beginning of a record that the last piece ended in, and that piece's number.
+    /// The beginning of a record that the last piece cut, and that piece's number.
     leftover: Vec<u8>,
     leftover_piece: u32,
 }
 
 impl Reader {
-    /// A reader of ring `ring`.
     pub fn new(ring: usize) -> Self {
         Reader {
             group: AccessGroup {
@@ -213,8 +210,7 @@ impl Reader {
         }
     }
 
-    /// Reads the next piece; groups of one warp keep their order. Returns the number of broken records; the rest of a piece behind one
-    /// cannot be read.
+    /// Reads the next piece; groups of one warp keep their order. Returns the number of broken records, after which a piece is not read.
     pub fn piece<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> u64 {
         if !self.leftover.is_empty() {
             let had = self.leftover.len();
@@ -244,7 +240,6 @@ impl Reader {
         }
     }
 
-    /// Only counts, in order.
     fn counted<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> u64 {
         loop {
             let rows = full_rows(bytes, number);
@@ -264,7 +259,6 @@ impl Reader {
         }
     }
 
-    /// Gives whole groups, warp by warp.
     fn sorted<E: Emit>(&mut self, number: u32, bytes: &[u8], emit: &mut E) -> u64 {
         let group = &mut self.group;
         let row_tag = FORM_RUN as u8 | (number as u8) << TAG_PIECE_SHIFT;
@@ -306,14 +300,13 @@ impl Reader {
         }
     }
 
-    /// Keeps the rest of a piece for the next one.
     fn keep(&mut self, number: u32, bytes: &[u8]) -> u64 {
         self.leftover.extend_from_slice(bytes);
         self.leftover_piece = number;
         0
     }
 
-    /// The launch has ended: nothing may be left over.
+    /// Ends a launch; a remainder counts as a broken record.
     pub fn end(&mut self) -> u64 {
         let broken = u64::from(!self.leftover.is_empty());
         self.leftover.clear();

@@ -1,6 +1,6 @@
 //! The threads that empty a stream's rings. While a kernel runs, each takes what is there from any ring.
 //!
-//! They make no CUDA call, for the reason given in `consumer`: a kernel may be waiting for them.
+//! They make no CUDA call, since a kernel may be waiting for them (see `consumer`).
 
 use super::settings::WorkerSettings;
 use super::shared::SharedRing;
@@ -15,17 +15,17 @@ use std::time::{Duration, Instant};
 use superstep_abi::RecordSink;
 use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Offsets, WARP_LANES};
 
-/// How long a worker looks without a pause after it found something.
+/// Time for which a worker polls without a pause after it found something.
 const ALERT: Duration = Duration::from_micros(100);
 const NAP_SHORTEST: Duration = Duration::from_micros(5);
 const NAP_LONGEST: Duration = Duration::from_micros(200);
-/// Launches that a worker takes from the queue at once.
+/// Most launches that a worker takes from the queue at once.
 const MOST_AT_ONCE: usize = 64;
-/// How long a worker without a launch looks for one by itself before it goes to sleep.
+/// Time for which a worker without a launch polls before it sleeps.
 const AWAKE: Duration = Duration::from_millis(100);
-/// How long encoded accesses may wait for more before they are written, so that a killed program's capture shows where it was.
+/// Longest time that encoded accesses wait for more, so that a killed program's capture shows where it was.
 const QUIET_AFTER: Duration = Duration::from_millis(200);
-/// The same while more keeps coming.
+/// The same while more arrive.
 const BUSY_AFTER: Duration = Duration::from_secs(1);
 /// Bytes that the memory sink of one worker keeps.
 const KEPT_BYTES: usize = 64 << 20;
@@ -46,13 +46,12 @@ pub static TOTALS: Totals = Totals {
     accesses: AtomicU64::new(0),
 };
 
-/// State that the workers of one stream share.
 pub struct Team {
     size: usize,
     arrived: Mutex<Arrived>,
 }
 
-/// Launches that some workers have finished and others not, the oldest first: how many, and their totals.
+/// Launches that only some workers have finished, the oldest first: the number of workers, and totals.
 #[derive(Default)]
 struct Arrived {
     first_serial: u64,
@@ -67,8 +66,8 @@ impl Team {
         })
     }
 
-    /// Notes that one worker has finished launches, the first of them `serial`. Passes those that all workers have finished, with their
-    /// totals, to `end`, under the lock: later launches end later. Each worker comes once for each launch, in order.
+    /// Notes that one worker has finished launches, the first of them `serial`. Passes those that all workers have finished to `end`,
+    /// under the lock: later launches end later. Each worker comes once for each launch, in order.
     fn arrive<'a>(
         &self,
         serial: u64,
@@ -106,10 +105,10 @@ pub struct Worker<S> {
     team: Arc<Team>,
     number: usize,
     rings: Arc<[SharedRing]>,
-    /// Of each ring: whether it is this worker's own, or one from which it has read pieces of this launch. It is this worker that
-    /// sees that nothing of the launch is left there.
+    /// Of each ring: whether this worker must see that nothing of the launch is left there, because the ring is its own or it has read
+    /// pieces of this launch there.
     minds: Vec<bool>,
-    /// Rings of which it has groups that are not written.
+    /// Rings with groups that it has not written yet.
     keeps: Vec<usize>,
     next_ring: usize,
     settings: WorkerSettings,
@@ -118,21 +117,19 @@ pub struct Worker<S> {
     kept: Vec<u8>,
     kept_at: usize,
     part: Ending,
-    /// Number of the launch that this worker is at.
+    /// Number of this worker's launch.
     serial: u64,
-    /// Launches that this worker has finished and not reported to the team.
     unreported: Vec<(Arc<Ticket>, Ending)>,
-    /// When it last found a piece, and how long it sleeps next when it finds none.
+    /// When it last found a piece, and its next sleep without one.
     last_move: Instant,
     nap: Duration,
     /// Set while `run` is in progress; found set by `run` after a panic.
     working: bool,
-    /// After a panic pieces are thrown away, so that no kernel waits for them forever.
+    /// After a panic, pieces are dropped, so that no kernel waits forever.
     discard: bool,
     random: u64,
 }
 
-/// Accesses of a piece, counted.
 #[derive(Default)]
 struct Count {
     lanes: u64,
@@ -154,13 +151,13 @@ impl Emit for Count {
     fn group(&mut self, _group: &AccessGroup) {}
 }
 
-/// Accesses of a piece on their way into the capture.
+/// Encoder of a piece's accesses.
 struct Encode<'a, S> {
     count: Count,
     ticket: &'a Ticket,
     chunk: &'a mut ChunkBuilder,
     sink: &'a mut S,
-    /// Set when everything of earlier pieces is written.
+    /// Set when all groups of earlier pieces are written.
     wrote: bool,
 }
 
@@ -198,7 +195,6 @@ impl<S: Sink> Emit for Encode<'_, S> {
 }
 
 impl<S: Sink> Worker<S> {
-    /// Worker `number` of `team`, which empties `rings`.
     pub fn new(
         queue: Arc<Queue>,
         team: Arc<Team>,
@@ -238,7 +234,7 @@ impl<S: Sink> Worker<S> {
         }
         let mut busy = Instant::now();
         loop {
-            // Many at once: a short launch must not cost each worker a lock.
+            // Many at once, to take the lock seldom.
             let tickets = self.queue.from(self.serial, MOST_AT_ONCE);
             if !tickets.is_empty() {
                 for ticket in &tickets {
@@ -252,7 +248,7 @@ impl<S: Sink> Worker<S> {
             if self.queue.is_closing() {
                 break;
             } else if busy.elapsed() < AWAKE {
-                // While launches come one after the other no thread has to be woken for each of them.
+                // Polls, so that frequent launches need not wake threads.
                 std::thread::sleep(NAP_LONGEST);
             } else {
                 let patience = Duration::from_millis(500);
@@ -269,8 +265,8 @@ impl<S: Sink> Worker<S> {
             *minds = ring % self.team.size == self.number;
         }
         self.while_running(ticket);
-        // The pieces of an ended launch have all been announced before the device said so. A faulted one's are not complete,
-        // and those of a running one (the program ends) may go on coming; what is there is taken.
+        // The pieces of an ended launch were announced before. A faulted one's are not complete, and those of a running one (the program
+        // ends) may still arrive; takes what there is.
         while self.look(ticket, false) {}
         self.write(ticket);
         self.wait_for_others(ticket);
@@ -290,8 +286,8 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Sees that nothing of an ended launch is left in the rings that this worker minds. Other workers may still keep some of them,
-    /// but not for long: a worker that waits here keeps none.
+    /// Waits until nothing of an ended launch is left in the rings that this worker minds. Other workers may keep some of them, but not
+    /// for long: a worker that waits here keeps none.
     fn wait_for_others(&mut self, ticket: &Ticket) {
         for ring in 0..self.rings.len() {
             while self.minds[ring] {
@@ -315,7 +311,7 @@ impl<S: Sink> Worker<S> {
         let (queue, sink) = (&self.queue, &mut self.sink);
         self.team.arrive(first, endings, |complete| {
             let number = complete.len();
-            queue.pop_many(number);
+            queue.pop(number);
             for (serial, mut ending) in complete {
                 // The last one to finish a launch has its ticket.
                 if let Some((ticket, _)) = parts.get(serial.saturating_sub(first) as usize) {
@@ -359,11 +355,11 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Sleeps for a random part of the pause that was asked for.
+    /// Sleeps for a random part of the configured pause.
     fn pause(&mut self) {
         let longest = self.settings.pause.as_micros() as u64;
         if longest > 0 {
-            // Xorshift: any spread will do.
+            // Xorshift.
             self.random ^= self.random << 13;
             self.random ^= self.random >> 7;
             self.random ^= self.random << 17;
@@ -371,13 +367,13 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Takes pieces from rings that this worker keeps, or else from one other: any while the kernel runs, and one that it minds
-    /// afterwards. Whether there was any.
+    /// Takes pieces from rings that this worker keeps, or else from one other: from any with `any`, or one that it minds. Returns whether
+    /// there was one.
     fn look(&mut self, ticket: &Ticket, any: bool) -> bool {
         self.pause();
         let mut found = false;
         for index in 0..self.keeps.len() {
-            // Fewer are kept when something was written.
+            // Writing releases rings.
             if let Some(&ring) = self.keeps.get(index) {
                 found |= self.rings[ring].has_piece_for(self.number)
                     && matches!(self.take(ticket, ring, false), Some(Some(_)));
@@ -386,7 +382,7 @@ impl<S: Sink> Worker<S> {
         if found {
             return true;
         }
-        // Where the search ended last time, so that no ring waits forever.
+        // Starts where the last search ended, so that no ring waits forever.
         for _ in 0..self.rings.len() {
             let ring = self.next_ring;
             self.next_ring = (ring + 1) % self.rings.len();
@@ -400,8 +396,8 @@ impl<S: Sink> Worker<S> {
         false
     }
 
-    /// Takes the next piece of a ring if it has one of this launch: its bytes. `None` where another worker is at it or keeps it. If
-    /// the launch `ends`, nothing may be left over.
+    /// Takes the next piece of a ring if it has one of this launch: its bytes. `None` where another worker reads or keeps it. Where the
+    /// launch `ends`, a remainder is an error.
     fn take(&mut self, ticket: &Ticket, ring: usize, ends: bool) -> Option<Option<usize>> {
         let (mut count, mut broken, mut wrote) = (Count::default(), 0, false);
         let keeps = self.settings.sink == RecordSink::Disk && !self.discard;
@@ -440,7 +436,7 @@ impl<S: Sink> Worker<S> {
             (taken, taken.is_some() && keeps)
         })?;
         if wrote {
-            // Behind what was written there are groups of this ring alone.
+            // What is not written yet are groups of this ring only.
             for other in std::mem::take(&mut self.keeps) {
                 if other == ring {
                     self.keeps.push(ring);
@@ -462,7 +458,6 @@ impl<S: Sink> Worker<S> {
     }
 }
 
-/// Reads a piece, the first of a launch or another one.
 fn read<E: Emit>(
     reader: &mut Reader,
     is_first: bool,

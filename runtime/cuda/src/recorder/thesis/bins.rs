@@ -1,13 +1,11 @@
-//! The host's side of the protocol: looks into the bins and takes out what is complete.
+//! The host's side of the protocol: takes complete records out of the bins.
 //!
-//! docs/protocol-thesis.md has the protocol and its argument. Nothing here knows CUDA: the bins are a piece of memory
-//! to which others add, in the tests threads of the host.
+//! docs/protocol-thesis.md has the protocol and its proof. Nothing here knows CUDA: tests use threads of the host as producers.
 
 use crate::recorder::thesis::layout::Bin;
 use crate::recorder::thesis::record::Record;
 use std::sync::atomic::Ordering;
 
-/// Number and size of the bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Number of bins, a power of two.
@@ -45,7 +43,7 @@ pub struct Taken {
 
 /// The bins of one stream, seen from the host. One thread uses it at a time.
 pub struct Bins {
-    shape: Shape,
+    pub shape: Shape,
     indices: *const Bin,
     records: *const Record,
     released: Vec<u64>,
@@ -57,8 +55,6 @@ pub struct Bins {
 unsafe impl Send for Bins {}
 
 impl Bins {
-    /// Looks at bins in memory of the caller's.
-    ///
     /// # Safety
     /// `indices` and `records` must point to `shape.bins` zeroed indices and `shape.bins * shape.bin_records` zeroed
     /// records, aligned, that stay valid as long as the value lives, and that only the producers of the protocol change.
@@ -70,10 +66,6 @@ impl Bins {
             released: vec![0; shape.bins],
             copy: Vec::new(),
         }
-    }
-
-    pub fn count(&self) -> usize {
-        self.shape.bins
     }
 
     fn indices(&self, bin: usize) -> &Bin {
@@ -92,7 +84,7 @@ impl Bins {
         self.take_until(bin, end, take)
     }
 
-    /// Takes what is in `bin` if nothing in it is half done: every reserved record is written.
+    /// Takes the content of `bin` if every reserved record is written.
     pub fn take_quiet(&mut self, bin: usize, take: &mut dyn FnMut(&[Record])) -> Taken {
         let indices = self.indices(bin);
         // `reserved` never is below `acknowledged`, and both only grow. So when the later look at `reserved` gives
@@ -104,14 +96,13 @@ impl Bins {
         self.take_until(bin, acknowledged, take)
     }
 
-    /// After a fault, when no device thread runs any more: takes every record of `bin` that was written.
+    /// Takes every written record of `bin`, after a fault that stopped the device.
     pub fn salvage(&mut self, bin: usize, take: &mut dyn FnMut(&[Record])) -> Taken {
         let indices = self.indices(bin);
         let reserved = indices.reserved.load(Ordering::Acquire);
         let window_end = self.released[bin] + self.shape.bin_records as u64;
         let taken = self.take_until(bin, reserved.min(window_end), take);
-        // Positions beyond the window were handed out, but their records were never written anywhere. They are counted
-        // once: nothing comes after them.
+        // Positions beyond the window were reserved and never written. They are counted once: nothing follows them.
         let never_written = reserved.saturating_sub(window_end);
         self.released[bin] = self.released[bin].max(reserved);
         Taken {
@@ -120,7 +111,7 @@ impl Bins {
         }
     }
 
-    /// Copies the records up to position `end` out of the bin, gives their room back to the device, and hands them on.
+    /// Copies the records up to position `end` out of the bin, frees their room, and passes them on.
     fn take_until(&mut self, bin: usize, end: u64, take: &mut dyn FnMut(&[Record])) -> Taken {
         let (start, capacity) = (self.released[bin], self.shape.bin_records);
         if end <= start {
@@ -145,7 +136,7 @@ impl Bins {
         // Release: the copy is made before the device may write to the slots again.
         self.indices(bin).released.store(end, Ordering::Release);
 
-        // Lap 0 writes 1, so that untouched (zero) memory is never taken for a record.
+        // Lap 0 writes 1, to tell records from untouched (zero) memory.
         let lap = |offset: usize| (start + offset as u64) / capacity as u64;
         let is_written =
             |offset: usize| self.copy[offset].odd_lap() == lap(offset).is_multiple_of(2);

@@ -3,7 +3,8 @@
 use crate::recorder::thesis::bins::{Bins, Shape, Taken};
 use crate::recorder::thesis::groups::GroupBuilder;
 use crate::recorder::thesis::layout::Bin;
-use crate::recorder::thesis::record::{Fields, Record};
+use crate::recorder::thesis::record::Record;
+use crate::recorder::thesis::record::tests::Fields;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -102,8 +103,9 @@ fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
         let (memory, done) = (&memory, &done);
         let consumer = scope.spawn(move || {
             let mut bins = memory.bins();
-            let mut builders: Vec<GroupBuilder> =
-                (0..bins.count()).map(|_| GroupBuilder::default()).collect();
+            let mut builders: Vec<GroupBuilder> = (0..bins.shape.bins)
+                .map(|_| GroupBuilder::default())
+                .collect();
             let mut seen: HashMap<(u32, u32, u32), u32> = HashMap::new();
             let mut last: HashMap<(u32, u32), u32> = HashMap::new();
             let mut order_kept = true;
@@ -274,7 +276,7 @@ fn a_quiet_bin_is_emptied_before_it_is_full() {
         memory.probe(0, 0, 0, &[0, 5, 31], round);
         let mut sites = Vec::new();
         let taken = bins.take_quiet(0, &mut |records| {
-            sites.extend(records.iter().map(|record| record.unpack().site))
+            sites.extend(records.iter().map(|record| record.site().0))
         });
         assert_eq!(
             (taken, sites),

@@ -5,7 +5,6 @@ use super::layout::{CONTEXT_VERSION, TraceContext, device_context};
 use crate::cuda::CudaError;
 use crate::cuda::memory::Pinned;
 
-/// Bins in host memory, and the context that leads the device to them.
 pub struct Buffer {
     /// The device's address of the [`TraceContext`].
     pub context: u64,
@@ -15,7 +14,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Allocates a buffer; takes smaller bins where the host cannot lock that much memory.
+    /// Allocates a buffer, with smaller bins where memory is short.
     pub fn new(wanted: Shape, selection: u64) -> Result<Self, CudaError> {
         let mut shape = wanted;
         let memory = loop {

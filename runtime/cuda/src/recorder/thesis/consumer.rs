@@ -1,7 +1,7 @@
 //! The thread that empties a stream's bins and writes the accesses.
 //!
-//! It makes no CUDA call. A launching thread may hold the driver's locks while it waits for room in the stream, the
-//! stream may wait for a kernel, and the kernel for this thread: a call that wanted those locks would close the circle.
+//! It makes no CUDA call, which could deadlock: a launching thread may hold the driver's locks while it waits for the stream, the
+//! stream for a kernel, and the kernel for this thread.
 
 use crate::recorder::drain::queue::{Phase, Queue, Ticket};
 use crate::recorder::thesis::bins::{Bins, Taken};
@@ -16,7 +16,7 @@ use superstep_trace::{AccessGroup, ChunkBuilder};
 pub struct Ending {
     /// Accesses written, each lane counted.
     pub thread_accesses: u64,
-    /// Accesses that were announced on the device and never came.
+    /// Accesses reserved on the device and never written.
     pub lost: u64,
     /// Accesses written without the rest of their group.
     pub broken: u64,
@@ -24,10 +24,9 @@ pub struct Ending {
     pub failure: Option<String>,
 }
 
-/// Where a consumer's work goes.
+/// Receiver of a consumer's work.
 pub trait Sink: Send {
-    /// Writes a chunk, which is empty afterwards. A failure is reported by the sink, and the bins are emptied on, so that the kernel
-    /// goes on.
+    /// Writes a chunk, which is empty afterwards. Reports failures itself, since the bins must be emptied for the kernel to go on.
     fn write(&mut self, ticket: &Ticket, chunk: &mut ChunkBuilder);
 
     /// A launch is written completely.
@@ -37,13 +36,13 @@ pub trait Sink: Send {
 /// A way to take records out of a bin.
 type Take = fn(&mut Bins, usize, &mut dyn FnMut(&[Record])) -> Taken;
 
-/// How long the consumer looks without a pause after it found something: a full bin holds up the kernel.
+/// Time for which the consumer polls without a pause after it found something: a full bin blocks the kernel.
 const ALERT: Duration = Duration::from_micros(200);
 
 const NAP_SHORTEST: Duration = Duration::from_micros(5);
 const NAP_LONGEST: Duration = Duration::from_micros(200);
 
-/// How long records may stay in bins that are not full, so that a killed program's capture shows where it was.
+/// Longest time that records stay in bins that are not full, so that a killed program's capture shows where it was.
 const QUIET_AFTER: Duration = Duration::from_millis(200);
 
 pub struct Consumer<S> {
@@ -56,9 +55,10 @@ pub struct Consumer<S> {
 }
 
 impl<S: Sink> Consumer<S> {
-    /// A consumer of `queue`'s launches, whose records come through `bins`.
     pub fn new(queue: Arc<Queue>, bins: Bins, sink: S) -> Self {
-        let builders = (0..bins.count()).map(|_| GroupBuilder::default()).collect();
+        let builders = (0..bins.shape.bins)
+            .map(|_| GroupBuilder::default())
+            .collect();
         let chunk = ChunkBuilder::new(superstep_trace::LaunchId(0));
         Consumer {
             queue,
@@ -90,7 +90,7 @@ impl<S: Sink> Consumer<S> {
         match ticket.phase() {
             Phase::Finished => self.drain(ticket, &[Bins::take_quiet, Bins::salvage]),
             Phase::Faulted => self.drain(ticket, &[Bins::salvage]),
-            // The program ends while the kernel runs: whatever is half done stays where it is.
+            // The program ends while the kernel runs: incomplete records stay.
             Phase::Queued | Phase::Running => {
                 ticket.fail("the program ended before the kernel did".to_owned());
                 self.drain(ticket, &[Bins::take_quiet])
@@ -103,11 +103,11 @@ impl<S: Sink> Consumer<S> {
         self.write_chunk(ticket);
         self.ending.failure = ticket.failure();
         self.sink.end(ticket, std::mem::take(&mut self.ending));
-        self.queue.pop();
+        self.queue.pop(1);
         self.queue.done(1);
     }
 
-    /// Evacuates full bins as long as the kernel runs.
+    /// Empties full bins while the kernel runs.
     fn while_running(&mut self, ticket: &Ticket) {
         let mut nap = NAP_SHORTEST;
         let mut last_move = Instant::now();
@@ -135,10 +135,10 @@ impl<S: Sink> Consumer<S> {
         }
     }
 
-    /// Goes through all bins, in each by the first of `ways` that takes something; whether any did.
+    /// Empties each bin by the first of `ways` that takes something; returns whether any did.
     fn drain(&mut self, ticket: &Ticket, ways: &[Take]) -> bool {
         let (mut any, mut lost) = (false, 0);
-        for number in 0..self.bins.count() {
+        for number in 0..self.bins.shape.bins {
             let (builder, chunk) = (&mut self.builders[number], &mut self.chunk);
             let (sink, ending) = (&mut self.sink, &mut self.ending);
             let mut push = |group: &AccessGroup| {

@@ -1,10 +1,10 @@
 //! Rebuilds access groups from the records of one bin.
 //!
-//! A group's records are in the bin one after the other, in lane order, the first one marked. A group may cross the end
-//! of a window, so a builder keeps what is unfinished until the bin's next records come.
+//! A group's records are consecutive, in lane order, the first one marked. A group may cross the end
+//! of a window, so a builder keeps an incomplete one until the bin's next records.
 
 use crate::recorder::thesis::record::{self, Record};
-use superstep_trace::{AccessGroup, SiteId, WARP_LANES};
+use superstep_trace::{AccessGroup, WARP_LANES};
 
 /// State between two pieces of one bin.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub struct GroupBuilder {
 }
 
 impl GroupBuilder {
-    /// Takes the bin's next records; gives every group that they complete to `emit`.
+    /// Takes the bin's next records; passes every group that they complete to `emit`.
     pub fn push(&mut self, mut records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
         while let Some(first) = records.first() {
             let whole = first.group() as usize;
@@ -39,7 +39,7 @@ impl GroupBuilder {
             self.flush(emit);
             self.want = record.group() as usize;
         } else if self.have == 0 {
-            // Its leader never came: only after a fault. It still is an access, so it becomes a group of its own.
+            // Its leader was never written, after a fault. The access becomes a group of its own.
             self.broken_records += 1;
             self.want = 1;
         }
@@ -51,7 +51,7 @@ impl GroupBuilder {
         }
     }
 
-    /// Gives away a group whose last records never came (after a fault), with the lanes that did.
+    /// Passes on an incomplete group (after a fault).
     pub fn flush(&mut self, emit: &mut impl FnMut(&AccessGroup)) {
         if self.have > 0 {
             self.broken_records += self.have as u64;
@@ -60,16 +60,16 @@ impl GroupBuilder {
         }
     }
 
-    /// Records that were not part of a whole group since the last call: 0 unless a kernel faulted.
+    /// Records outside of whole groups since the last call: 0 unless a kernel faulted.
     pub fn take_broken_records(&mut self) -> u64 {
         std::mem::take(&mut self.broken_records)
     }
 }
 
-/// Gives up to 32 records that were written together to `emit`.
+/// Passes up to 32 records that were written together to `emit`.
 ///
-/// The compiler may merge the probe calls of two sites into one, and a lane's width may vary, so they become one group
-/// for each (site, width), in the order of their first lanes.
+/// The compiler may merge the probe calls of two sites, and a lane's width may vary, so there is one group for each (site, width), in
+/// the order of their first lanes.
 fn give(records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
     // CTA and site, width, warp.
     let key = |record: &Record| {
@@ -82,13 +82,12 @@ fn give(records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
     let mut left = (1u64 << records.len()) - 1;
     while left != 0 {
         let first = &records[left.trailing_zeros() as usize];
-        let fields = first.unpack();
         let mut group = AccessGroup {
-            site: SiteId(fields.site),
-            cta: fields.cta,
-            warp: fields.thread / WARP_LANES as u32,
-            sm: fields.sm,
-            width_bytes: fields.width_bytes,
+            site: first.site(),
+            cta: first.cta(),
+            warp: first.thread() / WARP_LANES as u32,
+            sm: first.sm(),
+            width_bytes: first.width_bytes(),
             ..AccessGroup::EMPTY
         };
         let mut lanes = 0;

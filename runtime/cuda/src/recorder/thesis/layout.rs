@@ -4,10 +4,10 @@ use crate::cuda::CudaError;
 use crate::cuda::memory::{device_words, words_of};
 use std::sync::atomic::AtomicU64;
 
-/// Version of the layout; a kernel module built for another one is refused by name, not run.
+/// Version of the layout. Modules built for another one are refused.
 pub const CONTEXT_VERSION: u32 = 2;
 
-/// The three indices of one bin, in records; see `device/context.h`.
+/// The three indices of one bin, in records.
 #[repr(C)]
 #[derive(Default)]
 pub struct Bin {
@@ -27,24 +27,19 @@ pub struct Bin {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TraceContext {
     pub version: u32,
-    /// Number of bins less one.
     pub bin_mask: u32,
     pub bin_records: u64,
     /// Its logarithm to base 2.
     pub bin_records_log2: u32,
-    /// Always 0.
     pub pad: u32,
-    /// Address of the bins' indices.
     pub bins: u64,
-    /// Address of the first bin's first record.
     pub records: u64,
-    /// Address of the table of counter arrays, by module number (count probe), or 0.
+    /// Counter arrays by module number (counting probe), or 0.
     pub site_counts: u64,
-    /// Address of what says which CTAs are recorded, or 0.
+    /// The selection of CTAs, or 0.
     pub selection: u64,
 }
 
-/// Device memory with a copy of `context`.
 pub fn device_context(context: &TraceContext) -> Result<u64, CudaError> {
     // SAFETY: the structure is plain data without padding (`pad` is a field).
     device_words(unsafe { words_of(context) })

@@ -1,5 +1,7 @@
 //! One thread's access as the device writes it: 24 bytes, three words.
 
+use superstep_trace::SiteId;
+
 /// The thread's number in the CTA, in the low bits of [`Record::detail`].
 pub const THREAD_MASK: u64 = 0x3ff;
 pub const SM_SHIFT: u32 = 10;
@@ -25,58 +27,28 @@ pub struct Record {
     pub detail: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fields {
-    /// Linear CTA number.
-    pub cta: u32,
-    pub site: u32,
-    pub address: u64,
-    pub width_bytes: u32,
-    /// Thread number in the CTA, 0–1023.
-    pub thread: u32,
-    /// SM number, 0–4095.
-    pub sm: u32,
-    /// Records of the access group that this one belongs to, 1–32.
-    pub group: u32,
-    /// Whether it is the group's first.
-    pub leader: bool,
-    /// Whether the slot is used for the first, third, fifth … time.
-    pub odd_lap: bool,
-}
-
 impl Record {
-    /// Packs `fields` as the device does.
-    #[cfg(test)]
-    pub fn pack(fields: &Fields) -> Self {
-        let low = u64::from(fields.thread & 0x3ff)
-            | (u64::from(fields.sm) & SM_MASK) << SM_SHIFT
-            | u64::from(fields.group.wrapping_sub(1) & 31) << GROUP_SHIFT
-            | u64::from(fields.odd_lap) << LAP_SHIFT
-            | u64::from(fields.leader) << LEADER_SHIFT;
-        Record {
-            cta_site: u64::from(fields.cta) << 32 | u64::from(fields.site),
-            address: fields.address,
-            detail: u64::from(fields.width_bytes) << WIDTH_SHIFT | low,
-        }
+    pub fn cta(&self) -> u32 {
+        (self.cta_site >> 32) as u32
     }
 
-    /// The fields packed into this record.
-    pub fn unpack(&self) -> Fields {
-        let low = self.detail & u64::from(u32::MAX);
-        Fields {
-            cta: (self.cta_site >> 32) as u32,
-            site: self.cta_site as u32,
-            address: self.address,
-            width_bytes: (self.detail >> WIDTH_SHIFT) as u32,
-            thread: (low & THREAD_MASK) as u32,
-            sm: (low >> SM_SHIFT & SM_MASK) as u32,
-            group: self.group(),
-            leader: self.is_leader(),
-            odd_lap: self.odd_lap(),
-        }
+    pub fn site(&self) -> SiteId {
+        SiteId(self.cta_site as u32)
     }
 
-    /// Whether the record is the first of its access group.
+    pub fn width_bytes(&self) -> u32 {
+        (self.detail >> WIDTH_SHIFT) as u32
+    }
+
+    /// Thread number in the CTA, 0–1023.
+    pub fn thread(&self) -> u32 {
+        (self.detail & THREAD_MASK) as u32
+    }
+
+    pub fn sm(&self) -> u32 {
+        (self.detail >> SM_SHIFT & SM_MASK) as u32
+    }
+
     pub fn is_leader(&self) -> bool {
         self.detail >> LEADER_SHIFT & 1 != 0
     }
@@ -86,11 +58,11 @@ impl Record {
         (self.detail >> GROUP_SHIFT & 31) as u32 + 1
     }
 
-    /// Whether the record was written in an odd use of its slot (the first, the third, …).
+    /// Whether this is an odd use of its slot (the first, the third, …).
     pub fn odd_lap(&self) -> bool {
         self.detail >> LAP_SHIFT & 1 != 0
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -1,8 +1,9 @@
 //! Tests of `groups`.
 
 use super::*;
-use crate::recorder::thesis::record::Fields;
+use crate::recorder::thesis::record::tests::Fields;
 use proptest::prelude::*;
+use superstep_trace::SiteId;
 
 /// The records that the device writes for `group`.
 pub fn records(group: &AccessGroup) -> Vec<Record> {

@@ -3,6 +3,49 @@
 use super::*;
 use proptest::prelude::*;
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fields {
+    pub cta: u32,
+    pub site: u32,
+    pub address: u64,
+    pub width_bytes: u32,
+    pub thread: u32,
+    pub sm: u32,
+    pub group: u32,
+    pub leader: bool,
+    pub odd_lap: bool,
+}
+
+impl Record {
+    /// Packs `fields` as the device does.
+    pub fn pack(fields: &Fields) -> Self {
+        let low = u64::from(fields.thread & 0x3ff)
+            | (u64::from(fields.sm) & SM_MASK) << SM_SHIFT
+            | u64::from(fields.group.wrapping_sub(1) & 31) << GROUP_SHIFT
+            | u64::from(fields.odd_lap) << LAP_SHIFT
+            | u64::from(fields.leader) << LEADER_SHIFT;
+        Record {
+            cta_site: u64::from(fields.cta) << 32 | u64::from(fields.site),
+            address: fields.address,
+            detail: u64::from(fields.width_bytes) << WIDTH_SHIFT | low,
+        }
+    }
+
+    fn unpack(&self) -> Fields {
+        Fields {
+            cta: self.cta(),
+            site: self.site().0,
+            address: self.address,
+            width_bytes: self.width_bytes(),
+            thread: self.thread(),
+            sm: self.sm(),
+            group: self.group(),
+            leader: self.is_leader(),
+            odd_lap: self.odd_lap(),
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn packing_keeps_every_field(

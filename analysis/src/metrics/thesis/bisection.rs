@@ -1,0 +1,112 @@
+//! Figure 6.4: bytes that cross a cut through the middle of the grid.
+
+use crate::columns;
+use crate::error::Result;
+use crate::metrics::{Source, share};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use superstep_table::table;
+
+table! {
+    /// The cut through one dimension.
+    pub struct BisectionRow = "bisection": Deserialize {
+        dimension: String = "of the grid";
+        coordinates: u64 = "distinct coordinates of the CTAs that take part in transfers";
+        cut: u64 = "first coordinate beyond the cut";
+        crossing_bytes: u64 ["bytes"] = "transfers whose source and receiver lie on different sides";
+        share: f64 = columns::SHARE_OF_TRANSFERRED;
+        as_published_bytes: u64 ["bytes"] =
+            "as Rieber 2017 counts: from the low side to any higher coordinate, and from the high side to the low one";
+        as_published_share: f64 = "share of all transferred bytes";
+    }
+}
+
+/// Distinct coordinates.
+struct Coordinates {
+    all: BTreeSet<u32>,
+    /// The latest coordinate by its lower bits: finds nearly all of them.
+    latest: Vec<u32>,
+}
+
+const LATEST: u32 = 1 << 16;
+
+impl Default for Coordinates {
+    fn default() -> Self {
+        Self {
+            all: BTreeSet::new(),
+            // Empty entries: coordinates with another index.
+            latest: (1..=LATEST).collect(),
+        }
+    }
+}
+
+impl Coordinates {
+    #[inline]
+    fn insert(&mut self, at: u32) {
+        let latest = &mut self.latest[(at % LATEST) as usize];
+        if std::mem::replace(latest, at) != at {
+            self.all.insert(at);
+        }
+    }
+}
+
+/// For x, y and z.
+pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
+    let mut used: [Coordinates; 3] = Default::default();
+    // Most CTAs take part in many transfers, one after the other.
+    let mut last = [None; 2];
+    source.transfers().each(|t| {
+        let ends = [
+            (t.source_launch, t.source_cta),
+            (t.receiver_launch, t.receiver_cta),
+        ];
+        for (last, end) in last.iter_mut().zip(ends) {
+            if *last != Some(end) {
+                *last = Some(end);
+                let at = source.coordinates(end.0, end.1);
+                for (used, coordinate) in used.iter_mut().zip(at) {
+                    used.insert(coordinate);
+                }
+            }
+        }
+    })?;
+    let used = used.map(|used| used.all);
+    let cuts = used
+        .each_ref()
+        .map(|used| used.iter().nth(used.len() / 2).copied().unwrap_or(0));
+    // The published numbers put the middle of an odd number, and so a single coordinate, on the low side.
+    let published_cuts = used.each_ref().map(|used| {
+        let first_high = used.iter().nth(used.len().div_ceil(2));
+        first_high.copied().unwrap_or(u32::MAX)
+    });
+    let (mut all, mut crossing, mut published) = (0, [0; 3], [0; 3]);
+    source.transfers().each(|t| {
+        all += t.bytes;
+        let from = source.coordinates(t.source_launch, t.source_cta);
+        let to = source.coordinates(t.receiver_launch, t.receiver_cta);
+        for d in 0..3 {
+            if (from[d] < cuts[d]) != (to[d] < cuts[d]) {
+                crossing[d] += t.bytes;
+            }
+            let cut = published_cuts[d];
+            let counts = match from[d] < cut {
+                true => to[d] > from[d],
+                false => to[d] < cut,
+            };
+            if counts {
+                published[d] += t.bytes;
+            }
+        }
+    })?;
+    Ok((0..3)
+        .map(|d| BisectionRow {
+            dimension: ["x", "y", "z"][d].to_owned(),
+            coordinates: used[d].len() as u64,
+            cut: u64::from(cuts[d]),
+            crossing_bytes: crossing[d],
+            share: share(crossing[d], all),
+            as_published_bytes: published[d],
+            as_published_share: share(published[d], all),
+        })
+        .collect())
+}

@@ -1,0 +1,99 @@
+//! Figure 6.3: how many CTAs a CTA writes for and reads from.
+
+use crate::bins::{DEGREE_BINS, bin};
+use crate::error::Result;
+use crate::metrics::{Source, share};
+use rustc_hash::FxHashMap;
+use serde::Deserialize;
+use superstep_table::table;
+
+table! {
+    /// Entries of one direction in one bin.
+    pub struct DegreeRow = "degree": Deserialize {
+        direction: String = "out or in";
+        bin: u64 ["CTAs"] = "smallest degree of the bin, up to the next bin";
+        entries: u64 =
+            "out: (source kernel, CTA, superstep, receiving kernel); in: (receiving CTA, source superstep)";
+        share: f64 = "share of the direction's entries";
+    }
+}
+
+/// How many CTAs of one kernel received from one CTA of one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OutDegree {
+    /// Position of the source launch.
+    pub source_launch: u32,
+    pub source_cta: u32,
+    pub receiver_kernel: u32,
+    /// Distinct CTA numbers that received, over all of that kernel's launches.
+    pub degree: u64,
+}
+
+/// For each (source launch, CTA, receiving kernel), sorted.
+pub(in crate::metrics) fn out_degrees(source: &Source<'_>) -> Result<Vec<OutDegree>> {
+    let kernels = source.kernels();
+    let kernel = |launch: u32| kernels.get(launch as usize).copied().unwrap_or_default();
+    let mut entries = Vec::new();
+    let mut receivers: Vec<(u32, u32)> = Vec::new();
+    source.transfers().each_source(|transfers| {
+        receivers.clear();
+        receivers.extend((transfers.iter()).map(|t| (kernel(t.receiver_launch), t.receiver_cta)));
+        receivers.sort_unstable();
+        receivers.dedup();
+        let by_kernel = receivers.chunk_by(|a, b| a.0 == b.0);
+        entries.extend(by_kernel.map(|of_kernel| OutDegree {
+            source_launch: transfers[0].source_launch,
+            source_cta: transfers[0].source_cta,
+            receiver_kernel: of_kernel[0].0,
+            degree: of_kernel.len() as u64,
+        }));
+    })?;
+    Ok(entries)
+}
+
+/// For each (receiving CTA number, source launch) the number of distinct source CTAs; kernels of the receivers are not
+/// told apart.
+pub(in crate::metrics) fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
+    let mut entries = Vec::new();
+    // By receiving CTA: its sources in the current source launch.
+    let mut sources: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut launch = None;
+    let mut receivers: Vec<u32> = Vec::new();
+    source.transfers().each_source(|transfers| {
+        if launch.replace(transfers[0].source_launch) != Some(transfers[0].source_launch) {
+            entries.extend(std::mem::take(&mut sources).into_values());
+        }
+        receivers.clear();
+        receivers.extend(transfers.iter().map(|t| t.receiver_cta));
+        receivers.sort_unstable();
+        receivers.dedup();
+        for receiver in &receivers {
+            *sources.entry(*receiver).or_default() += 1;
+        }
+    })?;
+    entries.extend(sources.into_values());
+    Ok(entries)
+}
+
+/// Both directions, every bin; `out` from [`out_degrees`].
+pub(in crate::metrics) fn rows(source: &Source<'_>, out: &[OutDegree]) -> Result<Vec<DegreeRow>> {
+    let mut rows = binned("out", out.iter().map(|entry| entry.degree));
+    rows.extend(binned("in", in_degrees(source)?.into_iter()));
+    Ok(rows)
+}
+
+fn binned(direction: &str, degrees: impl Iterator<Item = u64>) -> Vec<DegreeRow> {
+    let mut counts = [0; DEGREE_BINS.len()];
+    for index in degrees.filter_map(|degree| bin(&DEGREE_BINS, degree)) {
+        counts[index] += 1;
+    }
+    let all = counts.iter().sum();
+    (DEGREE_BINS.iter().zip(counts))
+        .map(|(&bin, entries)| DegreeRow {
+            direction: direction.to_owned(),
+            bin,
+            entries,
+            share: share(entries, all),
+        })
+        .collect()
+}

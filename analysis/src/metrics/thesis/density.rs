@@ -1,0 +1,157 @@
+//! Figure 6.6: communication between CTAs, over all kernels and supersteps.
+
+use crate::error::Result;
+use crate::metrics::CtaWindow;
+use crate::metrics::{Source, ctas_of};
+use serde::Deserialize;
+use std::ops::RangeInclusive;
+use superstep_table::table;
+
+/// CTAs of the first map, and the most cells of the others, in each direction.
+pub const SIDE: u64 = 200;
+
+table! {
+    /// A cell in which something was transferred.
+    pub struct DensityRow = "density": Eq, Deserialize {
+        map: String =
+            "first: the first 200 CTAs; whole: all, in at most 200 by 200 cells; part: those that were asked for, in as many";
+        side: u64 ["cells"] = "cells of the map in each direction, in the longer one where they differ";
+        ctas: u64 ["CTAs"] =
+            "CTA numbers that the map spans in each direction, in the longer one where they differ";
+        source: u64 = "cell from the left: source CTAs, numbered by x, then y, then z";
+        receiver: u64 = "cell from below: receiving CTAs, numbered likewise";
+        count: u64 ["reads"] = "distinct (address, width) reads of the transfers";
+        #[serde(default)]
+        first_source: u64 = "source CTA at the left border";
+        #[serde(default)]
+        source_ctas: u64 ["CTAs"] = "source CTAs from left to right";
+        #[serde(default)]
+        first_receiver: u64 = "receiving CTA at the lower border";
+        #[serde(default)]
+        receiver_ctas: u64 ["CTAs"] = "receiving CTAs upwards";
+    }
+}
+
+/// CTA numbers along one direction of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    pub first: u64,
+    /// How many, at least one.
+    pub ctas: u64,
+}
+
+impl Axis {
+    pub fn cells(&self) -> u64 {
+        self.ctas.min(SIDE)
+    }
+
+    /// The cell of CTA number `cta`, if it is on the axis.
+    pub fn cell(&self, cta: u64) -> Option<u64> {
+        let at = cta.checked_sub(self.first)?;
+        (at < self.ctas).then(|| at * self.cells() / self.ctas)
+    }
+}
+
+impl DensityRow {
+    pub fn axes(&self) -> [Axis; 2] {
+        let all = if self.map == "first" {
+            self.side
+        } else {
+            self.ctas
+        };
+        [
+            (self.first_source, self.source_ctas),
+            (self.first_receiver, self.receiver_ctas),
+        ]
+        .map(|(first, ctas)| Axis {
+            first,
+            ctas: if ctas == 0 { all.max(1) } else { ctas },
+        })
+    }
+}
+
+struct Map {
+    name: &'static str,
+    axes: [Axis; 2],
+    counts: Vec<u64>,
+}
+
+impl Map {
+    fn new(name: &'static str, axes: [Axis; 2]) -> Self {
+        let cells = axes.iter().map(Axis::cells).product::<u64>();
+        let counts = vec![0; cells as usize];
+        Self { name, axes, counts }
+    }
+
+    fn add(&mut self, from: u64, to: u64, count: u64) {
+        let [sources, receivers] = &self.axes;
+        if let (Some(column), Some(row)) = (sources.cell(from), receivers.cell(to)) {
+            self.counts[(row * sources.cells() + column) as usize] += count;
+        }
+    }
+
+    fn into_rows(self) -> impl Iterator<Item = DensityRow> {
+        let Self { name, axes, counts } = self;
+        let [sources, receivers] = axes;
+        // An empty window is shown as well.
+        let is_shown = name == "part" && counts.iter().all(|&count| count == 0);
+        let shown = move |&(cell, count): &(u64, u64)| count > 0 || is_shown && cell == 0;
+        (0..)
+            .zip(counts)
+            .filter(shown)
+            .map(move |(cell, count)| DensityRow {
+                map: name.to_owned(),
+                side: sources.cells().max(receivers.cells()),
+                ctas: sources.ctas.max(receivers.ctas),
+                source: cell % sources.cells(),
+                receiver: cell / sources.cells(),
+                count,
+                first_source: sources.first,
+                source_ctas: sources.ctas,
+                first_receiver: receivers.first,
+                receiver_ctas: receivers.ctas,
+            })
+    }
+}
+
+/// The maps of the first CTAs, of the whole grid and of `window`, cells in order; empty cells are left out, but for the first
+/// one of an empty window. A window that reaches beyond the largest grid ends there.
+pub(in crate::metrics) fn rows(
+    source: &Source<'_>,
+    window: Option<&CtaWindow>,
+) -> Result<Vec<DensityRow>> {
+    let numbers = source.grids.iter().map(ctas_of);
+    let ctas: u64 = numbers.max().unwrap_or(0).max(1);
+    let upto = |ctas| [Axis { first: 0, ctas }; 2];
+    let mut maps = vec![
+        Map::new("first", upto(ctas.min(SIDE))),
+        Map::new("whole", upto(ctas)),
+    ];
+    if let Some(window) = window {
+        let axis = |range: &RangeInclusive<u64>| {
+            let first = *range.start();
+            let last = (*range.end()).min((ctas - 1).max(first));
+            Axis {
+                first,
+                ctas: last - first + 1,
+            }
+        };
+        let axes = [&window.sources, &window.receivers].map(axis);
+        maps.push(Map::new("part", axes));
+    }
+    source.transfers().each(|t| {
+        let from = number(source, t.source_launch, t.source_cta);
+        let to = number(source, t.receiver_launch, t.receiver_cta);
+        for map in &mut maps {
+            map.add(from, to, t.count);
+        }
+    })?;
+    Ok(maps.into_iter().flat_map(Map::into_rows).collect())
+}
+
+/// A CTA's place when all of its grid are ordered by x, then y, then z.
+fn number(source: &Source<'_>, launch: u32, cta: u32) -> u64 {
+    let [x, y, z] = source.coordinates(launch, cta).map(u64::from);
+    let [_, height, depth] = source.grid(launch).map(u64::from);
+    (x * height + y) * depth + z
+}

@@ -1,0 +1,33 @@
+//! Figure 6.7: communicating bytes of each superstep.
+
+use crate::columns;
+use crate::metrics::Source;
+use serde::Deserialize;
+use superstep_table::table;
+
+table! {
+    /// One launch.
+    pub struct SuperstepRow = "superstep-volume": Eq, Deserialize {
+        stream: u32 = columns::STREAM;
+        superstep: u32 = columns::SUPERSTEP;
+        kernel: String = columns::KERNEL;
+        stored_bytes: u64 ["bytes"] = "stored by it and read by another entity later";
+        received_bytes: u64 ["bytes"] =
+            "read by it from other entities' stores, each byte once for each pair of CTAs";
+        loaded_bytes: u64 ["bytes"] = "the same, every access counted";
+    }
+}
+
+/// In the order of the host's calls.
+pub(in crate::metrics) fn rows(source: &Source<'_>) -> Vec<SuperstepRow> {
+    (source.communication.launches.iter())
+        .map(|launch| SuperstepRow {
+            stream: launch.stream.0,
+            superstep: launch.superstep.0,
+            kernel: source.sites.display_name(&launch.kernel).to_owned(),
+            stored_bytes: launch.volume.communicated_stored_bytes,
+            received_bytes: launch.volume.received_bytes,
+            loaded_bytes: launch.volume.communicated_loaded_bytes,
+        })
+        .collect()
+}

@@ -1,0 +1,41 @@
+//! Figure 6.2: distribution of transfer sizes.
+
+use crate::error::Result;
+use crate::metrics::{Source, share};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use superstep_table::table;
+
+table! {
+    /// Transfers of one size.
+    pub struct TransferSizeRow = "transfer-size": Deserialize {
+        size_bytes: u64 ["bytes"] = "distinct bytes of a transfer";
+        transfers: u64 ["transfers"] = "transfers of this size";
+        cumulative_share: f64 = "share of the transfers that are at most as large";
+    }
+}
+
+/// Sizes below are counted without a search.
+const SMALL: usize = 4096;
+
+/// By size, ascending.
+pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<TransferSizeRow>> {
+    let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut small = [0; SMALL];
+    (source.transfers()).each(|transfer| match small.get_mut(transfer.bytes as usize) {
+        Some(transfers) => *transfers += 1,
+        None => *sizes.entry(transfer.bytes).or_default() += 1,
+    })?;
+    sizes.extend((0..).zip(small).filter(|&(_, transfers)| transfers > 0));
+    let (all, mut sum) = (source.transfers().len(), 0);
+    Ok((sizes.into_iter())
+        .map(|(size_bytes, transfers)| {
+            sum += transfers;
+            TransferSizeRow {
+                size_bytes,
+                transfers,
+                cumulative_share: share(sum, all),
+            }
+        })
+        .collect())
+}

@@ -1,0 +1,30 @@
+//! Tests of `search`, and a fake tool for those of other modules.
+
+use super::*;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Writes an executable that prints `text`, whatever its arguments.
+pub(crate) fn fake_tool(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, format!("#!/bin/sh\ncat <<'TEXT'\n{text}\nTEXT\n")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn an_empty_variable_counts_as_unset() {
+    let search = Search::nowhere().with_variable("CUDA_PATH", "");
+    assert_eq!(search.path("CUDA_PATH"), None);
+}
+
+#[test]
+fn the_first_folder_of_the_path_that_has_the_tool_wins() {
+    let dir = tempfile::tempdir().unwrap();
+    let (empty, full) = (dir.path().join("empty"), dir.path().join("full"));
+    std::fs::create_dir_all(&empty).unwrap();
+    fake_tool(&full.join("tool"), "");
+    let path = std::env::join_paths([&empty, &full]).unwrap();
+    let search = Search::nowhere().with_variable("PATH", path);
+    assert_eq!(search.in_path("tool"), Some(full.join("tool")));
+    assert_eq!(search.in_path("other"), None);
+}

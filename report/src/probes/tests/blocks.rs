@@ -1,0 +1,55 @@
+//! Tests of `blocks`.
+
+use super::{Toy, rows, site};
+use crate::figures::multiples::Mark;
+use crate::figures::palette;
+use crate::probes::blocks::study;
+use serde_json::json;
+
+/// A kernel of three blocks, the second a loop, and a block that nothing reaches, over two launches:
+/// 4 threads loop 3 times each, then 2 threads skip the loop.
+#[test]
+fn the_hottest_block_is_the_one_that_most_threads_entered() {
+    let block = |number, successors: &[u32], lines| {
+        site(
+            "block",
+            number,
+            5,
+            json!({"successors": successors, "lines": lines}),
+        )
+    };
+    let sites = [
+        block(0, &[1, 2], json!([3, 3])),
+        block(1, &[1, 2], json!([4, 6])),
+        block(2, &[], json!([7, 8])),
+        block(3, &[], json!(null)),
+    ];
+    let study = Toy::new("thread", &[("executions", "sum")], &sites)
+        .launch(&[4, 12, 4, 0])
+        .launch(&[2, 0, 2, 0])
+        .study(study)
+        .unwrap();
+    // 6 + 12 + 6 executions in all.
+    assert_eq!(
+        rows(&study.tables[0]),
+        json!([["toy", 4, 3, 24, "first", 1, "toy.cu", 4, 6, 50.0]])
+    );
+    assert_eq!(
+        rows(&study.tables[1]),
+        json!([
+            ["toy", "first", 0, "toy.cu", 3, 3, 5, "1 2", 6, 25.0],
+            ["toy", "first", 1, "toy.cu", 4, 6, 5, "1 2", 12, 50.0],
+            ["toy", "first", 2, "toy.cu", 7, 8, 5, "", 6, 25.0],
+            ["toy", "first", 3, "toy.cu", 0, 0, 5, "", 0, 0.0],
+        ])
+    );
+    let plot = &study.figures[0].plots[0];
+    assert_eq!(plot.note, "12 in first");
+    // Of the four edges only the loop's own leads back.
+    let edges = |wanted| {
+        let of = |mark: &&Mark| matches!(mark, Mark::Line(_, _, colour) if *colour == wanted);
+        plot.marks.iter().filter(of).count()
+    };
+    assert_eq!(edges(palette::GREY), 3);
+    assert_eq!(edges(palette::VERMILLION), 1);
+}

@@ -1,0 +1,63 @@
+//! Tests of `branches`.
+
+use super::{Toy, rows, site};
+use crate::figures::multiples::Mark;
+use crate::figures::palette;
+use crate::probes::branches::study;
+use serde_json::json;
+
+const FIELDS: [(&str, &str); 4] = [
+    ("executions", "sum"),
+    ("active_threads", "sum"),
+    ("taken_threads", "sum"),
+    ("divergent", "sum"),
+];
+
+#[test]
+fn a_branch_that_split_a_warp_once_is_divergent() {
+    let sites = [
+        site("branch", 0, 0, json!({})),
+        site("branch", 1, 0, json!({})),
+    ];
+    let study = Toy::new("launch", &FIELDS, &sites)
+        .launch(&[10, 320, 320, 0, 30, 960, 0, 0])
+        .launch(&[10, 300, 100, 5, 0, 0, 0, 0])
+        .study(|programs| study("features", programs))
+        .unwrap();
+    // 1 of 2 branches; 5 of 10 + 10 + 30 executions.
+    assert_eq!(
+        rows(&study.tables[0]),
+        json!([["toy", 2, 1, 50.0, 50, 5, 10.0]])
+    );
+    // The branch with most executions first; 620 threads were at the other one, 420 took it.
+    assert_eq!(
+        rows(&study.tables[1]),
+        json!([
+            ["toy", "first", "toy.cu", 11, 1, 30, 960, 0, 960, 0],
+            ["toy", "first", "toy.cu", 10, 0, 20, 620, 420, 200, 5],
+        ])
+    );
+    let divergent = Mark::Area((1.1, 0.0), (1.9, 5.0), palette::VERMILLION);
+    assert!(study.figures[0].plots[0].marks.contains(&divergent));
+}
+
+#[test]
+fn programs_of_sassi_have_a_second_table_with_its_numbers() {
+    let sites = [
+        site("branch", 0, 0, json!({})),
+        site("branch", 1, 0, json!({})),
+    ];
+    let toy = Toy::new("launch", &FIELDS, &sites).launch(&[10, 320, 320, 5, 30, 960, 0, 0]);
+    let tables = |suite, name| {
+        let study = toy.study_as(name, |programs| study(suite, programs));
+        study.unwrap().tables
+    };
+    let found = tables("rodinia", "srad_v2");
+    assert_eq!(found[1].name(), "branches-published");
+    assert_eq!(
+        rows(&found[1]),
+        json!([["srad_v2", 2, 19.0, 1, 12.0, 50.0, 63.0, 12.5, 21.3]])
+    );
+    assert_eq!(tables("rodinia", "nn").len(), 2, "nn is not in table 1");
+    assert_eq!(tables("thesis", "srad_v2").len(), 2);
+}

@@ -1,0 +1,38 @@
+//! Tests of `outcomes`.
+
+use super::rows;
+use crate::figures::multiples::Mark;
+use crate::probes::outcomes::{COLOURS, OutcomeShare, outcomes};
+use serde_json::json;
+
+#[test]
+fn the_classes_of_a_program_lie_side_by_side_and_the_first_program_on_top() {
+    let share = |program: &str, class, count, share| OutcomeShare {
+        program: program.into(),
+        class,
+        count,
+        share,
+    };
+    let study = outcomes(&[
+        share("a", "masked", 3, [0.75, 0.300_641_9, 0.954_413_2]),
+        share("a", "hang", 1, [0.25, 0.0, 0.5]),
+        share("b", "hang", 4, [1.0, 0.51, 1.0]),
+    ]);
+    assert_eq!(
+        rows(&study.tables[0]),
+        json!([
+            ["a", "masked", 3, 0.75, 0.3006, 0.9544],
+            ["a", "hang", 1, 0.25, 0.0, 0.5],
+            ["b", "hang", 4, 1.0, 0.51, 1.0],
+        ])
+    );
+    // `hang` is the second class: it has the second colour in both programs.
+    assert_eq!(
+        study.figures[0].plots[0].marks,
+        [
+            Mark::Area((0.0, 0.15), (1.0, 0.85), COLOURS[1]),
+            Mark::Area((0.0, 1.15), (0.75, 1.85), COLOURS[0]),
+            Mark::Area((0.75, 1.15), (1.0, 1.85), COLOURS[1]),
+        ]
+    );
+}

@@ -1,0 +1,44 @@
+//! Tests of `page`.
+
+use crate::probes::Study;
+use crate::probes::page::{MOST_ROWS, page};
+use superstep_table::Table;
+
+superstep_table::table! {
+    /// A program.
+    struct FewRow = "few" {
+        program: String = "p";
+        accesses: u64 ["access groups"] = "a";
+    }
+}
+
+superstep_table::table! {
+    /// A program.
+    struct ManyRow = "many" {
+        program: String = "p";
+    }
+}
+
+#[test]
+fn a_page_has_its_tables_and_nothing_from_outside_is_code() {
+    let program = "<script>".to_owned();
+    let few = FewRow {
+        program: program.clone(),
+        accesses: 3,
+    };
+    let study = Study {
+        tables: vec![
+            Table::of(&vec![few; 2]),
+            Table::of(&vec![ManyRow { program }; 100]),
+        ],
+        figures: vec![],
+    };
+    let text = page("t", ("p", "<b>"), &["a & b".into()], &study).unwrap();
+    assert!(
+        !text.contains("<script>") && !text.contains("<b>"),
+        "{text}"
+    );
+    assert!(text.contains("a &amp; b") && text.contains("accesses, access groups"));
+    assert!(text.contains("<summary>many: 100 rows</summary>"), "{text}");
+    assert_eq!(text.matches("&lt;script&gt;").count(), 2 + MOST_ROWS);
+}

@@ -1,0 +1,105 @@
+//! Collects the access groups of one chunk; encoding and compression happen on the caller's thread.
+
+use crate::codec::{Encoder, Offsets};
+use crate::container::{Kind, SealedChunk};
+use crate::{AccessGroup, LaunchId, WARP_LANES};
+
+/// Encoded bytes at which a chunk should be sealed: large enough to compress well, small enough to lose little when the
+/// program is killed.
+pub const TARGET_CHUNK_BYTES: usize = 256 << 10;
+
+/// Limit of its groups, which may take next to nothing.
+const TARGET_CHUNK_GROUPS: usize = 128 << 10;
+
+/// Access groups of one launch on their way into the capture. Each producer thread has its own builder; the groups of
+/// one traced thread must arrive in program order.
+pub struct ChunkBuilder {
+    launch: LaunchId,
+    encoder: Encoder,
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    thread_accesses: u64,
+}
+
+impl ChunkBuilder {
+    pub fn new(launch: LaunchId) -> Self {
+        ChunkBuilder {
+            launch,
+            encoder: Encoder::default(),
+            head: Vec::new(),
+            tail: Vec::new(),
+            thread_accesses: 0,
+        }
+    }
+
+    pub fn launch(&self) -> LaunchId {
+        self.launch
+    }
+
+    /// Adds a group. Groups without active lanes are left out.
+    pub fn push(&mut self, group: &AccessGroup) {
+        if group.mask != 0 {
+            self.thread_accesses += group.lanes() as u64;
+            self.encoder.encode(group);
+        }
+    }
+
+    /// Adds `group` with all 32 lanes, whatever its addresses are: lane *l* is at `base + stride * l`.
+    #[inline(always)]
+    pub fn push_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
+        self.thread_accesses += WARP_LANES as u64;
+        self.encoder.encode_run(group, base, stride);
+    }
+
+    /// Adds `group` with the active lanes at `base` plus their offsets, whatever its addresses are.
+    #[inline]
+    pub fn push_near<const N: usize>(
+        &mut self,
+        group: &AccessGroup,
+        base: u64,
+        offsets: Offsets<'_, N>,
+    ) {
+        if group.mask != 0 {
+            self.thread_accesses += group.lanes() as u64;
+            self.encoder.encode_near(group, base, offsets);
+        }
+    }
+
+    /// The encoded groups before compression: the part that is worth compressing, and the part that rarely is.
+    pub fn encoded(&mut self) -> (&[u8], &[u8]) {
+        self.head.clear();
+        self.tail.clear();
+        self.encoder.head(&mut self.head);
+        self.encoder.tail(&mut self.tail);
+        (&self.head, &self.tail)
+    }
+
+    pub fn thread_accesses(&self) -> u64 {
+        self.thread_accesses
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.encoder.groups() == 0
+    }
+
+    /// Whether the chunk should be sealed.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.encoder.groups() >= TARGET_CHUNK_GROUPS || self.encoder.bytes() >= TARGET_CHUNK_BYTES
+    }
+
+    /// Compresses and checksums the groups; the builder is empty afterwards and keeps its memory.
+    pub fn seal(&mut self) -> SealedChunk {
+        let (tag, items) = (self.launch.0, self.thread_accesses);
+        let (head, tail) = self.encoded();
+        let sealed = SealedChunk::of_two(Kind::ACCESSES, tag, items, head, tail);
+        self.restart(self.launch);
+        sealed
+    }
+
+    pub fn restart(&mut self, launch: LaunchId) {
+        self.launch = launch;
+        self.encoder.clear();
+        self.thread_accesses = 0;
+    }
+}

@@ -1,0 +1,190 @@
+//! Digest of a launch: 128 bits over the multiset of its thread accesses, whatever their order and grouping.
+//!
+//! Each thread access is hashed to two 64-bit words from (stream, launch, CTA, thread, site, operation, allocation key, offset,
+//! width); the digest is the two sums, modulo 2^64. Addresses count as allocation and offset, so that the digests of two runs and of two backends
+//! are equal when the program does the same. An address outside every allocation counts as itself. Sites at which threads wait
+//! are left out ([`Site::is_steady`](crate::Site::is_steady)).
+//! `docs/trace-format.md` gives the formula.
+
+use crate::error::Result;
+use crate::program::allocations::DEVICE_HEAP;
+use crate::{
+    AccessGroup, AllocationKey, Capture, Launch, LaunchRecord, Resolver, SiteTable, WARP_LANES,
+};
+use std::ops::AddAssign;
+use xxhash_rust::xxh3::xxh3_64;
+
+const PHI: u64 = 0x9e37_79b9_7f4a_7c15;
+const THREAD_STEP: [u64; 2] = [0xd6e8_feb8_6659_fd93, 0xa076_1d64_78bd_642f];
+
+/// Order-independent digest of thread accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LaunchDigest {
+    pub words: [u64; 2],
+    /// Thread accesses, those too that the words leave out.
+    pub thread_accesses: u64,
+}
+
+impl AddAssign for LaunchDigest {
+    /// The digest of both multisets together.
+    fn add_assign(&mut self, other: Self) {
+        for (word, other) in self.words.iter_mut().zip(other.words) {
+            *word = word.wrapping_add(other);
+        }
+        self.thread_accesses += other.thread_accesses;
+    }
+}
+
+impl std::fmt::Display for LaunchDigest {
+    /// 32 hexadecimal digits.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}{:016x}", self.words[0], self.words[1])
+    }
+}
+
+/// Sums up the accesses of one launch.
+pub struct Hasher<'a> {
+    digest: LaunchDigest,
+    launch_seed: u64,
+    sites: &'a SiteTable,
+    resolver: Resolver<'a>,
+    /// Hash of the allocation key used last.
+    last_key: Option<(&'a AllocationKey, (u64, u64))>,
+}
+
+impl<'a> Hasher<'a> {
+    pub fn new(record: &'a LaunchRecord<'a>, sites: &'a SiteTable) -> Self {
+        let Launch { stream, launch, .. } = record.launch;
+        let launch_seed = mix(mix(PHI ^ u64::from(stream.0)).wrapping_add(u64::from(launch.0)));
+        Hasher {
+            digest: LaunchDigest::default(),
+            launch_seed,
+            sites,
+            resolver: record.allocations.resolver(),
+            last_key: None,
+        }
+    }
+
+    pub fn add(&mut self, group: &AccessGroup) {
+        let site = self.sites.get(group.site);
+        if site.is_some_and(|site| !site.is_steady()) {
+            self.digest.thread_accesses += group.lanes() as u64;
+            return;
+        }
+        let op = site.map_or(0, |site| site.op.code());
+        let seeds = group_seeds(self.launch_seed, group, op);
+        let lanes = group.lanes();
+        let (mut offsets, mut threads) = ([0; WARP_LANES], [0; WARP_LANES]);
+        for (index, (thread, _)) in group.threads().enumerate() {
+            threads[index] = u64::from(thread);
+        }
+        let addresses = group.active_addresses();
+        let Some((&low, &high)) = addresses.iter().min().zip(addresses.iter().max()) else {
+            return;
+        };
+        match self.resolver.find(low) {
+            Some(allocation) if allocation.offset_of(high).is_some() => {
+                let (key, mask) = self.key_hash(&allocation.key);
+                for (offset, address) in offsets.iter_mut().zip(addresses) {
+                    *offset = key.wrapping_add((address - allocation.address) & mask);
+                }
+            }
+            _ => {
+                for (offset, &address) in offsets.iter_mut().zip(addresses) {
+                    *offset = match self.resolver.resolve(address) {
+                        Some((key, inside)) => {
+                            let (key, mask) = self.key_hash(key);
+                            key.wrapping_add(inside & mask)
+                        }
+                        None => address,
+                    };
+                }
+            }
+        }
+        let sums = sum(&offsets[..lanes], &threads[..lanes], seeds);
+        self.digest += LaunchDigest {
+            words: sums,
+            thread_accesses: lanes as u64,
+        };
+    }
+
+    pub fn finish(self) -> LaunchDigest {
+        self.digest
+    }
+
+    /// Hash of an allocation's key, and which bits of an offset in it count.
+    #[inline]
+    fn key_hash(&mut self, key: &'a AllocationKey) -> (u64, u64) {
+        match self.last_key {
+            Some((last, hash)) if std::ptr::eq(last, key) => hash,
+            _ => {
+                let is_heap = matches!(key, AllocationKey::Symbol(name) if name == DEVICE_HEAP);
+                let hash = (key_hash(key), if is_heap { 0 } else { !0 });
+                self.last_key = Some((key, hash));
+                hash
+            }
+        }
+    }
+}
+
+/// Digests of all launches of a capture, in the order of the host's calls.
+pub fn launches(capture: &Capture) -> Result<Vec<(&Launch, LaunchDigest)>> {
+    (capture.launches())
+        .map(|record| Ok((record.launch, of_launch(capture, &record)?)))
+        .collect()
+}
+
+fn of_launch(capture: &Capture, record: &LaunchRecord) -> Result<LaunchDigest> {
+    use rayon::prelude::*;
+    (record.chunks.par_iter())
+        .map_init(crate::GroupBuffer::default, |buffer, chunk| {
+            let mut hasher = Hasher::new(record, capture.sites());
+            capture.read_chunk(chunk, buffer, |group| hasher.add(group))?;
+            Ok(hasher.finish())
+        })
+        .try_reduce(LaunchDigest::default, |mut a, b| {
+            a += b;
+            Ok(a)
+        })
+}
+
+/// Seeds of the two sums: everything that the lanes of a group have in common.
+#[inline]
+fn group_seeds(launch_seed: u64, group: &AccessGroup, op: u8) -> [u64; 2] {
+    let what = u64::from(group.site.0) << 32 | u64::from(group.width_bytes);
+    let place = u64::from(group.cta) << 8 | u64::from(op);
+    let seed = mix(mix(launch_seed ^ what).wrapping_add(place));
+    [seed, mix(seed ^ PHI)]
+}
+
+/// Sums the hashes of a group's lanes; a plain loop, so that the compiler can use vector instructions.
+#[inline]
+fn sum(offsets: &[u64], threads: &[u64], seeds: [u64; 2]) -> [u64; 2] {
+    let mut sums = [0u64; 2];
+    for (&offset, &thread) in offsets.iter().zip(threads) {
+        let place = mix(offset);
+        sums[0] = sums[0].wrapping_add(mix(place
+            .wrapping_add(thread.wrapping_mul(THREAD_STEP[0]))
+            .wrapping_add(seeds[0])));
+        sums[1] = sums[1].wrapping_add(mix(place
+            .rotate_left(32)
+            .wrapping_add(thread.wrapping_mul(THREAD_STEP[1]))
+            ^ seeds[1]));
+    }
+    sums
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014, variant 13 of Stafford): a bijection that changes half of the bits.
+#[inline(always)]
+pub const fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+fn key_hash(key: &AllocationKey) -> u64 {
+    match key {
+        AllocationKey::Heap(ordinal) => mix(PHI.wrapping_add(u64::from(*ordinal))),
+        AllocationKey::Symbol(name) => mix(xxh3_64(name.as_bytes()).wrapping_add(PHI << 1)),
+    }
+}

@@ -1,0 +1,199 @@
+//! Writes a capture folder, from several threads at once.
+
+use crate::capture::builder::ChunkBuilder;
+use crate::capture::stream_files;
+use crate::container::{ChunkFile, Kind, Role, SealedChunk};
+use crate::error::{Result, TraceError};
+use crate::in_situ::parts::SealedParts;
+use crate::program::event::TimedEvent;
+use crate::{Event, Header, ModuleTable, Outcome, StreamId};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::fs::TryLockError;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long [`CaptureWriter::finish`] waits for a file; a fault handler may run while its own thread holds the lock.
+const FINISH_PATIENCE: Duration = Duration::from_secs(2);
+
+pub const EVENTS_FILE: &str = "events.sst";
+
+pub fn stream_file_name(stream: StreamId) -> String {
+    format!("stream-{stream}.sst")
+}
+
+/// Writes a capture; every call reaches the file before it returns.
+pub struct CaptureWriter {
+    folder: PathBuf,
+    /// Holds the folder's lock, so that no other process writes here.
+    _lock: std::fs::File,
+    start: Option<Instant>,
+    events: Mutex<ChunkFile>,
+    streams: Mutex<BTreeMap<StreamId, StreamWriter>>,
+}
+
+impl CaptureWriter {
+    /// Creates the folder and `events.sst`, and writes the header. An older capture in the folder is removed.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be created, or the disk is full; [`TraceError::InUse`].
+    pub fn create(folder: impl Into<PathBuf>, header: &Header) -> Result<Self> {
+        let folder = folder.into();
+        std::fs::create_dir_all(&folder).map_err(TraceError::io("create", &folder))?;
+        let lock = std::fs::File::open(&folder).map_err(TraceError::io("open", &folder))?;
+        // File systems without locks do without.
+        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+            return Err(TraceError::InUse { path: folder });
+        }
+        remove_older(&folder)?;
+        let path = folder.join(EVENTS_FILE);
+        let first = json_chunk(Kind::HEADER, header)?;
+        let events = ChunkFile::create(path, Role::Events, 0, Some(first))?;
+        Ok(CaptureWriter {
+            folder,
+            _lock: lock,
+            start: None,
+            events: Mutex::new(events),
+            streams: Mutex::new(BTreeMap::new()),
+        })
+    }
+
+    /// Notes with every event how long after `start` it was written; without it, events have no times.
+    #[must_use]
+    pub fn with_clock(mut self, start: Instant) -> Self {
+        self.start = Some(start);
+        self
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Adds the static tables of a module.
+    pub fn module(&self, module: &ModuleTable) -> Result<()> {
+        let chunk = json_chunk(Kind::MODULE, module)?;
+        self.events.lock().write(chunk)
+    }
+
+    /// Adds an event.
+    pub fn event(&self, event: &Event) -> Result<()> {
+        let mut events = self.events.lock();
+        let since_start = self.start.map(|start| start.elapsed().as_nanos());
+        let at_ns = since_start.map(|ns| u64::try_from(ns).unwrap_or(u64::MAX));
+        events.write(json_chunk(Kind::EVENT, &TimedEvent { at_ns, event })?)
+    }
+
+    /// Adds parts of tables, as a chunk of their own.
+    pub fn parts(&self, parts: SealedParts) -> Result<()> {
+        self.events.lock().write(parts.0)
+    }
+
+    /// The writer of a stream's accesses; its file is created the first time.
+    pub fn stream(&self, stream: StreamId) -> Result<StreamWriter> {
+        let mut streams = self.streams.lock();
+        if let Some(writer) = streams.get(&stream) {
+            return Ok(writer.clone());
+        }
+        let path = self.folder.join(stream_file_name(stream));
+        let file = ChunkFile::create(path, Role::Stream, stream.0, None)?;
+        let writer = StreamWriter {
+            stream,
+            file: Arc::new(Mutex::new(file)),
+        };
+        streams.insert(stream, writer.clone());
+        Ok(writer)
+    }
+
+    pub fn written_bytes(&self) -> u64 {
+        let streams = self.streams.lock();
+        let lengths = streams.values().map(|stream| stream.file.lock().length());
+        lengths.sum::<u64>() + self.events.lock().length()
+    }
+
+    /// Ends every file. A capture without this is incomplete, also when something was written afterwards: it is to be ended again then.
+    pub fn finish(&self, outcome: &Outcome) -> Result<()> {
+        let mut result = Ok(());
+        let streams = self.streams.try_lock_for(FINISH_PATIENCE);
+        for stream in streams.iter().flat_map(|streams| streams.values()) {
+            result = result.and(end(&stream.file, SealedChunk::new(Kind::END, 0, 0, &[])));
+        }
+        let chunk = json_chunk(Kind::END, outcome);
+        result.and(chunk.and_then(|chunk| end(&self.events, chunk)))
+    }
+}
+
+/// Ends a file, unless the thread that calls was stopped by a fault while it was writing it.
+fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
+    match file.try_lock_for(FINISH_PATIENCE) {
+        Some(mut file) => file.end(chunk),
+        None => Err(TraceError::Busy),
+    }
+}
+
+/// Ends the files of the capture in `folder` in place of its program, which ended without doing so. A file that has its end is left alone.
+pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
+    let lock = std::fs::File::open(folder).map_err(TraceError::io("open", folder))?;
+    let begun = Instant::now();
+    // A killed process holds the lock until the system has cleaned it up.
+    while let Err(TryLockError::WouldBlock) = lock.try_lock() {
+        if begun.elapsed() > FINISH_PATIENCE {
+            let path = folder.to_owned();
+            return Err(TraceError::InUse { path });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for stream in stream_files(folder)? {
+        let path = folder.join(stream_file_name(stream));
+        ChunkFile::end_unended(path, Role::Stream, SealedChunk::new(Kind::END, 0, 0, &[]))?;
+    }
+    let end = json_chunk(Kind::END, outcome);
+    ChunkFile::end_unended(folder.join(EVENTS_FILE), Role::Events, end?)
+}
+
+/// Writes the accesses of one stream; clones write to the same file.
+#[derive(Clone)]
+pub struct StreamWriter {
+    stream: StreamId,
+    file: Arc<Mutex<ChunkFile>>,
+}
+
+impl StreamWriter {
+    pub fn stream(&self) -> StreamId {
+        self.stream
+    }
+
+    /// Seals a chunk and writes it; an empty one is left out.
+    pub fn write(&self, mut chunk: ChunkBuilder) -> Result<()> {
+        self.flush(&mut chunk)
+    }
+
+    /// Like [`write`](Self::write), and leaves the builder empty for more of the same launch.
+    pub fn flush(&self, chunk: &mut ChunkBuilder) -> Result<()> {
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        let sealed = chunk.seal();
+        self.file.lock().write(sealed)
+    }
+}
+
+fn json_chunk(kind: Kind, value: &impl serde::Serialize) -> Result<SealedChunk> {
+    let json = serde_json::to_vec(value).map_err(|source| TraceError::Encode { source })?;
+    Ok(SealedChunk::new(kind, 0, 0, &json))
+}
+
+fn remove_older(folder: &Path) -> Result<()> {
+    let entries = std::fs::read_dir(folder).map_err(TraceError::io("read", folder))?;
+    for entry in entries {
+        let path = entry.map_err(TraceError::io("read", folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name == EVENTS_FILE || name.starts_with("stream-") && name.ends_with(".sst") {
+            std::fs::remove_file(&path).map_err(TraceError::io("remove", &path))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

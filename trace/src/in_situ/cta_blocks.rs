@@ -1,0 +1,106 @@
+//! Blocks of CTAs with consecutive numbers, which transfers in situ can be kept between.
+
+use crate::SelectionError;
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Display};
+use std::str::FromStr;
+
+/// How many CTAs are in a block, a power of two; by default each CTA stands for itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct CtaBlocks {
+    log2: u32,
+}
+
+/// 2^27 CTAs of a grid are told apart in situ.
+const MOST_LOG2: u32 = 26;
+
+impl CtaBlocks {
+    /// Whether each CTA stands for itself.
+    pub fn are_ctas(&self) -> bool {
+        self.log2 == 0
+    }
+
+    pub fn ctas(self) -> u32 {
+        1 << self.log2
+    }
+
+    /// The first CTA of the block with CTA `cta`, which the block is called by.
+    pub fn first(self, cta: u32) -> u32 {
+        cta >> self.log2 << self.log2
+    }
+
+    pub fn number(self, cta: u32) -> u32 {
+        cta >> self.log2
+    }
+
+    /// The blocks of a grid: a row of them, whatever its shape.
+    pub fn grid(self, grid: [u32; 3]) -> [u32; 3] {
+        let ctas: u64 = grid.map(u64::from).iter().product();
+        match self.are_ctas() {
+            true => grid,
+            false => [ctas.div_ceil(1 << self.log2) as u32, 1, 1],
+        }
+    }
+
+    /// Blocks of 64 times as many CTAs, or of as many as there can be.
+    #[must_use]
+    pub fn larger(self) -> Self {
+        CtaBlocks {
+            log2: (self.log2 + 6).min(MOST_LOG2),
+        }
+    }
+
+    /// A name, with what stands in the place of CTAs, if something does.
+    pub fn named(self, name: impl Display) -> String {
+        match self.are_ctas() {
+            true => name.to_string(),
+            false => format!("{name} ({self})"),
+        }
+    }
+}
+
+impl Display for CtaBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.are_ctas() {
+            true => f.write_str("CTAs"),
+            false => write!(f, "blocks of {} CTAs", self.ctas()),
+        }
+    }
+}
+
+impl From<CtaBlocks> for u32 {
+    fn from(blocks: CtaBlocks) -> u32 {
+        blocks.ctas()
+    }
+}
+
+impl TryFrom<u32> for CtaBlocks {
+    type Error = SelectionError;
+
+    fn try_from(ctas: u32) -> Result<Self, SelectionError> {
+        let log2 = ctas.trailing_zeros();
+        let fits = ctas.is_power_of_two() && (1..=MOST_LOG2).contains(&log2);
+        fits.then_some(CtaBlocks { log2 })
+            .ok_or_else(|| wrong(&ctas.to_string()))
+    }
+}
+
+impl FromStr for CtaBlocks {
+    type Err = SelectionError;
+
+    fn from_str(text: &str) -> Result<Self, SelectionError> {
+        let number: u32 = text.parse().map_err(|_| wrong(text))?;
+        number.try_into()
+    }
+}
+
+fn wrong(value: &str) -> SelectionError {
+    SelectionError {
+        value: value.to_owned(),
+        expected: "a number of CTAs that is a power of two, from 2 to 2^26 (67108864)".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! Parts of tables as a chunk holds them: in order and by column, since neighbours differ little then. `docs/trace-format.md` has
+//! every number.
+
+use crate::container::{Kind, SealedChunk};
+use crate::varint::{get, put, unzigzag, zigzag};
+use crate::{FirstRead, Parts, Received};
+
+/// As a chunk, ready to be written.
+#[derive(Debug)]
+pub struct SealedParts(pub(crate) SealedChunk);
+
+impl Parts {
+    pub fn seal(mut self) -> SealedParts {
+        let payload = encode(&mut self);
+        SealedParts(SealedChunk::new(Kind::PARTS, 0, 0, &payload))
+    }
+}
+
+/// Most rows received one or more whole words.
+const USUAL_BYTES: u64 = 4;
+
+fn encode(parts: &mut Parts) -> Vec<u8> {
+    let Parts {
+        received,
+        first_read,
+    } = parts;
+    received.sort_unstable_by_key(|row| {
+        let launches = (row.source_launch, row.receiver_launch);
+        (launches, row.source_cta, row.receiver_cta)
+    });
+    first_read.sort_unstable();
+    let mut out = Writer::default();
+    out.number(received.len() as u64);
+    out.differences(received, |row| row.source_launch);
+    out.differences(received, |row| row.receiver_launch);
+    out.differences(received, |row| row.source_cta);
+    out.differences(received, |row| row.receiver_cta);
+    out.numbers(received, |row| row.count);
+    out.numbers(received, |row| {
+        let usual = row.count.wrapping_mul(USUAL_BYTES);
+        zigzag(row.bytes.wrapping_sub(usual) as i64)
+    });
+    out.number(first_read.len() as u64);
+    out.differences(first_read, |row| row.source_launch);
+    out.differences(first_read, |row| row.receiver_launch);
+    out.numbers(first_read, |row| row.stored_bytes);
+    out.numbers(first_read, |row| row.several_bytes);
+    out.numbers(first_read, |row| row.perhaps_again_bytes);
+    out.0
+}
+
+/// `None` where the bytes are not what [`encode`] makes.
+pub(crate) fn decode(payload: &[u8]) -> Option<Parts> {
+    const RECEIVED: Received = Received {
+        source_launch: 0,
+        source_cta: 0,
+        receiver_launch: 0,
+        receiver_cta: 0,
+        bytes: 0,
+        count: 0,
+    };
+    const FIRST_READ: FirstRead = FirstRead {
+        source_launch: 0,
+        receiver_launch: 0,
+        stored_bytes: 0,
+        several_bytes: 0,
+        perhaps_again_bytes: 0,
+    };
+    let mut reader = Reader { payload, at: 0 };
+    let mut received = reader.rows(RECEIVED, 6)?;
+    reader.differences(&mut received, |row| &mut row.source_launch)?;
+    reader.differences(&mut received, |row| &mut row.receiver_launch)?;
+    reader.differences(&mut received, |row| &mut row.source_cta)?;
+    reader.differences(&mut received, |row| &mut row.receiver_cta)?;
+    reader.numbers(&mut received, |row| &mut row.count)?;
+    reader.numbers(&mut received, |row| &mut row.bytes)?;
+    for row in &mut received {
+        let usual = row.count.wrapping_mul(USUAL_BYTES);
+        row.bytes = usual.wrapping_add(unzigzag(row.bytes) as u64);
+    }
+    let mut first_read = reader.rows(FIRST_READ, 5)?;
+    reader.differences(&mut first_read, |row| &mut row.source_launch)?;
+    reader.differences(&mut first_read, |row| &mut row.receiver_launch)?;
+    reader.numbers(&mut first_read, |row| &mut row.stored_bytes)?;
+    reader.numbers(&mut first_read, |row| &mut row.several_bytes)?;
+    reader.numbers(&mut first_read, |row| &mut row.perhaps_again_bytes)?;
+    (reader.at == payload.len()).then_some(Parts {
+        received,
+        first_read,
+    })
+}
+
+#[derive(Default)]
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn number(&mut self, value: u64) {
+        let mut bytes = [0; 10];
+        let length = put(&mut bytes, 0, value);
+        self.0.extend_from_slice(&bytes[..length]);
+    }
+
+    fn numbers<T>(&mut self, rows: &[T], mut of: impl FnMut(&T) -> u64) {
+        rows.iter().for_each(|row| self.number(of(row)));
+    }
+
+    /// Each less the one before, the first less 0.
+    fn differences<T>(&mut self, rows: &[T], of: impl Fn(&T) -> u32) {
+        let mut before = 0;
+        self.numbers(rows, |row| {
+            let value = i64::from(of(row));
+            zigzag(value - std::mem::replace(&mut before, value))
+        });
+    }
+}
+
+struct Reader<'a> {
+    payload: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn number(&mut self) -> Option<u64> {
+        get(self.payload, &mut self.at)
+    }
+
+    /// Reads a row count; `None` if the payload is too short for it.
+    fn rows<T: Copy>(&mut self, empty: T, columns: usize) -> Option<Vec<T>> {
+        let rows = usize::try_from(self.number()?).ok()?;
+        let room = (self.payload.len() - self.at) / columns;
+        (rows <= room).then(|| vec![empty; rows])
+    }
+
+    fn numbers<T>(&mut self, rows: &mut [T], of: impl Fn(&mut T) -> &mut u64) -> Option<()> {
+        for row in rows {
+            *of(row) = self.number()?;
+        }
+        Some(())
+    }
+
+    fn differences<T>(&mut self, rows: &mut [T], of: impl Fn(&mut T) -> &mut u32) -> Option<()> {
+        let mut before = 0u32;
+        for row in rows {
+            let value = i64::from(before).checked_add(unzigzag(self.number()?))?;
+            before = u32::try_from(value).ok()?;
+            *of(row) = before;
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

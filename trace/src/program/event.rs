@@ -1,0 +1,351 @@
+//! Events of the host side of a traced program, in order.
+
+use crate::{AllocationId, LaunchId, LaunchSums, Recorded, StreamId};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    /// Position among all of the program's numbered events (launches, allocations, frees, copies, memsets).
+    pub sequence: u64,
+    pub stream: StreamId,
+    /// Superstep: number within the stream, from 0.
+    pub launch: LaunchId,
+    pub kernel: String,
+    /// CTAs in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y and z.
+    pub block: [u32; 3],
+    /// Shared memory of a CTA asked for at launch.
+    pub dynamic_shared_bytes: u64,
+    /// Shared memory of a CTA that the kernel declares.
+    pub static_shared_bytes: u64,
+    /// `sequence` of the launch whose kernel made this one; `None`: the host did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<u64>,
+    /// Number of the device that it ran on, among those of the program.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub device: u32,
+}
+
+/// The first device, the usual one, is not written down.
+fn is_first(device: &u32) -> bool {
+    *device == 0
+}
+
+impl Launch {
+    pub fn ctas(&self) -> u64 {
+        self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
+    pub fn threads_per_cta(&self) -> u64 {
+        self.block.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Coordinates x, y, z of the CTA with linear number `cta`.
+    pub fn cta_coordinates(&self, cta: u32) -> [u32; 3] {
+        let (x, y) = (self.grid[0].max(1), self.grid[1].max(1));
+        [cta % x, cta / x % y, cta / x / y]
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaunchOutcome {
+    Completed,
+    /// It stopped; the text says why.
+    Failed(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AllocationKind {
+    /// `cudaMalloc` and its relatives.
+    Device,
+    Managed,
+    /// Page-locked host memory that the device can reach.
+    Pinned,
+    /// `cudaMallocArray` and `cudaMalloc3DArray`.
+    Array,
+    /// Memory of another process, mapped into this one.
+    Imported,
+    /// A `__device__` or `__constant__` variable.
+    Symbol {
+        /// Its device-side name.
+        name: String,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SourcePlace {
+    /// File, as the compiler's debug information names it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 where it is not known.
+    pub column: u32,
+}
+
+impl std::fmt::Display for SourcePlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = self.file.rsplit('/').next().unwrap_or(&self.file);
+        write!(f, "{name}:{}", self.line)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CopyDirection {
+    HostToHost,
+    HostToDevice,
+    DeviceToHost,
+    DeviceToDevice,
+}
+
+/// How and when a launch ended; all of its accesses are written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchEnd {
+    pub stream: StreamId,
+    pub launch: LaunchId,
+    /// Accesses recorded, each lane counted.
+    pub thread_accesses: u64,
+    pub elapsed_ns: u64,
+    pub outcome: LaunchOutcome,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostCopy {
+    pub sequence: u64,
+    pub direction: CopyDirection,
+    /// First byte written.
+    pub destination: u64,
+    pub source: u64,
+    pub bytes: u64,
+    pub stream: StreamId,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostMemset {
+    pub sequence: u64,
+    pub address: u64,
+    pub bytes: u64,
+    pub value: u8,
+    pub stream: StreamId,
+}
+
+/// Code ran on the device that Superstep did not build. What it read and wrote is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpaqueLaunch {
+    pub sequence: u64,
+    pub stream: StreamId,
+    /// Mangled name of the kernel; `None` where the driver does not tell, or where it was no single kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// CTAs in x, y and z, and threads of a CTA; `None` where it was no single kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geometry: Option<OpaqueGeometry>,
+    /// The call that made it, where it is known what that reads and writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<KnownCall>,
+}
+
+/// A call of a proprietary library's function.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownCall {
+    pub function: String,
+    pub reads: Vec<Block>,
+    /// Nothing else is written; and perhaps not all of this.
+    pub writes: Vec<Block>,
+}
+
+/// `planes` times `rows` of `bytes` each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    pub address: u64,
+    pub bytes: u64,
+    pub rows: u64,
+    /// From the start of a row to that of the next.
+    pub row_pitch: u64,
+    pub planes: u64,
+    pub plane_pitch: u64,
+}
+
+impl Block {
+    /// First byte and size of each row; rows that touch are one.
+    pub fn ranges(self) -> impl Iterator<Item = (u64, u64)> {
+        let (mut bytes, mut rows, mut planes) = (self.bytes, self.rows, self.planes);
+        if rows > 0 && self.row_pitch == bytes {
+            (bytes, rows) = (bytes.saturating_mul(rows), 1);
+        }
+        if rows == 1 && planes > 0 && self.plane_pitch == bytes {
+            (bytes, planes) = (bytes.saturating_mul(planes), 1);
+        }
+        (0..planes).flat_map(move |plane| {
+            let start = self
+                .address
+                .wrapping_add(plane.wrapping_mul(self.plane_pitch));
+            (0..rows).map(move |row| (start.wrapping_add(row.wrapping_mul(self.row_pitch)), bytes))
+        })
+    }
+}
+
+impl OpaqueLaunch {
+    /// Name of launches whose kernel has none.
+    pub const UNNAMED: &str = "unnamed GPU code";
+
+    pub fn name(&self) -> &str {
+        self.kernel.as_deref().unwrap_or(Self::UNNAMED)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpaqueGeometry {
+    /// CTAs in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y and z.
+    pub block: [u32; 3],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpaqueEnd {
+    /// Sequence number of its [`OpaqueLaunch`].
+    pub launch: u64,
+    pub elapsed_ns: u64,
+}
+
+/// Something that the program did to memory and that the capture does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gap {
+    /// A 3D copy from or to an array.
+    ArrayCopy,
+    /// Copies or fills in a CUDA graph that were not followed.
+    GraphMemoryNode,
+    /// Memory is shared with another process; the event is written once.
+    SharedMemory,
+    /// Launches of a kernel without instrumentation; the event is written once for each kernel.
+    UntracedKernel {
+        /// Mangled name; `None` where the runtime did not know the kernel's handle.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kernel: Option<String>,
+    },
+}
+
+impl std::fmt::Display for Gap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Gap::ArrayCopy => f.write_str(
+                "a 3D copy from or to an array; its bytes are not among the copies",
+            ),
+            Gap::GraphMemoryNode => f.write_str(
+                "a memory node in a CUDA graph; its bytes are not among the copies",
+            ),
+            Gap::SharedMemory => f.write_str(
+                "memory is shared with another process; what that reads and writes there is not matched",
+            ),
+            Gap::UntracedKernel { kernel: Some(name) } => write!(
+                f,
+                "kernel {name} was not built by Superstep; its accesses are not traced"
+            ),
+            Gap::UntracedKernel { kernel: None } => f.write_str(
+                "a kernel was launched through a handle that Superstep does not know; its accesses are not traced",
+            ),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transport {
+    pub bytes: u64,
+    pub pieces: u64,
+    pub groups: u64,
+    /// Each lane counted.
+    pub accesses: u64,
+}
+
+impl std::fmt::Display for Transport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Transport {
+            bytes,
+            pieces,
+            groups,
+            accesses,
+        } = self;
+        write!(
+            f,
+            "protocol stream: {bytes} bytes in {pieces} pieces, {groups} groups, {accesses} accesses"
+        )
+    }
+}
+
+/// An event of the host side, as it is stored. [`crate::Capture::replay`] gives them in host order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// A kernel is about to run; written before its first access.
+    Launch(Launch),
+    LaunchEnd(LaunchEnd),
+    /// Of the launch just announced only a part is recorded, as the run was asked to; follows its [`Event::Launch`].
+    Selected {
+        stream: StreamId,
+        launch: LaunchId,
+        recorded: Recorded,
+    },
+    Allocate {
+        sequence: u64,
+        id: AllocationId,
+        address: u64,
+        bytes: u64,
+        kind: AllocationKind,
+        /// The host's call that made it, where it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        place: Option<SourcePlace>,
+        /// Number of the device that was current; memory of the kind `Managed` may lie elsewhere.
+        #[serde(default, skip_serializing_if = "is_first")]
+        device: u32,
+    },
+    Free {
+        sequence: u64,
+        id: AllocationId,
+    },
+    Copy(HostCopy),
+    Memset(HostMemset),
+    OpaqueLaunch(OpaqueLaunch),
+    OpaqueEnd(OpaqueEnd),
+    Gap(Gap),
+    Transport(Transport),
+    /// Sums of a launch, aggregated while it ran; its accesses are not recorded.
+    Sums(LaunchSums),
+    /// Anything worth reading, in words; no program decides anything by it.
+    Note(String),
+}
+
+impl Event {
+    /// Position among the numbered events, for those that have one.
+    pub(crate) fn sequence(&self) -> Option<u64> {
+        match self {
+            Event::Launch(Launch { sequence, .. })
+            | Event::Allocate { sequence, .. }
+            | Event::Free { sequence, .. }
+            | Event::Copy(HostCopy { sequence, .. })
+            | Event::Memset(HostMemset { sequence, .. })
+            | Event::OpaqueLaunch(OpaqueLaunch { sequence, .. }) => Some(*sequence),
+            Event::LaunchEnd(_)
+            | Event::OpaqueEnd(_)
+            | Event::Selected { .. }
+            | Event::Gap(_)
+            | Event::Transport(_)
+            | Event::Sums(_)
+            | Event::Note(_) => None,
+        }
+    }
+}
+
+/// An event and when it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimedEvent<E> {
+    /// Nanoseconds since the program's start; `None` where the writer had no clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_ns: Option<u64>,
+    #[serde(flatten)]
+    pub event: E,
+}

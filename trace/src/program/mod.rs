@@ -1,0 +1,11 @@
+//! What a traced program consists of and did: sites, allocations, launches, accesses.
+
+pub(crate) mod access;
+pub(crate) mod allocations;
+pub(crate) mod event;
+pub(crate) mod ids;
+pub mod matrix;
+pub(crate) mod names;
+pub(crate) mod op;
+pub(crate) mod process;
+pub(crate) mod table;

@@ -1,0 +1,54 @@
+//! Operations of memory instructions, numbered as in Rieber 2017, table 5.1.
+
+use crate::named::named;
+
+named! {
+    /// Operation of a site.
+    ///
+    /// The numbers 1–13 are those of Rieber 2017, table 5.1; [`Op::AtomicOther`] is ours (floating-point minimum and the like).
+    #[repr(u8)]
+    pub enum Op("operation") {
+        Load = 1 => "load",
+        Store = 2 => "store",
+        AtomicAdd = 3 => "atomic_add",
+        AtomicSub = 4 => "atomic_sub",
+        AtomicExch = 5 => "atomic_exch",
+        AtomicMin = 6 => "atomic_min",
+        AtomicMax = 7 => "atomic_max",
+        AtomicInc = 8 => "atomic_inc",
+        AtomicDec = 9 => "atomic_dec",
+        AtomicCas = 10 => "atomic_cas",
+        AtomicAnd = 11 => "atomic_and",
+        AtomicOr = 12 => "atomic_or",
+        AtomicXor = 13 => "atomic_xor",
+        AtomicOther = 14 => "atomic_other",
+    }
+}
+
+impl Op {
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code).checked_sub(1)?).copied()
+    }
+
+    /// Whether the operation reads and writes in one step.
+    pub const fn is_atomic(self) -> bool {
+        !matches!(self, Op::Load | Op::Store)
+    }
+
+    /// Whether memory is read: loads and atomics.
+    pub const fn reads(self) -> bool {
+        !matches!(self, Op::Store)
+    }
+
+    /// Whether memory is written: stores and atomics.
+    pub const fn writes(self) -> bool {
+        !matches!(self, Op::Load)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! One of the processes of a program, and the folder of all their captures.
+
+use crate::capture::writer::EVENTS_FILE;
+use crate::error::{Result, TraceError};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Which process of a program wrote something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number among those that a launcher like mpirun started; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    pub pid: u32,
+    /// Programs that had the same number before this one: those that replaced themselves by it (`exec`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub earlier: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl Process {
+    /// Placeholder for the process's name in a path.
+    pub const PLACE: &str = "{process}";
+}
+
+/// Name of its folder: `rank-2-pid-4711`, or `pid-4711`; `pid-4711-2` of the second program with this number.
+impl std::fmt::Display for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(rank) = self.rank {
+            write!(f, "rank-{rank}-")?;
+        }
+        write!(f, "pid-{}", self.pid)?;
+        match self.earlier {
+            0 => Ok(()),
+            earlier => write!(f, "-{}", u64::from(earlier) + 1),
+        }
+    }
+}
+
+/// The captures in `path`: itself, or those of several processes, one folder each, in the order of ranks.
+pub fn captures_in(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() || path.join(EVENTS_FILE).is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut captures = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(TraceError::unreadable(path))? {
+        let folder = entry.map_err(TraceError::unreadable(path))?.path();
+        if folder.join(EVENTS_FILE).is_file() {
+            captures.push(folder);
+        }
+    }
+    captures.sort_by_cached_key(|folder| {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        // Numbers, so that rank 10 comes after rank 9.
+        let numbers: Vec<Option<u32>> = name.split('-').map(|part| part.parse().ok()).collect();
+        (numbers, name.into_owned())
+    });
+    Ok(captures)
+}
+
+#[cfg(test)]
+mod tests;

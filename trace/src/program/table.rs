@@ -1,0 +1,187 @@
+//! Static tables of a traced module: its memory instructions and its kernels.
+
+use crate::named::named;
+use crate::{DefinedProbe, Op, SiteId, TraceError};
+use serde::{Deserialize, Serialize};
+
+/// Version of [`ModuleTable`]'s JSON that this library writes and reads.
+pub const TABLE_SCHEMA_VERSION: u32 = 1;
+
+named! {
+    /// Where a program's kernels run.
+    #[derive(Default)]
+    pub enum Backend("backend") {
+        /// On the host, as x86 code.
+        #[default]
+        Cpu => "cpu",
+        Cuda => "cuda",
+    }
+}
+
+named! {
+    /// Instrumentation inserted into a module.
+    pub enum Probe("probe") {
+        None => "none",
+        Trace => "trace",
+        /// Every access adds to its site's counter.
+        Count => "count",
+        /// A probe of the user ([`ModuleTable::defined`]).
+        Defined => "defined",
+    }
+}
+
+/// How it is known that a site accesses global memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// The analysis of address spaces decided it.
+    Proven,
+    /// The program tests each address while it runs.
+    Tested,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// Its number in the whole program.
+    pub id: SiteId,
+    /// Mangled name of the function that holds it.
+    pub function: String,
+    /// Source file as the compiler's debug information names it; empty when unknown.
+    pub file: String,
+    /// Source line, from 1; 0 when unknown.
+    pub line: u32,
+    /// Source column, from 1; 0 when unknown.
+    pub column: u32,
+    pub op: Op,
+    /// Bytes accessed by one thread; 0 when that varies from access to access.
+    pub width_bytes: u32,
+    /// How it is known to access global memory.
+    pub proof: Proof,
+    /// Whether it executes as often as threads happen to wait for each other: no two runs need to agree.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
+}
+
+impl Site {
+    /// Whether it executes as often in each run.
+    pub fn is_steady(&self) -> bool {
+        !self.waits
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelInfo {
+    pub name: String,
+    /// Demangled name without parameters.
+    pub display_name: String,
+    /// Number of the kernel's own parameters, without those the instrumentation appends.
+    pub parameters: u32,
+}
+
+/// Everything static about one traced translation unit; the instrumenter writes it as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModuleTable {
+    pub schema_version: u32,
+    /// Index of the module within the program.
+    pub module: u32,
+    /// Name of the translation unit, `hotspot.cu` for instance.
+    pub name: String,
+    pub backend: Backend,
+    pub probe: Probe,
+    /// Its memory instructions, by ascending id.
+    pub sites: Vec<Site>,
+    pub kernels: Vec<KernelInfo>,
+    /// Pieces of inline PTX that were let through though their text does not show what they do to memory: what they access is
+    /// not traced.
+    #[serde(default)]
+    pub opaque_assembly: u32,
+    /// Whether its kernels can launch kernels, which a GPU's runtime has to do for them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub launches: bool,
+    /// The probe that a user defined, and where it went in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defined: Option<DefinedProbe>,
+}
+
+impl ModuleTable {
+    /// Reads a table from JSON and checks it.
+    ///
+    /// # Errors
+    /// [`TraceError::Table`] when the JSON is malformed, the schema version is unknown, or a site's id does not belong to the module.
+    pub fn from_json(json: &[u8]) -> Result<Self, TraceError> {
+        let refused = |reason: String| Err(TraceError::Table { reason });
+        let table: ModuleTable = match serde_json::from_slice(json) {
+            Ok(table) => table,
+            Err(error) => return refused(error.to_string()),
+        };
+        let (version, module) = (table.schema_version, table.module);
+        if version != TABLE_SCHEMA_VERSION {
+            return refused(format!(
+                "schema_version is {version}, this tool reads {TABLE_SCHEMA_VERSION}"
+            ));
+        }
+        match table.sites.iter().find(|site| site.id.module() != module) {
+            Some(Site { id, .. }) => refused(format!(
+                "site {id} does not belong to module {module} ({})",
+                table.name
+            )),
+            None => Ok(table),
+        }
+    }
+
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("names and numbers can always be written as JSON")
+    }
+}
+
+/// All sites and kernels of a program, by id and by name.
+#[derive(Clone, Debug, Default)]
+pub struct SiteTable {
+    modules: Vec<Vec<Option<Site>>>,
+    kernels: rustc_hash::FxHashMap<String, KernelInfo>,
+}
+
+impl SiteTable {
+    pub fn new<'a>(modules: impl IntoIterator<Item = &'a ModuleTable>) -> Self {
+        let mut table = SiteTable::default();
+        for module in modules {
+            for site in &module.sites {
+                let (index, local) = (site.id.module() as usize, site.id.local() as usize);
+                if table.modules.len() <= index {
+                    table.modules.resize_with(index + 1, Vec::new);
+                }
+                let slots = &mut table.modules[index];
+                if slots.len() <= local {
+                    slots.resize(local + 1, None);
+                }
+                slots[local] = Some(site.clone());
+            }
+            for kernel in &module.kernels {
+                table.kernels.insert(kernel.name.clone(), kernel.clone());
+            }
+        }
+        table
+    }
+
+    pub fn get(&self, id: SiteId) -> Option<&Site> {
+        self.modules
+            .get(id.module() as usize)?
+            .get(id.local() as usize)?
+            .as_ref()
+    }
+
+    /// Every site, by ascending id.
+    pub fn iter(&self) -> impl Iterator<Item = &Site> {
+        self.modules.iter().flatten().flatten()
+    }
+
+    pub fn kernel(&self, name: &str) -> Option<&KernelInfo> {
+        self.kernels.get(name)
+    }
+
+    /// The name of a kernel for people: demangled when known, else as given.
+    pub fn display_name<'a>(&'a self, name: &'a str) -> &'a str {
+        self.kernel(name)
+            .map_or(name, |kernel| &kernel.display_name)
+    }
+}

@@ -1,0 +1,71 @@
+//! Failures of one program by kind, which decides the exit code and is stored in `run.json`.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// A manifest is malformed or contradicts itself.
+    Manifest,
+    /// A source or input is missing or has the wrong hash.
+    Fetch,
+    /// A tool or a runtime library is missing.
+    Tool,
+    /// A stage of the compilation failed.
+    Build,
+    /// The program crashed or failed by itself.
+    Run,
+    /// The program used more memory than it may.
+    Memory,
+    /// The program did not end in time.
+    Timeout,
+    /// The program ran, but its output or its trace is wrong.
+    Verification,
+    /// A capture cannot be read.
+    Capture,
+    /// A capture ends before its program did.
+    Incomplete,
+    /// The user stopped the run.
+    Interrupted,
+    /// The command line asks for something that does not exist.
+    Usage,
+    /// Superstep is at fault, or the machine (disk full, no permission).
+    Internal,
+}
+
+impl std::fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// A failure with its message: what was tried, why it failed and how to fix it, in that order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    pub kind: FailureKind,
+    /// The whole message; may have several lines (a compiler's output).
+    pub message: String,
+}
+
+impl Failure {
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+
+    /// A failure of the machine or of ours while doing `what` (`failed to {what}: {why}`).
+    pub fn internal(what: impl std::fmt::Display, why: impl std::fmt::Display) -> Self {
+        Self::new(FailureKind::Internal, format!("failed to {what}: {why}"))
+    }
+
+    /// Makes a failure of the machine's error, met while doing `action` to `path`.
+    pub fn io<E: std::fmt::Display>(
+        action: &str,
+        path: &impl AsRef<std::path::Path>,
+    ) -> impl FnOnce(E) -> Self {
+        move |error| Self::internal(format_args!("{action} {}", path.as_ref().display()), error)
+    }
+}

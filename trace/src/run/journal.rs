@@ -1,0 +1,234 @@
+//! Journal that a runtime keeps beside its summary while the program runs.
+//!
+//! A program may end without its exit handlers: by `_exit` or `quick_exit`, by `exec`, by a signal. Then no summary is written, and
+//! the journal has all that it would say. Each line is a note in JSON; a program that is killed leaves at most the last one unfinished.
+
+use crate::error::{JournalError, TraceError};
+use crate::{DeviceInfo, KernelResources, KernelTotals, LaunchCounts, Summary};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Result, Write};
+use std::path::{Path, PathBuf};
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Note {
+    /// The summary before anything has happened.
+    Begin(Summary),
+    Device(DeviceInfo),
+    /// The mangled name of the next kernel; the other notes give its number, from 0.
+    Kernel(String),
+    /// A thread of the host launches a kernel for the first time.
+    HostThread,
+    Launch {
+        kernel: usize,
+        ns: u64,
+    },
+    OpaqueLaunch(usize),
+    OpaqueEnd {
+        kernel: usize,
+        ns: u64,
+    },
+    Resources(usize, KernelResources),
+    Counts {
+        kernel: usize,
+        stream: u32,
+        launch: u32,
+        sites: Vec<(u32, u64)>,
+    },
+    RecordsLost(u64),
+    BadAddresses(u64),
+    Fault(String),
+    Warning(String),
+}
+
+/// Writes the journal of a process. Every note reaches the file before its method returns.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+    kernels: HashMap<String, usize>,
+}
+
+impl Journal {
+    /// Path of the journal that belongs to the summary `summary`.
+    pub fn beside(summary: &Path) -> PathBuf {
+        let mut path = summary.as_os_str().to_owned();
+        path.push(".journal");
+        path.into()
+    }
+
+    /// Begins the journal of a process whose summary will be in the file `summary`.
+    /// # Errors
+    /// The file cannot be written, as for all other methods.
+    pub fn create(summary: &Path, begin: Summary) -> Result<Self> {
+        let path = Self::beside(summary);
+        let mut journal = Journal {
+            file: File::create(&path)?,
+            path,
+            kernels: HashMap::new(),
+        };
+        journal.add(&Note::Begin(begin))?;
+        Ok(journal)
+    }
+
+    pub fn device(&mut self, device: &DeviceInfo) -> Result<()> {
+        self.add(&Note::Device(device.clone()))
+    }
+
+    pub fn host_thread(&mut self) -> Result<()> {
+        self.add(&Note::HostThread)
+    }
+
+    pub fn launch(&mut self, kernel: &str, ns: u64) -> Result<()> {
+        let kernel = self.kernel(kernel)?;
+        self.add(&Note::Launch { kernel, ns })
+    }
+
+    pub fn opaque_launch(&mut self, kernel: &str) -> Result<()> {
+        let kernel = self.kernel(kernel)?;
+        self.add(&Note::OpaqueLaunch(kernel))
+    }
+
+    pub fn opaque_end(&mut self, kernel: &str, ns: u64) -> Result<()> {
+        let kernel = self.kernel(kernel)?;
+        self.add(&Note::OpaqueEnd { kernel, ns })
+    }
+
+    pub fn resources(&mut self, kernel: &str, resources: KernelResources) -> Result<()> {
+        let kernel = self.kernel(kernel)?;
+        self.add(&Note::Resources(kernel, resources))
+    }
+
+    pub fn counts(&mut self, counts: &LaunchCounts) -> Result<()> {
+        let kernel = self.kernel(&counts.kernel)?;
+        self.add(&Note::Counts {
+            kernel,
+            stream: counts.stream,
+            launch: counts.launch,
+            sites: counts.sites.clone(),
+        })
+    }
+
+    pub fn records_lost(&mut self, records: u64) -> Result<()> {
+        self.add(&Note::RecordsLost(records))
+    }
+
+    pub fn bad_addresses(&mut self, accesses: u64) -> Result<()> {
+        self.add(&Note::BadAddresses(accesses))
+    }
+
+    pub fn fault(&mut self, text: &str) -> Result<()> {
+        self.add(&Note::Fault(text.to_owned()))
+    }
+
+    pub fn warning(&mut self, text: &str) -> Result<()> {
+        self.add(&Note::Warning(text.to_owned()))
+    }
+
+    /// Removes the journal: the summary is there, or the process leaves none.
+    pub fn remove(self) -> Result<()> {
+        std::fs::remove_file(&self.path)
+    }
+
+    fn kernel(&mut self, name: &str) -> Result<usize> {
+        if let Some(&number) = self.kernels.get(name) {
+            return Ok(number);
+        }
+        self.add(&Note::Kernel(name.to_owned()))?;
+        let number = self.kernels.len();
+        self.kernels.insert(name.to_owned(), number);
+        Ok(number)
+    }
+
+    fn add(&mut self, note: &Note) -> Result<()> {
+        let mut line = serde_json::to_vec(note)?;
+        line.push(b'\n');
+        self.file.write_all(&line)
+    }
+}
+
+impl Summary {
+    /// The summary of a process that left only the journal in the file `path`.
+    pub fn from_journal(path: &Path) -> std::result::Result<Self, TraceError> {
+        let failed = |reason| TraceError::Journal {
+            path: path.to_owned(),
+            reason,
+        };
+        let text = std::fs::read(path).map_err(TraceError::unreadable(path))?;
+        // Text after the last line break was being written when the process ended.
+        let whole = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
+        let notes = serde_json::Deserializer::from_slice(&text[..whole]).into_iter::<Note>();
+        let (mut sum, mut names) = (None, Vec::new());
+        for note in notes {
+            let note = note.map_err(TraceError::not_json(path))?;
+            match (note, &mut sum) {
+                (Note::Begin(begin), _) => sum = Some(begin),
+                (note, Some(sum)) => sum.add(note, &mut names).map_err(failed)?,
+                (_, None) => return Err(failed(JournalError::NoBeginning)),
+            }
+        }
+        sum.ok_or_else(|| failed(JournalError::Empty))
+    }
+
+    fn add(
+        &mut self,
+        note: Note,
+        names: &mut Vec<String>,
+    ) -> std::result::Result<(), JournalError> {
+        let name = |number: usize| {
+            let name = names.get(number).cloned();
+            name.ok_or(JournalError::UnknownKernel { number })
+        };
+        match note {
+            Note::Begin(_) => {}
+            Note::Device(device) => self.device = device,
+            Note::Kernel(name) => names.push(name),
+            Note::Launch { kernel, ns } => {
+                let kernel = of(&mut self.kernels, name(kernel)?);
+                kernel.launches += 1;
+                kernel.ns += ns;
+                self.launches += 1;
+                self.kernel_ns += ns;
+            }
+            Note::HostThread => self.host_threads += 1,
+            Note::OpaqueLaunch(kernel) => of(&mut self.opaque, name(kernel)?).launches += 1,
+            Note::OpaqueEnd { kernel, ns } => of(&mut self.opaque, name(kernel)?).ns += ns,
+            Note::Resources(kernel, resources) => {
+                of(&mut self.kernels, name(kernel)?).resources = Some(resources);
+            }
+            Note::Counts {
+                kernel,
+                stream,
+                launch,
+                sites,
+            } => self.counts.get_or_insert_default().push(LaunchCounts {
+                stream,
+                launch,
+                kernel: name(kernel)?,
+                sites,
+            }),
+            Note::RecordsLost(records) => self.records_lost += records,
+            Note::BadAddresses(accesses) => self.bad_addresses += accesses,
+            Note::Fault(text) => self.faults.push(text),
+            Note::Warning(text) => self.warnings.push(text),
+        }
+        Ok(())
+    }
+}
+
+fn of(kernels: &mut Vec<KernelTotals>, name: String) -> &mut KernelTotals {
+    let known = kernels.iter().position(|kernel| kernel.name == name);
+    let at = known.unwrap_or_else(|| {
+        kernels.push(KernelTotals {
+            name,
+            ..KernelTotals::default()
+        });
+        kernels.len() - 1
+    });
+    &mut kernels[at]
+}
+
+#[cfg(test)]
+mod tests;

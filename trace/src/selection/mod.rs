@@ -1,0 +1,276 @@
+//! Which launches and CTAs of a program are recorded.
+//!
+//! A selection has two parts. The *scope* is what the user asks about: kernels by name, some of their launches, ranges
+//! of CTAs. The *sample* takes a part of the scope by chance, so that totals over the scope can be estimated with their
+//! error. Chance here is a hash of a seed, the same on host and device: a run can be repeated, and a reader of the
+//! capture can tell which CTAs were taken.
+
+pub(crate) mod pattern;
+
+use crate::Pattern;
+use crate::capture::digest::mix;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// Least number of CTAs of each grid expected in a sample, and number of launches of each kernel, its first ones, that
+/// are always taken: fewer tell nothing about the error.
+pub const SAMPLE_AT_LEAST: u64 = 8;
+
+const MILLION: u32 = 1_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SampleUnit {
+    /// Launches, with all of their CTAs.
+    Launches,
+    /// CTAs: the same ones in each launch with an equal number of CTAs.
+    Ctas,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Unit that is taken or left out as a whole.
+    pub unit: SampleUnit,
+    /// Share of the units that is taken on average, in millionths: 1 to 1,000,000.
+    pub rate_per_million: u32,
+    pub seed: u64,
+}
+
+/// CTAs with linear numbers `first..=last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CtaRange {
+    pub first: u32,
+    pub last: u32,
+}
+
+/// Which accesses of a program are recorded; the default is all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Selection {
+    /// Kernels, by mangled name or readable name without parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<Pattern>,
+    /// Number of these kernels' launches that are passed over, counted over the whole program in the order of the host's calls.
+    pub launch_skip: u64,
+    /// Number of launches that are recorded after those.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch_count: Option<u64>,
+    /// CTAs of each launch; empty: all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ctas: Vec<CtaRange>,
+    /// The part of all this that is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Sample>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recorded {
+    #[default]
+    All,
+    /// Those of the CTAs that [`Selection::takes_cta`].
+    SelectedCtas,
+    /// None, because the launch is not in the scope.
+    OutOfScope,
+    /// None, because the sample left it out.
+    NotSampled,
+}
+
+impl Recorded {
+    pub fn is_nothing(self) -> bool {
+        matches!(self, Recorded::OutOfScope | Recorded::NotSampled)
+    }
+}
+
+/// Why a selection cannot be read: what was given, what would be usable.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("failed to read {value:?}: expected {expected}")]
+pub struct SelectionError {
+    pub value: String,
+    pub expected: String,
+}
+
+fn error(value: &str, expected: impl Into<String>) -> SelectionError {
+    let value = value.to_owned();
+    let expected = expected.into();
+    SelectionError { value, expected }
+}
+
+impl Sample {
+    /// A sample of `unit` with a rate in 0 to 1, as text.
+    pub fn parse(unit: SampleUnit, rate: &str, seed: u64) -> Result<Self, SelectionError> {
+        let millionths = rate
+            .trim()
+            .parse::<f64>()
+            .map(|rate| (rate * f64::from(MILLION)).round());
+        match millionths {
+            Ok(millionths) if (1.0..=f64::from(MILLION)).contains(&millionths) => Ok(Sample {
+                unit,
+                rate_per_million: millionths as u32,
+                seed,
+            }),
+            _ => Err(error(
+                rate,
+                "a share between 0.000001 and 1, 0.1 for a tenth",
+            )),
+        }
+    }
+
+    pub fn rate(&self) -> f64 {
+        f64::from(self.rate_per_million) / f64::from(MILLION)
+    }
+
+    /// Hashes that are taken, of 2^32.
+    pub fn threshold(&self) -> u64 {
+        (u64::from(self.rate_per_million) << 32) / u64::from(MILLION)
+    }
+
+    /// Whether CTA `cta` of a grid of `ctas` CTAs is taken; `selection.cuh` of the CUDA runtime decides alike.
+    pub fn takes_cta(&self, ctas: u64, cta: u64) -> bool {
+        let least = ((SAMPLE_AT_LEAST << 32) / ctas.max(1)).max(self.threshold());
+        ctas <= SAMPLE_AT_LEAST || mix(mix(self.seed ^ ctas).wrapping_add(cta)) >> 32 < least
+    }
+
+    /// Whether the `index`-th launch of kernel `kernel` in the scope is taken.
+    pub fn takes_launch(&self, kernel: &str, index: u64) -> bool {
+        let name = xxhash_rust::xxh3::xxh3_64(kernel.as_bytes());
+        index < SAMPLE_AT_LEAST
+            || mix(mix(self.seed ^ name).wrapping_add(index)) >> 32 < self.threshold()
+    }
+}
+
+impl CtaRange {
+    /// Reads a list of linear CTA numbers and ranges, as in `0-15,40`.
+    pub fn parse_list(text: &str) -> Result<Vec<Self>, SelectionError> {
+        let expected = "comma-separated linear CTA numbers and ranges, as in 0-15,40";
+        let number = |text: &str| {
+            text.trim()
+                .parse::<u32>()
+                .map_err(|_| error(text, expected))
+        };
+        text.split(',')
+            .map(|part| {
+                let (first, last) = part.split_once('-').unwrap_or((part, part));
+                let (first, last) = (number(first)?, number(last)?);
+                if first > last {
+                    return Err(error(part, "a range whose end is not before its start"));
+                }
+                Ok(CtaRange { first, last })
+            })
+            .collect()
+    }
+}
+
+impl std::fmt::Display for CtaRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.first == self.last {
+            true => write!(f, "{}", self.first),
+            false => write!(f, "{}-{}", self.first, self.last),
+        }
+    }
+}
+
+impl Selection {
+    pub fn is_everything(&self) -> bool {
+        *self == Selection::default()
+    }
+
+    /// Whether some CTAs of recorded launches are left out.
+    pub fn is_by_cta(&self) -> bool {
+        !self.ctas.is_empty() || self.samples(SampleUnit::Ctas)
+    }
+
+    pub fn samples(&self, unit: SampleUnit) -> bool {
+        self.sample.is_some_and(|sample| sample.unit == unit)
+    }
+
+    fn takes_kernel(&self, kernel: &str, display_name: impl FnOnce() -> Option<String>) -> bool {
+        self.kernel.as_ref().is_none_or(|pattern| {
+            pattern.matches(kernel) || display_name().is_some_and(|name| pattern.matches(&name))
+        })
+    }
+
+    /// How much is recorded of each launch of a kernel that does not know which launch it is. Names as for [`Chooser::next`].
+    pub fn of_any_launch(
+        &self,
+        kernel: &str,
+        display_name: impl FnOnce() -> Option<String>,
+    ) -> Recorded {
+        match () {
+            () if !self.takes_kernel(kernel, display_name) => Recorded::OutOfScope,
+            () if self.is_by_cta() => Recorded::SelectedCtas,
+            () => Recorded::All,
+        }
+    }
+
+    /// Whether a CTA lies in the scope.
+    pub fn is_cta_in_scope(&self, cta: u64) -> bool {
+        let holds =
+            |range: &CtaRange| (u64::from(range.first)..=u64::from(range.last)).contains(&cta);
+        self.ctas.is_empty() || self.ctas.iter().any(holds)
+    }
+
+    /// Whether CTA `cta` of a recorded launch with `ctas` CTAs is recorded.
+    pub fn takes_cta(&self, ctas: u64, cta: u64) -> bool {
+        let sample = self.sample.filter(|sample| sample.unit == SampleUnit::Ctas);
+        self.is_cta_in_scope(cta) && sample.is_none_or(|sample| sample.takes_cta(ctas, cta))
+    }
+}
+
+/// Decides launch by launch, in the order of the host's calls.
+#[derive(Debug, Default)]
+pub struct Chooser {
+    selection: Selection,
+    /// Whether a kernel's name matches, and how many of its launches were in the scope.
+    kernels: HashMap<String, (bool, u64)>,
+    matched: u64,
+}
+
+impl Chooser {
+    /// A chooser at the start of the program.
+    pub fn new(selection: &Selection) -> Self {
+        Chooser {
+            selection: selection.clone(),
+            ..Chooser::default()
+        }
+    }
+
+    /// Decides on the next launch, by the kernel's mangled name `kernel` and its readable name `display_name`.
+    pub fn next(
+        &mut self,
+        kernel: &str,
+        display_name: impl FnOnce() -> Option<String>,
+    ) -> Recorded {
+        let selection = &self.selection;
+        if selection.is_everything() {
+            return Recorded::All;
+        }
+        let (matches, in_scope) = (self.kernels.entry(kernel.to_owned()))
+            .or_insert_with(|| (selection.takes_kernel(kernel, display_name), 0));
+        if !*matches {
+            return Recorded::OutOfScope;
+        }
+        let number = self.matched;
+        self.matched += 1;
+        let past = selection
+            .launch_skip
+            .saturating_add(selection.launch_count.unwrap_or(u64::MAX));
+        if number < selection.launch_skip || number >= past {
+            return Recorded::OutOfScope;
+        }
+        let index = *in_scope;
+        *in_scope += 1;
+        match selection.sample {
+            Some(sample)
+                if sample.unit == SampleUnit::Launches && !sample.takes_launch(kernel, index) =>
+            {
+                Recorded::NotSampled
+            }
+            _ if selection.is_by_cta() => Recorded::SelectedCtas,
+            _ => Recorded::All,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
