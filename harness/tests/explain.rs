@@ -143,12 +143,12 @@ fn a_missing_file_is_named() {
     assert_eq!((code, out.as_str()), (4, ""), "{err}");
     assert!(
         err.starts_with("error: failed to read none.cu: ")
-            && err.contains("give the path of a CUDA file"),
+            && err.contains("give a path that exists"),
         "{err}"
     );
     let (code, _, err) = run(superstep(folder.path()).args(["explain", "."]));
-    assert_eq!(code, 4, "{err}");
-    assert!(err.contains("it is not a file"), "{err}");
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("expected .cu"), "{err}");
 }
 
 #[test]

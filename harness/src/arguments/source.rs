@@ -23,7 +23,7 @@ const STARTER: &str = "/usr/bin/env";
 const SIZE: &str = "run";
 
 /// The program's other files, how it is compiled, what it reads, and how it ends.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The program")]
 pub struct SourceArgs {
     /// Further files of the program: CUDA, C or C++.
@@ -69,6 +69,16 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
+    /// Files to compile, without running anything.
+    pub fn compiled(more: &[PathBuf], include: &[PathBuf], flag: &[String]) -> Self {
+        Self {
+            more: more.to_vec(),
+            include: include.to_vec(),
+            flag: flag.to_vec(),
+            ..Self::default()
+        }
+    }
+
     /// Whether an option is given that a manifest has a key for.
     pub fn any(&self) -> bool {
         let lists = [&self.more, &self.with, &self.input];

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Instant;
 
 use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, CommunicationSummary, Part, ProcessSummary, SelectionSummary, Status,
@@ -12,8 +11,8 @@ use superstep_analysis::tables;
 use superstep_trace::{Bounds, Capture, LaunchDigest, SampleUnit};
 
 use super::benchmark::{Attempt, Runs};
+use super::execute::Run;
 use super::processes::ProcessRun;
-use super::{analyse, execute::Run};
 use crate::capture;
 use crate::verify::{self, CountVariation, Order, Totals};
 use superstep_build::bail;
@@ -76,9 +75,13 @@ impl<'a> Attempt<'a> {
         let processes = runs.traced.processes.iter().zip(&captures);
         for ((process, capture), (scan, equal)) in processes.zip(scans.iter().zip(equal)) {
             let mut one = self.of_process(process, capture);
-            let (totals, tables) = one.fill_process(capture, scan, equal)?;
-            parts.push((process.process, tables));
-            whole.add(&one.record, &totals);
+            let filled = one.fill_from(capture, scan, equal)?;
+            one.record.status = match one.record.verification.iter().any(Check::failed) {
+                true => Status::Failed,
+                false => Status::Passed,
+            };
+            parts.push((process.process, filled.tables));
+            whole.add(&one.record, &filled.totals);
             self.add_process(&one.record);
             let checks = one.record.verification.iter();
             let named = checks.map(|check| Check {
@@ -98,14 +101,7 @@ impl<'a> Attempt<'a> {
         }
         self.fill_totals(&all, &whole.totals);
         whole.fill(&mut self.record);
-        match self.record.selection.is_some() {
-            true => self.add_checks([verify::golden_is_whole()]),
-            false => self.compare_with_known(&all)?,
-        }
-        if options.running.require_golden {
-            self.add_checks(verify::require_golden(&self.record.verification));
-        }
-        Ok(())
+        self.compare_with_known(&all)
     }
 
     fn of_process(&self, process: &ProcessRun, capture: &Capture) -> Attempt<'a> {
@@ -129,37 +125,6 @@ impl<'a> Attempt<'a> {
             },
             device: None,
         }
-    }
-
-    /// Verifies and analyses one process; `equal` is the comparison with the counting run.
-    fn fill_process(
-        &mut self,
-        capture: &Capture,
-        scan: &CaptureScan,
-        equal: Check,
-    ) -> Result<(Totals, Vec<superstep_table::Table>), Failure> {
-        let bytes = capture.stored_bytes().map_err(capture::failure)?;
-        self.record.capture_bytes = Some(bytes);
-        self.check_capture(capture, scan);
-        self.add_checks([equal]);
-        self.check_selection(capture, scan)?;
-        let totals = verify::totals(scan);
-        self.fill_totals(scan, &totals);
-        let begin = Instant::now();
-        let folder = self.suite.progress.folder.tables(&self.record.name);
-        let (sources, options) = (
-            self.executables.sources.as_deref(),
-            &self.suite.options.analysis,
-        );
-        let _step = self.step("analysis", Some(capture));
-        let (_, tables) = analyse::benchmark(capture, sources, &folder, options, &mut self.record)?;
-        self.record.seconds.analysis = Some(begin.elapsed().as_secs_f64());
-        let is_wrong = self.record.verification.iter().any(Check::failed);
-        self.record.status = match is_wrong {
-            true => Status::Failed,
-            false => Status::Passed,
-        };
-        Ok((totals, tables))
     }
 
     /// Adds sizes and times of a process to the result of all.

@@ -2,7 +2,6 @@
 
 mod benchmark;
 mod communication;
-pub mod compare;
 mod places;
 mod published;
 pub mod trends;

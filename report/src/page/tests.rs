@@ -391,25 +391,6 @@ fn a_run_is_drawn_again_from_its_tables() {
 }
 
 #[test]
-fn two_runs_stand_side_by_side() {
-    let side = compare::Side {
-        run: run(),
-        measured: vec![("hs2d".to_owned(), metrics())],
-    };
-    let rows = compare::quantities("hs2d", &side, &side);
-    let of = |quantity: &str| {
-        let row = rows.iter().find(|row| row.quantity == quantity).unwrap();
-        assert_eq!(row.first, row.second);
-        row.first.clone()
-    };
-    assert_eq!(of("transfers"), "1");
-    assert_eq!(of("median transfer"), "64 B");
-    assert_eq!(of("most bytes in pattern"), "point-to-point");
-    assert_eq!(of("array with most"), "d_cells (100.0 %)");
-    assert!(compare::quantities("bfs", &side, &side).is_empty());
-}
-
-#[test]
 fn a_run_in_situ_says_so_and_shows_bounds() {
     let row = BoundRow {
         superstep: 1,

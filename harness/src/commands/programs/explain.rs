@@ -1,7 +1,6 @@
 //! `superstep explain`: which memory each operation of a program touches and why; for a suite, the sums.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,11 +9,10 @@ use crate::session::Session;
 use serde_json::{Value, json};
 use superstep_build::compile::{BuildOptions, DEFAULT_ARCH, Explanation, Program, Summary};
 use superstep_build::failure::Failure;
-use superstep_build::manifest::{Flags, Language, TranslationUnit};
 use superstep_build::{bail, exit_code, interrupt};
 use superstep_trace::{Backend, Pattern};
 
-use crate::arguments::source::is_elf;
+use crate::arguments::source::SourceArgs;
 use crate::arguments::{FetchArgs, PatternArgs, value};
 use crate::terminal::print;
 
@@ -70,13 +68,16 @@ pub fn run(args: &Args, color: Color) -> Result<i32, Failure> {
     };
     let session = Session::new(build, args.fetch.options()?, MessageFormat::Human);
     match (args.source.first(), &args.suite) {
-        (Some(first), _) => explain_source(args, first, &session),
+        (Some(_), _) => explain_source(args, &session),
         (None, suite) => explain_suite(args, suite.as_deref().unwrap_or_default(), &session, color),
     }
 }
 
-fn explain_source(args: &Args, source: &Path, session: &Session) -> Result<i32, Failure> {
-    let program = program(args, source)?;
+fn explain_source(args: &Args, session: &Session) -> Result<i32, Failure> {
+    let (source, more) = args.source.split_at(1);
+    let source = &source[0];
+    let suite = SourceArgs::compiled(more, &args.include, &args.flag).suite(source)?;
+    let program = Program::of_benchmark(&suite.benchmarks[0], &suite.folder);
     let mut explanation = session.builder()?.explain(&program)?;
     session.reporter.finish();
     if let Some(kernel) = &args.kernel {
@@ -111,51 +112,6 @@ fn explain_source(args: &Args, source: &Path, session: &Session) -> Result<i32, 
         }
     })?;
     Ok(exit_code::OK)
-}
-
-fn program(args: &Args, source: &Path) -> Result<Program, Failure> {
-    let absolute = |path: &Path, what: &str| match path.canonicalize() {
-        Ok(path) => Ok(path),
-        Err(error) => bail!(
-            Fetch,
-            "failed to read {}: {error}; give the path of {what}",
-            path.display()
-        ),
-    };
-    let path = absolute(source, "a CUDA file")?;
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let unit = |source: &PathBuf| {
-        let path = absolute(source, "a CUDA file")?;
-        if !path.is_file() {
-            bail!(
-                Fetch,
-                "failed to read {}: it is not a file; give the path of a CUDA file, or a suite with --suite",
-                source.display()
-            );
-        }
-        Ok(TranslationUnit {
-            file: path.strip_prefix(folder).unwrap_or(&path).to_owned(),
-            language: match is_elf(&path) {
-                true => Language::Built,
-                false => Language::Cuda,
-            },
-        })
-    };
-    let units = args.source.iter().map(unit).collect::<Result<_, _>>()?;
-    let include = args.include.iter();
-    let include = include.map(|folder| absolute(folder, "a folder with headers"));
-    let stem = path.file_stem().and_then(OsStr::to_str);
-    Ok(Program {
-        name: stem.unwrap_or("program").to_owned(),
-        folder: folder.to_owned(),
-        units,
-        include: include.collect::<Result<_, _>>()?,
-        flags: Flags {
-            all: args.flag.clone(),
-            ..Flags::default()
-        },
-        constants: Vec::new(),
-    })
 }
 
 fn write_operations(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {

@@ -11,8 +11,7 @@ use superstep_analysis::run_summary::{
 };
 use superstep_build::bail;
 use superstep_build::exit_code;
-use superstep_build::failure::{Failure, chain};
-use superstep_report::page::compare::{Quantity, Side, quantities};
+use superstep_build::failure::Failure;
 use superstep_trace::Bounds;
 
 #[derive(Debug, clap::Args)]
@@ -42,8 +41,6 @@ struct Line {
     detail: String,
     /// Times of the second run over those of the first; empty if one ran on a GPU and one on a CPU.
     time_ratios: Vec<(&'static str, f64)>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    communication: Vec<Quantity>,
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
@@ -53,14 +50,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     if let (Some(why), Some(_)) = (&apart, args.max_slowdown) {
         bail!(Usage, "failed to apply --max-slowdown: {why}; leave it out");
     }
-    let mut lines = compare(&a, &b, args.max_slowdown);
-    let side = |folder, run| {
-        Side::read(folder, run).map_err(|error| Failure::internal("read the tables", chain(&error)))
-    };
-    let (a, b) = (side(&args.run_a, a)?, side(&args.run_b, b)?);
-    for line in &mut lines {
-        line.communication = quantities(&line.benchmark, &a, &b);
-    }
+    let lines = compare(&a, &b, args.max_slowdown);
     crate::terminal::print(|out| {
         if let (Some(why), MessageFormat::Human) = (&apart, args.message_format) {
             writeln!(out, "no ratios of times: {why}")?;
@@ -77,11 +67,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
                         .collect();
                     let word = if line.equal { "equal" } else { "DIFFERENT" };
                     writeln!(out, "{}: {word}: {}{times}", line.benchmark, line.detail)?;
-                    for row in &line.communication {
-                        let (name, first, second) = (&row.quantity, &row.first, &row.second);
-                        let mark = if first == second { "" } else { "  *" };
-                        writeln!(out, "    {name:24} {first:>20} {second:>20}{mark}")?;
-                    }
                 }
             }
         }
@@ -130,7 +115,6 @@ fn compare(a: &RunSummary, b: &RunSummary, max_slowdown: Option<f64>) -> Vec<Lin
             equal: result.is_ok(),
             detail: result.unwrap_or_else(|difference| difference.to_string()),
             time_ratios,
-            communication: Vec::new(),
         }
     };
     a.benchmarks.iter().chain(only_in_b).map(line).collect()
