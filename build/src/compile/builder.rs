@@ -16,24 +16,6 @@ use crate::compile::unit::{Inserted, Module, units};
 use crate::compile::{BuildEvent, Program, Result, StepCache, Toolset};
 use crate::installation::Installation;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Position {
-    /// Right before code generation: what is counted is what the device executes.
-    #[default]
-    Late,
-    /// Where Rieber 2017 put them.
-    Early,
-}
-
-impl Position {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Position::Late => "late",
-            Position::Early => "early",
-        }
-    }
-}
-
 #[derive(Debug, Clone)]
 pub struct BuildOptions {
     pub backend: Backend,
@@ -44,7 +26,6 @@ pub struct BuildOptions {
     pub allow_opaque_asm: bool,
     /// Write down how nvcc builds the program, as the reference for the native build (CUDA backend).
     pub reference: bool,
-    pub position: Position,
     pub protocol: Protocol,
     pub first_module: usize,
 }
@@ -59,7 +40,6 @@ impl BuildOptions {
             strict: false,
             allow_opaque_asm: false,
             reference: false,
-            position: Position::default(),
             protocol: Protocol::default(),
             first_module: 0,
         }
