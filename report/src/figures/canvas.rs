@@ -58,10 +58,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     }
 
     fn check<T, E: std::fmt::Display>(&self, outcome: Result<T, E>) -> Result<()> {
-        outcome.map(drop).map_err(|error| ReportError::Figure {
-            figure: self.figure,
-            reason: error.to_string(),
-        })
+        outcome.map(drop).map_err(ReportError::drawing(self.figure))
     }
 
     fn pixel(&self, (x, y): (f64, f64)) -> (i32, i32) {
@@ -103,15 +100,10 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         if self.text_width(text, look) <= room {
             return text.to_owned();
         }
-        let kept: Vec<char> = text.chars().collect();
-        let shorter = (1..kept.len()).rev().map(|letters| {
-            let kept = kept[..letters].iter().chain(&['…']);
-            kept.collect::<String>()
-        });
-        let mut fitting = shorter.filter(|shorter| self.text_width(shorter, look) <= room);
-        fitting
-            .next()
-            .unwrap_or_else(|| kept.iter().take(1).collect())
+        let ends = text.char_indices().rev();
+        let mut shorter = ends.map(|(end, _)| format!("{}…", &text[..end]));
+        let fitting = shorter.find(|shorter| self.text_width(shorter, look) <= room);
+        fitting.unwrap_or_default()
     }
 
     fn scaled(&self, look: &TextStyle<'static>) -> TextStyle<'static> {

@@ -8,7 +8,7 @@ use crate::figures::palette;
 use superstep_table::Table;
 use superstep_trace::{Capture, ProbeResults};
 
-study_table! {
+table_from! {
     /// The memory accesses of each program.
     fn summary((name, matrix), Divergence<'_>) = "memory-divergence" {
         program: String = "the program" => (*name).to_owned();
@@ -21,7 +21,7 @@ study_table! {
     }
 }
 
-study_table! {
+table_from! {
     /// One number of lines.
     fn by_lines(((name, matrix), lines), (&Divergence<'_>, u64)) = "unique-lines" {
         program: String = "the program" => (*name).to_owned();
@@ -32,7 +32,7 @@ study_table! {
     }
 }
 
-study_table! {
+table_from! {
     /// One cell of the matrix.
     fn by_cell((name, cell), (&str, Cell)) = "divergence-matrix" {
         program: String = "the program" => (*name).to_owned();
@@ -42,7 +42,7 @@ study_table! {
     }
 }
 
-study_table! {
+table_from! {
     /// What the probe and the trace of each program say.
     fn compared((name, probed, traced), (&str, Matrix, Matrix)) = "memory-divergence-traced" {
         program: String = "the program" => (*name).to_owned();
