@@ -8,11 +8,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use superstep_trace::{ModuleTable, Probe};
 
-use crate::compile::builder::Builder;
 use crate::compile::device::registers::{self, Registers};
-use crate::compile::error::BuildError;
 use crate::compile::steps::stage::command_line;
 use crate::compile::unit::{Inserted, Module};
+use crate::compile::{BuildError, Builder, Result};
 use crate::compile::{BuildEvent, Program};
 use crate::run::{End, OUTPUT_LIMIT_BYTES, RunSpec};
 
@@ -26,7 +25,6 @@ pub struct Explanation {
     pub clones: u64,
     /// Inline PTX statements with unknown effects on memory, let through untraced.
     pub opaque_assembly: u64,
-    /// The operations, by file, line and column.
     pub operations: Vec<MemoryOperation>,
 }
 
@@ -37,7 +35,6 @@ pub struct MemoryOperation {
     /// The enclosing kernel or device function, demangled; for a specialised copy, with the
     /// number of the copy and the spaces of the pointers that it is called with: `copy_0(global, shared)`.
     pub function: String,
-    /// Source file, relative to the program's folder if inside it; empty when unknown.
     pub file: String,
     pub line: u32,
     pub column: u32,
@@ -108,7 +105,7 @@ impl Explanation {
 }
 
 impl Builder {
-    pub fn explain(&self, program: &Program) -> Result<Explanation, BuildError> {
+    pub fn explain(&self, program: &Program) -> Result<Explanation> {
         let mut whole = Explanation {
             schema_version: SCHEMA_VERSION,
             clones: 0,
@@ -137,7 +134,7 @@ impl Builder {
         program: &Program,
         repetitions: u32,
         registers_limit: Duration,
-    ) -> Result<ProgramCost, BuildError> {
+    ) -> Result<ProgramCost> {
         let nothing = self.nothing()?;
         let traced = &Inserted {
             probe: Probe::Trace,
@@ -184,11 +181,7 @@ impl Builder {
         Ok(cost)
     }
 
-    fn time(
-        &self,
-        repetitions: u32,
-        make: impl Fn(&Builder) -> Result<(), BuildError>,
-    ) -> Result<f64, BuildError> {
+    fn time(&self, repetitions: u32, make: impl Fn(&Builder) -> Result<()>) -> Result<f64> {
         let mut best = f64::INFINITY;
         for _ in 0..repetitions.max(1) {
             let scratch = self.runner.cache.scratch()?;
@@ -211,12 +204,7 @@ impl Builder {
     }
 
     /// Registers of each kernel in the binary that ptxas makes of `ptx`; none if it takes longer than `limit`.
-    fn registers(
-        &self,
-        module: &Module,
-        ptx: &Path,
-        limit: Duration,
-    ) -> Result<Registers, BuildError> {
+    fn registers(&self, module: &Module, ptx: &Path, limit: Duration) -> Result<Registers> {
         if limit.is_zero() {
             return Ok(Registers::new());
         }
@@ -242,10 +230,8 @@ impl Builder {
             output_limit_bytes: OUTPUT_LIMIT_BYTES,
             kill: None,
         };
-        let outcome = crate::run::run(&spec).map_err(|error| BuildError::Tool {
-            tool: spec.program.clone(),
-            source: std::io::Error::other(error),
-        })?;
+        let outcome = crate::run::run(&spec).map_err(std::io::Error::other);
+        let outcome = outcome.map_err(BuildError::tool(&spec.program))?;
         match outcome.end {
             End::Exited(0) => registers::of(&binary),
             End::TimedOut => Ok(Registers::new()),
@@ -267,7 +253,7 @@ impl Builder {
     }
 }
 
-fn read(path: &PathBuf) -> Result<Explanation, BuildError> {
+fn read(path: &PathBuf) -> Result<Explanation> {
     let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
     match serde_json::from_slice::<Explanation>(&bytes) {
         Ok(explanation) if explanation.schema_version == SCHEMA_VERSION => Ok(explanation),
@@ -279,7 +265,7 @@ fn read(path: &PathBuf) -> Result<Explanation, BuildError> {
     }
 }
 
-fn kernels(table: &PathBuf) -> Result<Vec<superstep_trace::KernelInfo>, BuildError> {
+fn kernels(table: &PathBuf) -> Result<Vec<superstep_trace::KernelInfo>> {
     let bytes = fs::read(table).map_err(BuildError::io("read", table))?;
     let table = ModuleTable::from_json(&bytes).map_err(|error| not_ours(table, &error.to_string()));
     Ok(table?.kernels)
@@ -294,7 +280,7 @@ fn not_ours(path: &Path, why: &str) -> BuildError {
     )
 }
 
-fn size_bytes(path: &Path) -> Result<u64, BuildError> {
+fn size_bytes(path: &Path) -> Result<u64> {
     let metadata = fs::metadata(path).map_err(BuildError::io("read", path))?;
     Ok(metadata.len())
 }

@@ -35,15 +35,10 @@ const RULES: [Rule; 6] = [
 pub(crate) struct Rule {
     pub(crate) package: &'static str,
     pub(crate) folder: &'static str,
-    /// Files in it, and folders with everything in them.
     pub(crate) taken: &'static [&'static str],
 }
 
-const fn rule(
-    package: &'static str,
-    folder: &'static str,
-    taken: &'static [&'static str],
-) -> Rule {
+const fn rule(package: &'static str, folder: &'static str, taken: &'static [&'static str]) -> Rule {
     Rule {
         package,
         folder,
