@@ -31,9 +31,10 @@ pub fn look(em: f64, colour: RGBColor, anchor: (HPos, VPos)) -> TextStyle<'stati
     style.pos(Pos::new(anchor.0, anchor.1))
 }
 
+/// The look with the bold font, which `FontDesc::style` would not load.
 pub fn bold(look: &TextStyle<'static>) -> TextStyle<'static> {
     TextStyle {
-        font: look.font.style(FontStyle::Bold),
+        font: (FAMILY, look.font.get_size(), FontStyle::Bold).into_font(),
         ..look.clone()
     }
 }
