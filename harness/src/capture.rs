@@ -9,13 +9,13 @@ use superstep_trace::{Capture, TraceError};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::{exit_code, interrupt};
 
-/// Opens the capture in `path`. Ctrl-C ends the reading of its accesses.
+/// Opens the capture in `path`; Ctrl-C cancels reading.
 pub fn open(path: &Path) -> Result<Capture, Failure> {
     let capture = Capture::open(path).map_err(failure)?;
     Ok(capture.cancelled_by(interrupt::cancellation()))
 }
 
-/// Reports on standard error what is missing from the capture, and returns the exit code for it.
+/// Reports missing parts of the capture on standard error, and returns the exit code.
 pub fn conclude(capture: &Capture) -> i32 {
     if capture.damaged {
         for problem in &capture.problems {
@@ -33,8 +33,8 @@ pub fn conclude(capture: &Capture) -> i32 {
     }
 }
 
-/// The failure of a command that reads a capture. Errors of the capture are [`FailureKind::Capture`], those of the
-/// machine or in Superstep is [`FailureKind::Internal`].
+/// The failure of a command that reads a capture: [`FailureKind::Capture`] for damage, [`FailureKind::Internal`] for errors of the
+/// machine or of Superstep.
 pub fn failure(error: impl Into<ExportError>) -> Failure {
     let error = error.into();
     let kind = match &error {

@@ -23,8 +23,8 @@ pub use commands::{exit, main};
 pub use results::{MessageFormat, RunFolder, host, plain_table, table_lines, write_json};
 pub use session::{Fetched, Prepared, Session};
 pub use suite::{
-    AnalysisOptions, Case, Execution, Kind, ProgramChoice, Resume, Run, Running, Selection,
-    SuiteOptions, SuiteRun, golden_folder,
+    AnalysisOptions, Case, Execution, Kind, ProgramChoice, Run, Running, Selection, SuiteOptions,
+    SuiteRun, golden_folder,
 };
 pub use terminal::print;
 pub use verify::{Order, check_manifest, check_runtime, in_situ_equal};

@@ -27,20 +27,18 @@ use crate::bundle::Bundle;
 use crate::results::{MessageFormat, Reporter};
 use crate::suite::{ProgramChoice, Selection};
 
-/// SHA-256 of source files, hexadecimal, by their paths inside the source.
 pub type SourceHashes = BTreeMap<String, String>;
 
-/// Programs of a suite that were chosen, with their sources.
+/// The chosen programs of a suite, with their sources.
 pub struct Fetched<'a> {
     pub suite: &'a Suite,
-    /// Name of the size in which they run.
     pub size: String,
     pub benchmarks: Vec<&'a Benchmark>,
-    /// The source of each; none where programs come from a bundle.
+    /// Sources of the benchmarks; empty for a bundle.
     trees: Vec<Result<SourceTree, Failure>>,
 }
 
-/// A program that is to run: its executables, or why it has none.
+/// A program to run: its executables, or the error of its build.
 pub struct Prepared<'a, E = Executables> {
     pub benchmark: &'a Benchmark,
     pub executables: Result<E, Failure>,
@@ -48,7 +46,6 @@ pub struct Prepared<'a, E = Executables> {
 }
 
 impl<'a, E> Prepared<'a, E> {
-    /// The same program with what `convert` makes of its executables.
     pub fn map<F>(self, convert: impl FnOnce(E) -> F) -> Prepared<'a, F> {
         Prepared {
             benchmark: self.benchmark,
@@ -60,7 +57,6 @@ impl<'a, E> Prepared<'a, E> {
 
 pub type Probed<'a> = Prepared<'a, ProbedExecutables>;
 
-/// Identity of the build, for golden results.
 #[derive(Debug, Clone)]
 pub struct BuildIdentity {
     pub llvm: String,
@@ -73,10 +69,10 @@ pub struct Session {
     pub reporter: Reporter,
     pub fetch: FetchOptions,
     pub build: BuildOptions,
-    /// Programs also get a variant that records, to hold the sums of a run in situ against.
+    /// Also build a variant that records, to compare with the sums of a run in situ.
     pub verify_in_situ: bool,
     bundle: Option<Bundle>,
-    /// Looked for when the first program is built: nothing else needs them.
+    /// Located when the first program is built.
     tools: OnceLock<(Toolchain, Builder)>,
 }
 
@@ -93,7 +89,7 @@ impl Session {
         }
     }
 
-    /// A session that takes its programs from `bundle`, and their inputs, unless `fetch` says where these are.
+    /// A session with the programs of `bundle`, and its inputs unless `fetch` has a mirror.
     pub fn of_bundle(bundle: Bundle, mut fetch: FetchOptions, format: MessageFormat) -> Self {
         if fetch.data_mirror.is_none() && bundle.data().is_dir() {
             fetch.data_mirror = Some(bundle.data());
@@ -113,12 +109,11 @@ impl Session {
         self.build.backend
     }
 
-    /// Whether programs come from a bundle.
     pub fn has_bundle(&self) -> bool {
         self.bundle.is_some()
     }
 
-    /// The suite of that name or folder; the bundle's own where programs come from a bundle.
+    /// The suite of that name or folder, or the bundle's.
     pub fn suite(&self, name: &str) -> Result<Suite, Failure> {
         let folder = match &self.bundle {
             Some(bundle) => bundle.suite(),
@@ -127,7 +122,7 @@ impl Session {
         Ok(Manifest::load_suite(&folder)?)
     }
 
-    /// The probe of that name; that which programs of the bundle carry where they come from one.
+    /// The probe of that name, or the one that the bundle was built with.
     pub fn probe(&self, name: &str) -> Result<Probe, Failure> {
         match &self.bundle {
             Some(bundle) => Probe::load(&bundle.probe(name).to_string_lossy(), &self.installation),
@@ -135,12 +130,10 @@ impl Session {
         }
     }
 
-    /// The tools, found or reported missing.
     pub fn toolchain(&self) -> Result<&Toolchain, Failure> {
         Ok(&self.tools()?.0)
     }
 
-    /// The builder, which tells the reporter about each step.
     pub fn builder(&self) -> Result<&Builder, Failure> {
         Ok(&self.tools()?.1)
     }
@@ -175,7 +168,7 @@ impl Session {
         ))
     }
 
-    /// Looks for all that building needs, so that what is missing is said before anything is written.
+    /// Fails if a tool for building is missing, before anything is written.
     pub fn check_tools(&self) -> Result<(), Failure> {
         if self.bundle.is_none() {
             self.builder()?.runtime_libraries()?;
@@ -183,7 +176,7 @@ impl Session {
         Ok(())
     }
 
-    /// Makes the cache smaller when it is larger than `limits` allow. A cache that cannot be made smaller is no reason not to run.
+    /// Prunes the cache to `limits`; a failure is only a warning.
     pub fn prune(&self, limits: PruneLimits) {
         let pruned = self.tools.get().map(|(_, builder)| builder.prune(limits));
         if let Some(Err(error)) = pruned {
@@ -200,10 +193,8 @@ impl Session {
         Ok(BuildIdentity { llvm, gpu_arch })
     }
 
-    /// Selects programs of `suite`, fetches their sources and finds the inputs of their size.
-    ///
-    /// # Errors
-    /// None is selected. Not one of them can be had: the first one's failure, which is that of the others in all likelihood.
+    /// Selects programs of `suite`, fetches their sources and finds the inputs of their size. Fails if none is selected or none can be
+    /// fetched.
     pub fn fetch<'a>(
         &self,
         suite: &'a Suite,
@@ -266,7 +257,7 @@ impl Session {
         }
     }
 
-    /// The executables that a suite runs; one failure does not stop the others. `finished` hears of each.
+    /// Builds the executables that a suite runs; one failure does not stop the others. Calls `finished` with each.
     pub fn build<'a>(
         &self,
         fetched: &Fetched<'a>,
@@ -286,7 +277,7 @@ impl Session {
         )
     }
 
-    /// On the CPU the same code records and adds up.
+    /// On the CPU, the traced program can record as well.
     fn with_recording(&self, executables: Executables) -> Executables {
         let is_same = self.verify_in_situ && self.backend() == Backend::Cpu;
         let traced = is_same.then(|| executables.traced.clone());
@@ -313,7 +304,6 @@ impl Session {
         })
     }
 
-    /// The programs without and with `probe`.
     pub fn build_probed<'a>(
         &self,
         fetched: &Fetched<'a>,
@@ -367,7 +357,7 @@ impl Session {
         Ok(programs.map(built).collect())
     }
 
-    /// The commands that would build the programs.
+    /// The commands of the build.
     pub fn commands(&self, fetched: &Fetched<'_>) -> Result<Vec<String>, Failure> {
         self.check_tools()?;
         let builder = (self.new_builder(self.toolchain()?, self.build.clone())?).dry();
@@ -380,7 +370,6 @@ impl Session {
 }
 
 impl<'a> Fetched<'a> {
-    /// Each program that has a source, or why that could not be had.
     pub fn sources(&self) -> impl Iterator<Item = (&'a Benchmark, Result<&SourceTree, Failure>)> {
         let trees = self.trees.iter();
         let trees = trees.map(|tree| tree.as_ref().map_err(Clone::clone));

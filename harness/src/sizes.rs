@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Bytes of all files below `path`. Files that another process removes meanwhile count as 0.
+/// Bytes of all files below `path`; 0 for files that disappear meanwhile.
 pub fn size(path: &Path) -> u64 {
     let Ok(data) = path.symlink_metadata() else {
         return 0;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 
-/// Prints through a buffer; a reader that goes away (`| head`) ends the output quietly.
+/// Prints through a buffer; a closed pipe (`| head`) ends the output quietly.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {

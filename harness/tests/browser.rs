@@ -97,7 +97,6 @@ fn the_report_opens_without_a_complaint_and_shows_every_figure() {
     let suite = write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
     let (code, _, err) = run(superstep(folder.path())
         .args(["suite", "--backend", "cpu", "--out", "out", "--bless"])
-        .args(["--probe", "branches,memory-divergence"])
         .arg(&suite));
     assert_eq!(code, 0, "{err}");
     let report = folder
@@ -112,9 +111,9 @@ fn the_report_opens_without_a_complaint_and_shows_every_figure() {
     assert!(console.is_empty(), "{console:#?}");
     let found = finding(&document);
     assert!(found["title"].as_str().unwrap().contains("toys"), "{found}");
-    // Figure 6.1, the other ones for all programs together, and again for the one program; two and three of the probes.
+    // Figure 6.1, the other ones for all programs together, and again for the one program.
     let figures = found["figures"].as_array().unwrap();
-    assert!(figures.len() >= 22, "{} figures: {found}", figures.len());
+    assert!(figures.len() >= 17, "{} figures: {found}", figures.len());
     for figure in figures {
         let visible =
             figure["width"].as_f64() > Some(100.0) && figure["height"].as_f64() > Some(100.0);
@@ -196,7 +195,7 @@ fn long_names_and_large_numbers_do_not_widen_the_page() {
     };
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("index.html");
-    fs::write(&report, page::index(&run, &[], &[]).unwrap()).unwrap();
+    fs::write(&report, page::index(&run, &[]).unwrap()).unwrap();
     let page = folder.path().join("checker.html");
     fs::write(&page, checker(&report)).unwrap();
     let (document, _) = browse(&browser, folder.path(), &page);

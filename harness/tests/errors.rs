@@ -116,7 +116,6 @@ fn wrong_command_lines_are_refused() {
         ),
         (&["suite", "./suite", "--size", "huge"], "there are tiny"),
         (&["suite", "./suite", "--gpu-arch", "volta"], "sm_90"),
-        (&["suite", "./suite", "--bins", "3"], "power of two"),
         (&["report", "nowhere"], "run.json"),
         (&["run-bundle", "."], "bundle.json"),
     ];

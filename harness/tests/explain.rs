@@ -100,30 +100,11 @@ fn strict_names_the_line_of_the_address_that_is_not_proven() {
     );
 }
 
-/// A kernel that leaves few of the 64 registers that a thread of a CTA of 1,024 gets.
-const WIDE: &str = "\
-__global__ void wide(const unsigned *from, unsigned *to, unsigned rounds) {
-    unsigned words[50];
-#pragma unroll
-    for (unsigned i = 0; i < 50; ++i) words[i] = (threadIdx.x + i) * 2654435761u;
-    for (unsigned round = 0; round < rounds; ++round) {
-        const unsigned other = from[threadIdx.x + round];
-#pragma unroll
-        for (unsigned i = 0; i < 50; ++i) words[i] = (words[i] ^ other) * 5 + words[(i + 1) % 50];
-    }
-    unsigned sum = 0;
-#pragma unroll
-    for (unsigned i = 0; i < 50; ++i) sum ^= words[i] >> i % 3;
-    to[threadIdx.x] = sum;
-}
-";
-
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_suite_is_summed_up() {
     let folder = tempfile::tempdir().unwrap();
-    let program = format!("{DOUBLE}{WIDE}");
-    write_suite(folder.path(), "{in-tree: true}", "{args: []}", &program);
+    write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
     let (code, out, err) =
         run(superstep(folder.path()).args(["explain", "--suite", "./suite", "--json"]));
     assert_eq!(code, 0, "{err}");
@@ -140,45 +121,9 @@ fn a_suite_is_summed_up() {
         (&4.into(), &4.into(), &0.into()),
         "{out}"
     );
-    let cost = &program["cost"];
-    assert!(cost["clang_seconds"].as_f64().unwrap() > 0.0, "{out}");
-    assert!(cost["instrument_seconds"].as_f64().unwrap() > 0.0, "{out}");
-    assert!(
-        cost["ptx_bytes_after"].as_u64() > cost["ptx_bytes_before"].as_u64(),
-        "{out}"
-    );
-    let kernel = &cost["kernels"][0];
-    assert_eq!(kernel["kernel"], "twice");
-    assert!(kernel["registers_before"].as_u64() > Some(0), "{out}");
-    assert!(
-        kernel["registers_after"].as_u64() >= kernel["registers_before"].as_u64(),
-        "{out}"
-    );
-    // Probes of known sites; where the handler asks each lane for its site, 72 and more.
-    assert!(kernel["registers_after"].as_u64() <= Some(56), "{out}");
-
-    // Without a limit the probe takes it to more than 64, and CTAs of 1,024 threads could not be launched any more.
-    let kernel = &cost["kernels"][1];
-    assert_eq!(kernel["kernel"], "wide");
-    let registers = |which: &str| kernel[which].as_u64().unwrap();
-    assert!((57..=64).contains(&registers("registers_before")), "{out}");
-    assert_eq!(registers("registers_after"), 64, "{out}");
-
-    // Nobody waits for ptxas who does not want to; what it was not asked is unknown, not 0.
-    let (code, out, err) = run(superstep(folder.path()).args([
-        "explain",
-        "--suite",
-        "./suite",
-        "--json",
-        "--ptxas-timeout",
-        "0",
-    ]));
+    let (code, out, err) = run(superstep(folder.path()).args(["explain", "--suite", "./suite"]));
     assert_eq!(code, 0, "{err}");
-    let json: Value = serde_json::from_str(&out).unwrap();
-    let kernel = &json["programs"][0]["cost"]["kernels"][0];
-    assert_eq!(kernel["kernel"], "twice");
-    assert!(kernel["registers_before"].is_null(), "{out}");
-    assert!(kernel["registers_after"].is_null(), "{out}");
+    assert!(out.contains("100.0 %"), "{out}");
 
     // A program that does not compile is reported, and the others would go on.
     fs::write(folder.path().join("suite/toy.cu"), "int main(").unwrap();
@@ -198,12 +143,12 @@ fn a_missing_file_is_named() {
     assert_eq!((code, out.as_str()), (4, ""), "{err}");
     assert!(
         err.starts_with("error: failed to read none.cu: ")
-            && err.contains("give the path of a CUDA file"),
+            && err.contains("give a path that exists"),
         "{err}"
     );
     let (code, _, err) = run(superstep(folder.path()).args(["explain", "."]));
-    assert_eq!(code, 4, "{err}");
-    assert!(err.contains("it is not a file"), "{err}");
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("expected .cu"), "{err}");
 }
 
 #[test]

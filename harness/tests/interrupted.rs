@@ -91,7 +91,7 @@ fn commands_on_a_large_capture_end_within_two_seconds_of_ctrl_c() {
     let folder = tempfile::tempdir().unwrap();
     let capture = folder.path().join("capture");
     synthetic::write(&capture, 8, 1 << 22, |_| Pattern::Regular).unwrap();
-    for format in ["csv", "json", "parquet", "graphml"] {
+    for format in ["csv", "json", "parquet", "memtrace-v1"] {
         let mut command = superstep(folder.path());
         command.args(["export", "--format", format]).arg(&capture);
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();

@@ -356,29 +356,15 @@ fn the_bits_of_a_warps_values_are_those_of_its_threads() {
 fn memory_divergence_is_that_of_the_trace() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["thesis", "--size", "tiny", "--only", "hist,bfs,path"];
-    let (code, out, err) = run(superstep(folder.path()).arg("suite").args(arguments).args([
-        "--backend",
-        "cpu",
-        "--probe",
-        "memory-divergence",
-    ]));
-    assert_eq!(code, 0, "{out}\n{err}");
-    let latest = folder.path().join("out/thesis/latest");
-    let place = latest.join("probes/memory-divergence");
-    // The command's own comparison, and one made here.
-    let compared = place.join("tables/memory-divergence-traced.csv");
-    let compared = fs::read_to_string(compared).unwrap();
-    assert_eq!(compared.lines().count(), 4, "{compared}");
-    for line in compared.lines().skip(1) {
-        let cells: Vec<&str> = line.split(',').collect();
-        assert_eq!(
-            (cells[1..4].to_vec(), cells[7]),
-            (cells[4..7].to_vec(), "0"),
-            "{line}"
-        );
+    for command in [&["suite"][..], &["probe", "memory-divergence"]] {
+        let (code, out, err) = run(superstep(folder.path())
+            .args(command)
+            .args(arguments)
+            .args(["--backend", "cpu"]));
+        assert_eq!(code, 0, "{out}\n{err}");
     }
-    let report = fs::read_to_string(latest.join("index.html")).unwrap();
-    assert!(report.contains("id=\"probe-memory-divergence\""));
+    let latest = folder.path().join("out/thesis/latest");
+    let place = folder.path().join("out/probes/memory-divergence/thesis");
     for program in ["hist", "bfs", "path"] {
         let capture = latest.join("benchmarks").join(program).join("capture");
         let capture = Capture::open(&capture).unwrap();

@@ -16,7 +16,7 @@ use superstep_report::figures::Program;
 use crate::choice::{Ctas, Numbers, choice};
 use crate::figure::Figure;
 use crate::stream::{Table, capsule};
-use crate::{failure, of_analysis, of_report, of_trace};
+use crate::{failure, of_report};
 
 /// Opens a capture: its folder, any file in it, or the folder of a run that holds `capture`.
 #[pyfunction]
@@ -25,11 +25,10 @@ pub fn open(py: Python<'_>, path: PathBuf) -> PyResult<Capture> {
     let path = if of_run.is_dir() { of_run } else { path };
     let capture = py.detach(|| superstep_trace::Capture::open(path));
     Ok(Capture {
-        capture: Arc::new(capture.map_err(of_trace)?),
+        capture: Arc::new(capture.map_err(failure)?),
     })
 }
 
-/// An open capture.
 #[pyclass(frozen, module = "superstep")]
 pub struct Capture {
     pub capture: Arc<superstep_trace::Capture>,
@@ -126,11 +125,11 @@ impl Capture {
             let analysis = analyse_within(&self.capture, Options::everything(), &limit)?;
             Analysis::new(&analysis, &self.capture)
         });
-        analysis.map_err(of_analysis)
+        analysis.map_err(failure)
     }
 }
 
-/// Accesses that were chosen. Each use as an Arrow stream reads them anew.
+/// Chosen accesses, read anew by each Arrow stream.
 #[pyclass(frozen, module = "superstep")]
 pub struct Accesses {
     capture: Arc<superstep_trace::Capture>,
@@ -152,7 +151,7 @@ impl Accesses {
     }
 }
 
-/// The tables of an analysis, and what its figures are drawn from.
+/// Tables and figures of an analysis.
 #[pyclass(frozen, module = "superstep", mapping)]
 pub struct Analysis {
     tables: Vec<superstep_table::Table>,
@@ -193,7 +192,7 @@ impl Analysis {
 
     fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
         let files = py.detach(|| tables::write(&folder, &self.tables));
-        files.map_err(of_analysis)
+        files.map_err(failure)
     }
 
     fn figures(&self, py: Python<'_>) -> Vec<Figure> {

@@ -6,7 +6,6 @@ use std::num::NonZero;
 use superstep_export::accesses::Choice;
 use superstep_trace::{CtaRange, Pattern, SelectionError};
 
-/// One number or several.
 #[derive(FromPyObject)]
 pub enum Numbers {
     One(u32),
@@ -58,7 +57,7 @@ pub fn choice(
     })
 }
 
-/// Numbers side by side as one range: each group of accesses is compared with every range.
+/// Merges adjacent numbers: each group of accesses is compared with every range.
 fn ranges(mut numbers: Vec<u32>) -> PyResult<Vec<CtaRange>> {
     if numbers.is_empty() {
         return Err(PyValueError::new_err(

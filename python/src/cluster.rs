@@ -11,12 +11,11 @@ use superstep_analysis::communication::MemoryLimit;
 use superstep_analysis::{AnalysisError, Result as AnalysisResult};
 
 use crate::capture::{Analysis, Capture};
-use crate::of_analysis;
+use crate::failure;
 
 type RowTuple = (u32, u8, u64, u32, Vec<u8>);
 type Sent<'py> = (u32, u8, u64, u32, Bound<'py, PyBytes>);
 
-/// Rows as they become ready.
 #[pyclass(frozen, module = "superstep._native")]
 pub struct RowIterator(Mutex<Rows>);
 
@@ -28,7 +27,7 @@ impl RowIterator {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Sent<'py>>> {
         let next = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).next());
-        let row = next.transpose().map_err(of_analysis)?;
+        let row = next.transpose().map_err(failure)?;
         Ok(row.map(|row| {
             let bytes = PyBytes::new(py, &row.bytes);
             (row.bucket, row.kind.number(), row.chunk, row.number, bytes)
@@ -50,7 +49,7 @@ fn limit(bytes: u64, spill_into: PathBuf) -> MemoryLimit {
     MemoryLimit { bytes, spill_into }
 }
 
-/// Ranges of chunks that have about so many accesses each.
+/// Ranges of chunks with about that number of accesses each.
 #[pyfunction]
 pub fn tasks(capture: &Capture, accesses: u64) -> Vec<(u64, u64)> {
     let tasks = cluster::tasks(&capture.capture, accesses);
@@ -77,7 +76,7 @@ pub fn map_chunks(
     Ok(RowIterator(Mutex::new(Box::new(map))))
 }
 
-/// Runs a step on the rows that `rows` hands out; its own errors come back as they are.
+/// Runs a step on `rows`, whose errors are returned unchanged.
 fn step(
     rows: &Bound<'_, PyIterator>,
     step: impl FnOnce(cluster::NextRow<'_>) -> AnalysisResult<Rows>,
@@ -102,7 +101,7 @@ fn step(
     let outcome = step(&mut next);
     match (failed, outcome) {
         (Some(error), _) => Err(error),
-        (None, outcome) => Ok(RowIterator(Mutex::new(outcome.map_err(of_analysis)?))),
+        (None, outcome) => Ok(RowIterator(Mutex::new(outcome.map_err(failure)?))),
     }
 }
 
@@ -149,12 +148,11 @@ pub fn merge(
     let mut merged = cluster::Merged::new(&capture.capture, &limit);
     for next in rows.clone() {
         let found: RowTuple = next?.extract()?;
-        py.detach(|| merged.add(&row(found)?))
-            .map_err(of_analysis)?;
+        py.detach(|| merged.add(&row(found)?)).map_err(failure)?;
     }
     let analysis = py.detach(|| {
         let analysis = merged.finish(&capture.capture)?;
         Analysis::new(&analysis, &capture.capture)
     });
-    analysis.map_err(of_analysis)
+    analysis.map_err(failure)
 }

@@ -14,7 +14,7 @@ use superstep_table::FileError;
 use crate::of_report;
 use crate::stream::Table;
 
-/// A figure; it is drawn when it is shown.
+/// A figure, drawn when it is shown.
 #[pyclass(frozen, module = "superstep")]
 pub struct Figure {
     figure: Multiples,
@@ -27,7 +27,7 @@ impl From<Multiples> for Figure {
 }
 
 impl Figure {
-    /// Whether it has too many parts for the SVG of a page.
+    /// Whether it is too complex for SVG.
     fn is_picture(&self) -> bool {
         self.figure.layout == Layout::Maps
     }
@@ -96,7 +96,7 @@ impl Figure {
         is_drawing.then(|| self.svg(py)).transpose()
     }
 
-    /// The picture and, because it has two pixels for each unit, the size that it should be shown at.
+    /// The picture, and the size to show it at: it has two pixels per unit.
     fn _repr_png_<'py>(
         &self,
         py: Python<'py>,

@@ -12,13 +12,11 @@ use pyo3::prelude::*;
 use superstep_analysis::AnalysisError;
 use superstep_export::ExportError;
 use superstep_report::ReportError;
-use superstep_trace::TraceError;
 
 create_exception!(superstep, SuperstepError, PyException);
 create_exception!(superstep, CaptureError, SuperstepError);
 
-/// A failure as Python knows it: a wrong argument is a `ValueError`, all else a `SuperstepError`, what lies in a capture a
-/// `CaptureError`.
+/// Converts an error: `ValueError` for an argument, `CaptureError` for a damaged capture, else `SuperstepError`.
 fn failure(error: impl Into<ExportError>) -> PyErr {
     match error.into() {
         error @ ExportError::Choice { .. } => PyValueError::new_err(error.to_string()),
@@ -27,14 +25,6 @@ fn failure(error: impl Into<ExportError>) -> PyErr {
         }
         error => SuperstepError::new_err(error.to_string()),
     }
-}
-
-fn of_trace(error: TraceError) -> PyErr {
-    failure(error)
-}
-
-fn of_analysis(error: AnalysisError) -> PyErr {
-    failure(error)
 }
 
 fn of_report(error: ReportError) -> PyErr {

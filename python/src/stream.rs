@@ -6,7 +6,7 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// A stream that its consumer moves out of the capsule; what nobody takes is released with the capsule.
+/// A stream that its consumer moves out of the capsule, or that is released with it.
 pub fn capsule<'py>(
     py: Python<'py>,
     reader: impl RecordBatchReader + Send + 'static,
@@ -15,7 +15,6 @@ pub fn capsule<'py>(
     PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
 }
 
-/// A table in memory.
 #[pyclass(frozen, module = "superstep")]
 pub struct Table {
     pub table: superstep_table::Table,
@@ -47,7 +46,7 @@ impl Table {
         format!("<superstep.Table {}: {} rows>", self.name(), self.__len__())
     }
 
-    /// The rows as an Arrow stream; another type than the table's own is not made.
+    /// The rows as an Arrow stream of the table's own type.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

@@ -6,7 +6,6 @@
 //! | [`accesses::read`] | accesses as Arrow record batches, decoded on several threads |
 //! | [`appendix_b`] | the three structures of appendix B in Rieber 2017 as JSON and as pickle |
 //! | [`timeline::write`] | the launches and copies as a Chrome trace |
-//! | [`graph::write`] | the graph of CTAs and their transfers as GraphML or DOT |
 //! | [`probe::write`] | what a probe found, as Parquet, CSV or JSON |
 //! | [`nvbit::import`] | a capture, from the text of NVBit's `mem_trace` |
 //!
@@ -15,7 +14,6 @@
 pub mod accesses;
 pub mod appendix_b;
 mod error;
-pub mod graph;
 pub mod nvbit;
 pub mod probe;
 pub mod tables;

@@ -96,7 +96,7 @@ table! {
     }
 }
 
-/// Writes all tables of `results` into `folder`. `probe_units` has what is kept for each CTA, and for each thread where that was asked for.
+/// Writes all tables of `results` into `folder`.
 pub fn write(results: &ProbeResults, format: Format, folder: &Path) -> Result<Vec<PathBuf>> {
     let names = SiteTable::new(&results.modules);
     Ok(vec![
@@ -167,7 +167,7 @@ fn launches(results: &ProbeResults, names: &SiteTable) -> impl Iterator<Item = L
         })
 }
 
-/// The field of the word at `at` in a unit of a launch.
+/// The field at index `at` of the words of a unit.
 fn field(launch: &LaunchResult, probe: &DefinedProbe, at: usize) -> Field {
     let fields = &probe.spec.fields;
     let slot = launch.first_slot + (at / fields.len()) as u32;
@@ -256,7 +256,6 @@ fn units(results: &ProbeResults, table: &mut Rows<UnitRow>) -> Result<()> {
         let row_words = launch.slots as usize * fields;
         let threads = launch.units as usize;
         let kept: Vec<u32> = launch.kept_slots().collect();
-        // Of a word: its unit, and its place in the row of a unit.
         let of_cta = |at: usize| (at / row_words, at % row_words);
         let of_thread = |at: usize| {
             let row = at / threads;

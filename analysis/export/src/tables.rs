@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use superstep_analysis::communication::{Options, Transfer};
+use superstep_analysis::communication::Options;
 use superstep_analysis::{SiteOps, analyse, needs_accesses};
 pub use superstep_table::Format;
 use superstep_table::arrow_array::RecordBatch;
-use superstep_table::{Row as _, Rows, Table, table, write_rows};
+use superstep_table::{Row as _, Rows, Table, file, table};
 use superstep_trace::{
     AllocationKind, Capture, ChunkRef, GroupBuffer, LaunchOutcome, LaunchRecord, Proof,
 };
@@ -38,17 +38,6 @@ impl TableName {
         Self::Transfers,
         Self::Accesses,
     ];
-
-    /// The table's columns, without rows.
-    pub fn columns(self) -> Table {
-        match self {
-            Self::Launches => Table::of::<LaunchRow>(&[]),
-            Self::Sites => Table::of::<SiteRow>(&[]),
-            Self::Allocations => Table::of::<AllocationRow>(&[]),
-            Self::Transfers => Table::of::<Transfer>(&[]),
-            Self::Accesses => Table::of::<AccessRow>(&[]),
-        }
-    }
 }
 
 table! {
@@ -121,42 +110,24 @@ table! {
     }
 }
 
-/// Writes a table of `capture` into `folder` and returns the file.
-///
-/// The table of accesses has one row for each thread's access and is streamed: memory is bounded by a few batches.
-/// The others are as large as their rows; transfers need an analysis of the whole capture.
-///
-/// # Errors
-/// The capture is damaged, or the file cannot be written; then there is none.
+/// Writes a table of `capture` into `folder` and returns the file. Accesses are streamed; the other tables fit in memory.
 pub fn write(
     capture: &Capture,
     table: TableName,
     format: Format,
     folder: &Path,
 ) -> Result<PathBuf> {
-    Ok(match table {
-        TableName::Launches => write_rows(format, folder, launches(capture))?,
-        TableName::Sites => write_rows(format, folder, sites(capture))?,
-        TableName::Allocations => write_rows(format, folder, allocations(capture))?,
-        TableName::Transfers => {
-            let options = Options {
-                transfers: true,
-                ..Options::default()
-            };
-            let analysis = analyse(capture, options)?;
-            write_rows(format, folder, analysis.communication.transfers.to_vec()?)?
-        }
-        TableName::Accesses => {
-            needs_accesses(capture, "the table `accesses`")?;
-            accesses(capture, format, folder)?
-        }
-    })
+    if table == TableName::Accesses {
+        needs_accesses(capture, "the table `accesses`")?;
+        return accesses(capture, format, folder);
+    }
+    let table = in_memory(capture, table)?;
+    let path = file(folder, table.name(), format);
+    table.write(format, &path)?;
+    Ok(path)
 }
 
 /// A table of `capture` in memory; of accesses, which [`crate::accesses`] reads, only the columns.
-///
-/// # Errors
-/// The capture is damaged.
 pub fn in_memory(capture: &Capture, table: TableName) -> Result<Table> {
     Ok(match table {
         TableName::Launches => launches(capture).collect(),
@@ -170,7 +141,7 @@ pub fn in_memory(capture: &Capture, table: TableName) -> Result<Table> {
             let analysis = analyse(capture, options)?;
             Table::of(&analysis.communication.transfers.to_vec()?)
         }
-        TableName::Accesses => table.columns(),
+        TableName::Accesses => Table::of::<AccessRow>(&[]),
     })
 }
 

@@ -16,15 +16,10 @@ use superstep_trace::{
 
 use crate::error::{ExportError, Result};
 
-/// Process number of the host's row.
 const HOST: u32 = 0;
-/// Process number of the streams' rows.
 const DEVICE: u32 = 1;
 
-/// Writes the timeline of a capture to `path`.
-///
-/// # Errors
-/// The capture has no times: it was imported, or written by a version before they were kept. The file cannot be written.
+/// Writes the timeline of a capture to `path`. Imported captures have no times.
 pub fn write(capture: &Capture, path: &Path) -> Result<PathBuf> {
     let entries = entries(capture);
     if entries.is_empty() && capture.launches().next().is_some() {
@@ -156,7 +151,6 @@ fn opaque_arguments(launch: &OpaqueLaunch) -> Value {
     arguments
 }
 
-/// Chrome's unit.
 fn microseconds(ns: u64) -> f64 {
     ns as f64 / 1000.0
 }

@@ -8,8 +8,6 @@ use common::{LOAD, STORE, group, worked_example};
 use proptest::prelude::*;
 use superstep_analysis::communication::Options;
 use superstep_export::appendix_b::{self, Accesses, LoadStore, Matched, NestedFormat};
-use superstep_export::graph::{self, GraphFormat};
-use superstep_export::tables::Format;
 use superstep_export::timeline;
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{AccessGroup, KnownCall};
@@ -60,56 +58,6 @@ fn appendix_b_of_the_worked_example() {
 }
 
 #[test]
-fn appendix_b_as_tables_says_the_same() {
-    let folder = tempfile::tempdir().unwrap();
-    let capture = worked_example(&folder.path().join("capture"));
-    let files = appendix_b::write_tables(&capture, Format::Csv, folder.path()).unwrap();
-    let [volumes, transfers, operations] = [0, 1, 2].map(|file| {
-        let text = fs::read_to_string(&files[file]).unwrap();
-        text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
-    });
-    for row in [
-        "KDV,write,0,,0,16",
-        "KCV,read,1,,20,0",
-        "CCV,read,1,0,16,0",
-        "SDV,write,0,6,0,8",
-        "SCV,read,1,5,20,0",
-    ] {
-        assert!(
-            volumes.iter().any(|line| line == row),
-            "{row}: {volumes:#?}"
-        );
-    }
-    assert_eq!(
-        transfers,
-        [
-            "write,0,0,read,0,1,4,1",
-            "write,1,0,read,0,1,4,1",
-            "write,1,0,read,1,1,4,1",
-        ]
-    );
-    assert_eq!(
-        operations[0],
-        format!("{},write,0,0,5,4,2", common::BASE + 4)
-    );
-    let nested = appendix_b::write(&capture, NestedFormat::Json, folder.path()).unwrap();
-    let lists = read(&nested[2]);
-    let entries = lists.as_object().unwrap().values();
-    let count: usize = entries.map(|list| list.as_array().unwrap().len()).sum();
-    assert_eq!(operations.len(), count);
-
-    let files = appendix_b::write_tables(&capture, Format::Parquet, folder.path()).unwrap();
-    let names: Vec<_> = files
-        .iter()
-        .filter_map(|file| file.file_name()?.to_str())
-        .collect();
-    assert_eq!(
-        names,
-        ["volumes.parquet", "transfers.parquet", "operations.parquet"]
-    );
-}
-
-#[test]
 fn pickle_says_the_same_as_json() {
     let folder = tempfile::tempdir().unwrap();
     let capture = worked_example(&folder.path().join("capture"));
@@ -131,39 +79,6 @@ fn pickle_says_the_same_as_json() {
             String::from_utf8_lossy(&run.stderr)
         );
     }
-}
-
-#[test]
-fn graphml_and_dot_of_the_worked_example() {
-    let folder = tempfile::tempdir().unwrap();
-    let capture = worked_example(&folder.path().join("capture"));
-    let dot = graph::write(&capture, GraphFormat::Dot, &folder.path().join("a.dot")).unwrap();
-    assert_eq!(
-        fs::read_to_string(dot).unwrap(),
-        "digraph communication {
-  n0 [label=\"read\\nCTA 0 (0, 0, 0)\"];
-  n1 [label=\"read\\nCTA 1 (1, 0, 0)\"];
-  n2 [label=\"write\\nCTA 0 (0, 0, 0)\"];
-  n3 [label=\"write\\nCTA 1 (1, 0, 0)\"];
-  n2 -> n0 [bytes=4, count=1, label=\"4 B\"];
-  n3 -> n0 [bytes=4, count=1, label=\"4 B\"];
-  n3 -> n1 [bytes=4, count=1, label=\"4 B\"];
-}
-"
-    );
-    let xml = graph::write(
-        &capture,
-        GraphFormat::Graphml,
-        &folder.path().join("a.graphml"),
-    )
-    .unwrap();
-    let xml = fs::read_to_string(xml).unwrap();
-    assert_eq!(xml.matches("<node ").count(), 4, "{xml}");
-    assert!(xml.contains("<edge source=\"n3\" target=\"n1\">"), "{xml}");
-    assert!(
-        xml.contains("<key id=\"bytes\" for=\"edge\" attr.name=\"bytes\" attr.type=\"long\"/>"),
-        "{xml}"
-    );
 }
 
 #[test]

@@ -196,16 +196,6 @@ impl Metrics {
         })
     }
 
-    /// The density maps alone, with one of `window`, from an analysis with transfers.
-    pub fn density_of(
-        analysis: &Analysis,
-        sites: &SiteTable,
-        window: &CtaWindow,
-    ) -> Result<Vec<density::DensityRow>> {
-        let grids = analysis.grids();
-        density::rows(&Source::of(analysis, &grids, sites), Some(window))
-    }
-
     pub fn uninitialised_of(
         analysis: &Analysis,
         sites: &SiteTable,
@@ -262,7 +252,7 @@ impl Metrics {
     }
 
     /// Whether the tables were written into `folder`.
-    pub fn are_in(folder: &Path) -> bool {
+    fn are_in(folder: &Path) -> bool {
         file(folder, connectivity::ConnectivityRow::TABLE, Format::Csv).exists()
     }
 }

@@ -37,17 +37,6 @@ fn default_link() -> f64 {
     LINK_GB_PER_S
 }
 
-impl ScalingRow {
-    /// The rows for links of another bandwidth: every cut's time is inverse to it.
-    pub fn with_link(&self, link_gb_per_s: f64) -> Self {
-        Self {
-            link_s: self.link_s * self.link_gb_per_s / link_gb_per_s,
-            link_gb_per_s,
-            ..self.clone()
-        }
-    }
-}
-
 /// The part, of `parts`, that `at` of `extent` belongs to: blocks as even as can be.
 fn part(at: u64, extent: u64, parts: u64) -> u64 {
     at * parts / extent.max(1)

@@ -10,7 +10,7 @@ pub(crate) const TABLE: &str = "table";
 pub(crate) const MEANING: &str = "meaning";
 pub(crate) const UNIT: &str = "unit";
 
-/// Columns that stand together in one or more tables. Implemented by [`table!`](crate::table).
+/// Columns that one or more tables share. Implemented by [`table!`](crate::table).
 pub trait Columns {
     /// Name, type, unit and meaning of each column.
     fn fields() -> Vec<Field>;
@@ -21,7 +21,7 @@ pub trait Columns {
         Self: 'a;
 }
 
-/// A row of a table of its own. Implemented by [`table!`](crate::table).
+/// A row of a table. Implemented by [`table!`](crate::table).
 pub trait Row: Columns + Sized {
     /// File name without extension.
     const TABLE: &'static str;
@@ -34,7 +34,6 @@ pub trait Row: Columns + Sized {
         Arc::new(Schema::new_with_metadata(Self::fields(), owned(metadata)))
     }
 
-    /// The rows as arrays.
     fn batch<'a>(rows: impl IntoIterator<Item = &'a Self, IntoIter: Clone>) -> RecordBatch
     where
         Self: 'a,
@@ -67,10 +66,9 @@ fn owned<const N: usize>(pairs: [(&str, &str); N]) -> HashMap<String, String> {
 /// }
 /// ```
 ///
-/// The comment says what a row is. After the table's name stand traits to derive beside `Clone`, `Debug`,
-/// `Default` and `PartialEq`. A column has a type that is a [`Value`], a unit (none for names and for
-/// numbers of things) and a meaning. A field without a meaning is a group of columns: a type declared
-/// in the same way, without a table's name.
+/// The comment is the meaning of a row. Traits after the table's name are derived beside `Clone`, `Debug`, `Default` and `PartialEq`.
+/// A column has a type that is a [`Value`], a unit (none for names and for counts) and a meaning. A field without a meaning is a
+/// group of columns: a type declared in the same way, without a table's name.
 #[macro_export]
 macro_rules! table {
     ($(#[doc = $doc:literal])+ $visibility:vis struct $row:ident = $table:literal $(: $($derived:path),+)? { $($fields:tt)* }) => {

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-/// A file could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to {action} {}: {source}", path.display())]
 pub struct FileError {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{FileError, Result};
 
-/// A file that is written under another name and gets its own when it is done.
+/// A file that is written under another name and renamed when it is complete.
 pub struct Staged {
     file: BufWriter<File>,
     path: PathBuf,
@@ -15,10 +15,7 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// Opens `path` with `.part` appended; its folder is created.
-    ///
-    /// # Errors
-    /// The file cannot be created.
+    /// Opens `path` with `.part` appended; creates its folder.
     pub fn create(path: &Path) -> Result<Self> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(FileError::at("create", folder))?;
@@ -35,10 +32,6 @@ impl Staged {
         })
     }
 
-    /// Writes what is buffered and gives the file its name.
-    ///
-    /// # Errors
-    /// The rest cannot be written, or the file not be renamed.
     pub fn finish(mut self) -> Result<PathBuf> {
         self.flush().map_err(FileError::at("write", &self.path))?;
         fs::rename(&self.part, &self.path).map_err(FileError::at("create", &self.path))?;
@@ -58,7 +51,6 @@ impl Write for Staged {
 }
 
 impl Drop for Staged {
-    /// An abandoned file leaves nothing.
     fn drop(&mut self) {
         if !self.done {
             drop(fs::remove_file(&self.part));

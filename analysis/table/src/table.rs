@@ -12,17 +12,15 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A table of whatever rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     batch: RecordBatch,
 }
 
-/// A column of a [`Table`].
 #[derive(Clone, Copy, Debug)]
 pub struct Column<'a> {
     pub name: &'a str,
-    /// Empty for names and for numbers of things.
+    /// Empty for names and for counts.
     pub unit: &'a str,
     pub meaning: &'a str,
     pub is_number: bool,
@@ -42,14 +40,13 @@ fn text<'a>(metadata: &'a Metadata, key: &str) -> &'a str {
 }
 
 impl Table {
-    /// The rows as a table.
     pub fn of<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R, IntoIter: Clone>) -> Self {
         Self {
             batch: R::batch(rows),
         }
     }
 
-    /// The table with one more column in front, which has a value for each row.
+    /// The table with one more column in front.
     pub fn after<V: Value>(&self, name: &str, meaning: &str, values: &[V]) -> Self {
         let own = self.batch.schema();
         let mut fields = vec![Arc::new(field::<V>(name, "", meaning))];
@@ -63,7 +60,7 @@ impl Table {
         }
     }
 
-    /// The table with `unit` as the unit of those columns in unit `from` whose names are `chosen`.
+    /// The table with `unit` in place of `from` in the columns whose names are `chosen`.
     #[must_use]
     pub fn in_unit(&self, from: &str, unit: &str, chosen: impl Fn(&str) -> bool) -> Self {
         let own = self.batch.schema();
@@ -92,12 +89,10 @@ impl Table {
         text(self.batch.schema_ref().metadata(), MEANING)
     }
 
-    /// The rows as Arrow has them.
     pub fn batch(&self) -> &RecordBatch {
         &self.batch
     }
 
-    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.batch.num_rows()
     }
@@ -106,36 +101,27 @@ impl Table {
         columns(self.batch.schema_ref())
     }
 
-    /// A row as text, as it stands in CSV; `None` where a cell is empty.
-    ///
-    /// # Panics
-    /// There is no such row.
+    /// A row as text, as in CSV; `None` for an empty cell. Panics if there is no such row.
     pub fn texts(&self, row: usize) -> Vec<Option<String>> {
         let arrays = self.batch.columns().iter();
         arrays.map(|array| cell(array.as_ref(), row)).collect()
     }
 
-    /// One cell as text; `None` where it is empty.
-    ///
-    /// # Panics
-    /// There is no such row or column.
+    /// One cell as text; `None` if it is empty. Panics if there is no such row or column.
     pub fn text(&self, row: usize, column: &str) -> Option<String> {
         let array = self.batch.column_by_name(column);
         let array = array.unwrap_or_else(|| panic!("{} has no column {column}", self.name()));
         cell(array.as_ref(), row)
     }
 
-    /// Writes the table to `path`.
-    ///
-    /// # Errors
-    /// The file cannot be written; then there is none.
+    /// Writes the table to `path`; on an error there is no file.
     pub fn write(&self, format: Format, path: &Path) -> Result<()> {
         let mut writer = Writer::create(format, path, self.batch.schema_ref())?;
         writer.write(&self.batch)?;
         writer.finish().map(drop)
     }
 
-    /// Writes `<folder>/<name>` in each of `formats` and returns the files. The folder is created.
+    /// Writes `<folder>/<name>` in each of `formats` and returns the files; creates the folder.
     pub fn write_into(&self, folder: &Path, formats: &[Format]) -> Result<Vec<PathBuf>> {
         let each = formats.iter().map(|&format| {
             let path = file(folder, self.name(), format);
@@ -163,10 +149,7 @@ pub fn file(folder: &Path, table: &str, format: Format) -> PathBuf {
     folder.join(format!("{table}.{}", format.extension()))
 }
 
-/// Reads rows from a CSV file, by the names of the columns.
-///
-/// # Errors
-/// The file cannot be read, or holds something else.
+/// Reads rows from a CSV file by the names of its columns.
 pub fn read_csv<R: DeserializeOwned>(path: &Path) -> Result<Vec<R>> {
     let file = File::open(path).map_err(FileError::at("read", path))?;
     let rows: Result<_, csv::Error> = csv::Reader::from_reader(file).into_deserialize().collect();

@@ -6,12 +6,10 @@ use std::sync::Arc;
 
 /// A cell's type.
 pub trait Value {
-    /// Arrow's name of it.
     const TYPE: DataType;
-    /// Whether cells may be empty.
     const IS_OPTIONAL: bool = false;
 
-    /// Cells one below the other.
+    /// The array of a column.
     fn array<'a>(values: impl Iterator<Item = &'a Self>) -> ArrayRef
     where
         Self: 'a;

@@ -19,7 +19,6 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Rows that [`Rows`] writes together.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Apache Parquet, compressed with zstd; the columns' meanings are key-value metadata.
@@ -33,7 +32,6 @@ pub enum Format {
 impl Format {
     pub const ALL: [Self; 3] = [Self::Csv, Self::Json, Self::Parquet];
 
-    /// Extension of its files.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -43,7 +41,6 @@ impl Format {
     }
 }
 
-/// An error of one of the libraries that write.
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
 enum Sink {
@@ -52,14 +49,14 @@ enum Sink {
     Json(arrow_json::Writer<Staged, JsonRows>),
 }
 
-/// A file that takes a table's rows, some of them at a time.
+/// Writes a table's file batch by batch.
 pub struct Writer {
     sink: Sink,
     path: PathBuf,
 }
 
 impl Writer {
-    /// Opens `path`, which gets its name when it is complete. Its folder is created.
+    /// Opens `path`, which appears when it is complete; creates its folder.
     pub fn create(format: Format, path: &Path, schema: &SchemaRef) -> Result<Self> {
         let mut file = Staged::create(path)?;
         let sink = match format {
@@ -82,7 +79,6 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Appends rows.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let written: Result<(), Source> = match &mut self.sink {
             Sink::Parquet(writer) => writer.write(batch).map_err(Into::into),
@@ -92,7 +88,7 @@ impl Writer {
         written.map_err(FileError::at("write", &self.path))
     }
 
-    /// Ends the file and gives it its name.
+    /// Completes and renames the file.
     pub fn finish(self) -> Result<PathBuf> {
         let file: Result<Staged, Source> = match self.sink {
             Sink::Parquet(writer) => writer.into_inner().map_err(Into::into),
@@ -106,7 +102,7 @@ impl Writer {
     }
 }
 
-/// Everything before the rows.
+/// Writes everything before the rows.
 fn json_head(file: &mut Staged, schema: &Schema) -> std::io::Result<()> {
     let columns: Vec<_> = columns(schema)
         .map(|column| json!({"name": column.name, "unit": column.unit, "note": column.meaning}))
@@ -120,7 +116,7 @@ fn json_head(file: &mut Staged, schema: &Schema) -> std::io::Result<()> {
     )
 }
 
-/// The rows within [`json_head`] and its end.
+/// The rows after [`json_head`], and the end.
 #[derive(Debug, Default)]
 struct JsonRows;
 
@@ -135,14 +131,13 @@ impl JsonFormat for JsonRows {
     }
 }
 
-/// A table that is written row by row, without being in memory as a whole.
+/// Writes a table row by row, without holding it in memory.
 pub struct Rows<R> {
     writer: Writer,
     rows: Vec<R>,
 }
 
 impl<R: Row> Rows<R> {
-    /// Opens the table's file in `folder`.
     pub fn create(format: Format, folder: &Path) -> Result<Self> {
         let path = file(folder, R::TABLE, format);
         Ok(Self {
@@ -151,7 +146,6 @@ impl<R: Row> Rows<R> {
         })
     }
 
-    /// Appends a row.
     pub fn push(&mut self, row: R) -> Result<()> {
         self.rows.push(row);
         if self.rows.len() >= BATCH_ROWS {
@@ -160,7 +154,7 @@ impl<R: Row> Rows<R> {
         Ok(())
     }
 
-    /// Appends rows that are a batch already, after those pushed before.
+    /// Appends a batch of rows.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.flush()?;
         self.writer.write(batch)
@@ -175,17 +169,14 @@ impl<R: Row> Rows<R> {
         Ok(())
     }
 
-    /// Ends the file and gives it its name.
+    /// Completes and renames the file.
     pub fn finish(mut self) -> Result<PathBuf> {
         self.flush()?;
         self.writer.finish()
     }
 }
 
-/// Writes all of `rows` as `<folder>/<table>` and returns the file.
-///
-/// # Errors
-/// The file cannot be written; then there is none.
+/// Writes all of `rows` as `<folder>/<table>` and returns the file; on an error there is no file.
 pub fn write_rows<R: Row>(
     format: Format,
     folder: &Path,

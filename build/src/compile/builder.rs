@@ -19,24 +19,6 @@ use crate::compile::unit::{Inserted, Module, units};
 use crate::compile::{BuildEvent, Program};
 use crate::installation::Installation;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Position {
-    /// Right before code generation: what is counted is what the device executes.
-    #[default]
-    Late,
-    /// Where Rieber 2017 put them.
-    Early,
-}
-
-impl Position {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Position::Late => "late",
-            Position::Early => "early",
-        }
-    }
-}
-
 #[derive(Debug, Clone)]
 pub struct BuildOptions {
     pub backend: Backend,
@@ -47,7 +29,6 @@ pub struct BuildOptions {
     pub allow_opaque_asm: bool,
     /// Write down how nvcc builds the program, as the reference for the native build (CUDA backend).
     pub reference: bool,
-    pub position: Position,
     pub protocol: Protocol,
     pub first_module: usize,
 }
@@ -62,7 +43,6 @@ impl BuildOptions {
             strict: false,
             allow_opaque_asm: false,
             reference: false,
-            position: Position::default(),
             protocol: Protocol::default(),
             first_module: 0,
         }

@@ -25,8 +25,8 @@ mod unit;
 
 use std::path::PathBuf;
 
-pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables, Position};
-pub use device::explain::{Explanation, KernelRegisters, ProgramCost, Summary};
+pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables};
+pub use device::explain::{Explanation, Summary};
 pub(crate) use error::{BuildError, Result};
 pub use link::driver::DRIVERS;
 pub use link::libraries::{Library, Supplier, libraries};
@@ -72,5 +72,4 @@ pub struct BuildEvent<'a> {
     pub stage: &'static str,
     pub subject: &'a str,
     pub cached: bool,
-    pub elapsed: std::time::Duration,
 }

@@ -175,8 +175,7 @@ impl Builder {
             .texts(["--module-name", &module.files, "--whole-program"])
             .texts(strict.then_some("--strict"))
             .texts(opaque.then_some("--allow-opaque-asm"))
-            .texts(adds_up.then_some("--adds-up"))
-            .texts(["--at", self.options.position.word()]);
+            .texts(adds_up.then_some("--adds-up"));
         let gpu = format!("sm_{}", self.options.lowest_arch());
         let on_gpu = (self.options.backend == Backend::Cuda).then_some(["--target-cpu", &gpu]);
         let args = args.texts(on_gpu.into_iter().flatten());

@@ -1,77 +1,30 @@
 //! Options that several commands share.
 
-pub mod metrics;
 pub mod programs;
 pub mod record;
 pub mod reported_run;
 pub mod source;
 pub mod value;
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use superstep_abi::Config;
-use superstep_analysis::communication::Matching;
 use superstep_build::bail;
-use superstep_build::compile::{BuildOptions, Position};
+use superstep_build::compile::BuildOptions;
 use superstep_build::failure::Failure;
 use superstep_build::fetch::{DownloadLimits, FetchOptions, default_cache_dir};
 use superstep_trace::{Backend, Protocol};
 
-use self::metrics::MetricArgs;
 use self::record::RecordArgs;
-use self::value::ByteSize;
+use self::value::{BackendChoice, ByteSize};
 use crate::bundle::Bundle;
 use crate::results::MessageFormat;
 use crate::session::Session;
-use crate::suite::{
-    AnalysisOptions, Execution, ProgramChoice, Selection, Target, analysis_memory_bytes,
-};
-
-/// Where kernels run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum BackendChoice {
-    /// On a GPU if there is one, otherwise on the CPU; a bundle is always built for a GPU.
-    #[default]
-    Auto,
-    /// On the CPU, as x86 code.
-    Cpu,
-    /// On an NVIDIA GPU.
-    Cuda,
-}
-
-impl BackendChoice {
-    /// The backend, when it is not left open.
-    pub fn fixed(self) -> Option<Backend> {
-        match self {
-            Self::Auto => None,
-            Self::Cpu => Some(Backend::Cpu),
-            Self::Cuda => Some(Backend::Cuda),
-        }
-    }
-}
-
-/// Where probes go in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum PositionChoice {
-    /// Right before code generation.
-    #[default]
-    Late,
-    /// Earlier, at the position that the thesis uses.
-    Early,
-}
-
-impl PositionChoice {
-    pub fn position(self) -> Position {
-        match self {
-            Self::Late => Position::Late,
-            Self::Early => Position::Early,
-        }
-    }
-}
+use crate::suite::{Execution, ProgramChoice, Selection, Target};
 
 /// Which benchmarks, and which size of them.
 #[derive(Debug, Args)]
@@ -80,12 +33,28 @@ pub struct SelectArgs {
     /// Size preset [default: that of the suite].
     #[arg(long, value_name = "NAME")]
     pub size: Option<String>,
+    #[command(flatten)]
+    pub patterns: PatternArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct PatternArgs {
     /// Take only benchmarks whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
     #[arg(long, value_name = "PATTERNS")]
-    pub only: Vec<String>,
+    only: Vec<String>,
     /// Leave out benchmarks whose names match one of these comma-separated patterns.
     #[arg(long, value_name = "PATTERNS")]
-    pub exclude: Vec<String>,
+    exclude: Vec<String>,
+}
+
+impl PatternArgs {
+    /// The matching programs, in `size` or the suite's default.
+    pub fn choice(&self, size: Option<String>) -> Result<ProgramChoice, Failure> {
+        Ok(ProgramChoice {
+            size,
+            selection: Selection::new(&self.only, &self.exclude)?,
+        })
+    }
 }
 
 /// Where sources and inputs come from.
@@ -108,7 +77,7 @@ pub struct FetchArgs {
 #[command(next_help_heading = "Building")]
 pub struct BuildArgs {
     /// Where kernels run.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, default_value = "auto", value_parser = value::backend())]
     pub backend: BackendChoice,
     /// GPU architectures to compile for, comma-separated; PTX of the lowest is always included [default: sm_90, and that of the GPU
     /// here if it is newer; that of the GPU here alone if it is older].
@@ -124,31 +93,9 @@ pub struct BuildArgs {
     /// backend).
     #[arg(long)]
     pub nvcc: bool,
-    /// Where in the compilation the instrumentation is inserted.
-    #[arg(long, value_enum, default_value_t)]
-    pub at: PositionChoice,
     /// Number of parallel compilations, and of parallel runs of `inject` [default: one per core; 4 for `inject` on a GPU].
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<usize>,
-}
-
-/// How reads are matched with writes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum MatchChoice {
-    /// A byte that another CTA wrote.
-    #[default]
-    Bytes,
-    /// An address equal to that of a write, independent of the widths, as in the thesis's figures.
-    ExactAddress,
-}
-
-impl From<MatchChoice> for Matching {
-    fn from(choice: MatchChoice) -> Self {
-        match choice {
-            MatchChoice::Bytes => Self::Bytes,
-            MatchChoice::ExactAddress => Self::ExactAddress,
-        }
-    }
 }
 
 /// How programs are run.
@@ -170,12 +117,6 @@ pub struct ExecuteArgs {
     /// How records get from the GPU to the host.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = protocol())]
     pub protocol: Protocol,
-    /// Number of bins of the protocol `thesis`; a power of two.
-    #[arg(long, value_name = "N")]
-    pub bins: Option<NonZeroU32>,
-    /// Number of records in a bin; a power of two.
-    #[arg(long, value_name = "N")]
-    pub bin_records: Option<NonZeroU32>,
     /// Format of the messages.
     #[arg(long, value_enum, default_value_t)]
     pub message_format: MessageFormat,
@@ -196,7 +137,6 @@ pub struct InSituArgs {
 }
 
 impl InSituArgs {
-    /// [`Protocol::InSitu`] with `--in-situ`, else `other`.
     pub fn protocol(self, other: Protocol) -> Protocol {
         match self.in_situ {
             true => Protocol::InSitu,
@@ -204,10 +144,7 @@ impl InSituArgs {
         }
     }
 
-    /// Tells `session`.
-    ///
-    /// # Errors
-    /// It has a bundle whose programs can only record.
+    /// Sets up `session`. Fails for a bundle whose programs can only record.
     pub fn apply(self, session: &mut Session) -> Result<(), Failure> {
         if !self.in_situ {
             return Ok(());
@@ -225,26 +162,8 @@ impl InSituArgs {
     }
 }
 
-/// How captures are analysed.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Analysis")]
-pub struct AnalyseArgs {
-    /// Memory limit for the analysis, for example 2GB; what does not fit goes to temporary files in the results folder [default: a
-    /// quarter of the machine's memory].
-    #[arg(long, value_name = "SIZE")]
-    pub analysis_memory: Option<ByteSize>,
-    /// What makes a read communication.
-    #[arg(long = "match", value_enum, value_name = "WHAT", default_value_t)]
-    pub matching: MatchChoice,
-    /// Remove each capture after it is verified and analysed.
-    #[arg(long)]
-    pub no_captures: bool,
-    #[command(flatten)]
-    pub metrics: MetricArgs,
-}
-
 pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
-    // In situ nothing is recorded: that has an option of its own.
+    // In situ has an option of its own.
     let recording = Protocol::ALL
         .into_iter()
         .filter(|one| *one != Protocol::InSitu);
@@ -253,7 +172,6 @@ pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
 }
 
 impl FetchArgs {
-    /// The options, with the user's cache.
     pub fn options(&self) -> Result<FetchOptions, Failure> {
         Ok(FetchOptions {
             source_mirror: self.source_mirror.clone(),
@@ -267,17 +185,14 @@ impl FetchArgs {
 
 impl SelectArgs {
     pub fn choice(&self) -> Result<ProgramChoice, Failure> {
-        Ok(ProgramChoice {
-            size: self.size.clone(),
-            selection: Selection::new(&self.only, &self.exclude)?,
-        })
+        self.patterns.choice(self.size.clone())
     }
 }
 
 impl BuildArgs {
     /// The options of a build for a protocol of the CUDA backend.
     pub fn options(&self, protocol: Protocol) -> BuildOptions {
-        self.options_on(self.backend.fixed(), protocol)
+        self.options_on(self.backend.0, protocol)
     }
 
     /// The options of a build for `backend`; `None`: CUDA where there is a GPU, else the CPU.
@@ -288,14 +203,12 @@ impl BuildArgs {
             strict: self.strict,
             allow_opaque_asm: self.allow_opaque_asm,
             reference: self.nvcc,
-            position: self.at.position(),
             protocol,
             ..BuildOptions::new(target.backend)
         }
     }
 }
 
-/// A session that takes programs from the bundle in that folder, or builds them.
 pub fn session(
     bundle: Option<&Path>,
     build: &BuildArgs,
@@ -315,7 +228,6 @@ pub fn session(
     Ok(session)
 }
 
-/// Starts the worker threads of the process: `jobs`, or one per core.
 pub fn start_workers(jobs: Option<usize>) -> Result<(), Failure> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(jobs.unwrap_or(0))
@@ -324,21 +236,10 @@ pub fn start_workers(jobs: Option<usize>) -> Result<(), Failure> {
 }
 
 impl ExecuteArgs {
-    /// How the programs of `session` run.
     pub fn execution(&self, session: &Session) -> Result<Execution, Failure> {
-        for (what, number) in [("bins", self.bins), ("bin-records", self.bin_records)] {
-            if let Some(number) = number.filter(|number| !number.is_power_of_two()) {
-                bail!(
-                    Usage,
-                    "--{what} takes a power of two, and {number} is not one"
-                );
-            }
-        }
         let config = Config {
             protocol: Some(session.build.protocol),
             cpu_threads: self.cpu_threads,
-            bins: self.bins.map(NonZeroU32::get),
-            bin_records: self.bin_records,
             selection: self.record.selection()?,
             ..Config::default()
         };
@@ -348,16 +249,5 @@ impl ExecuteArgs {
             memory_limit_bytes: self.program_memory.map(|size| size.bytes),
             ..Execution::new(session.backend(), session.fetch.clone())
         })
-    }
-}
-
-impl AnalyseArgs {
-    pub fn options(&self) -> AnalysisOptions {
-        AnalysisOptions {
-            matching: self.matching.into(),
-            metrics: self.metrics.settings(),
-            memory_bytes: analysis_memory_bytes(self.analysis_memory),
-            keep_captures: !self.no_captures,
-        }
     }
 }

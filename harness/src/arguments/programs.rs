@@ -10,9 +10,9 @@ use superstep_build::manifest::{Manifest, Suite};
 use crate::arguments::source::SourceArgs;
 use crate::arguments::{BuildArgs, ExecuteArgs, FetchArgs, InSituArgs, SelectArgs, session};
 use crate::session::Session;
-use crate::suite::ProgramChoice;
+use crate::suite::{ProgramChoice, Selection};
 
-/// A suite, and which of its programs are meant.
+/// A suite and the chosen programs.
 pub struct Asked {
     pub suite: Suite,
     pub choice: ProgramChoice,
@@ -37,13 +37,12 @@ pub struct ProgramArgs {
 }
 
 impl ProgramArgs {
-    /// A session that takes programs from the bundle in that folder, or builds them.
     pub fn session(&self, bundle: Option<&Path>) -> Result<Session, Failure> {
         let in_situ = InSituArgs::default();
         session(bundle, &self.build, &self.fetch, &self.execute, in_situ)
     }
 
-    /// The programs meant, of the suite that they are in, or that the command line names.
+    /// The chosen programs, in the suite that contains them or that the command line describes.
     pub fn asked(&self, session: &Session) -> Result<Asked, Failure> {
         let name = self.program.to_string_lossy();
         let manifest = session.installation.suite(&name).join("suite.yaml");
@@ -58,30 +57,28 @@ impl ProgramArgs {
     }
 }
 
-/// One program, alone or in the suite of its manifest.
 pub fn one_program(
     program: &Path,
     source: &SourceArgs,
     size: Option<String>,
 ) -> Result<Asked, Failure> {
-    let (suite, name, size) = if is_manifest(program) {
-        from_manifest(program, source, size)?
-    } else {
-        source.suite(program)?
-    };
-    Ok(Asked {
-        suite,
-        choice: ProgramChoice::one(name, size)?,
-    })
+    match is_manifest(program) {
+        true => from_manifest(program, source, size),
+        false => alone(source.suite(program)?),
+    }
 }
 
 /// A command that starts programs, given after `--` without a program.
 pub fn command(source: &SourceArgs) -> Result<Asked, Failure> {
-    let (suite, name, size) = source.suite_of_command()?;
-    Ok(Asked {
-        suite,
-        choice: ProgramChoice::one(name, size)?,
-    })
+    alone(source.suite_of_command()?)
+}
+
+fn alone(suite: Suite) -> Result<Asked, Failure> {
+    let choice = ProgramChoice {
+        size: Some(suite.default_size.clone()),
+        selection: Selection::new(&suite.names, &[])?,
+    };
+    Ok(Asked { suite, choice })
 }
 
 pub fn is_manifest(program: &Path) -> bool {
@@ -89,12 +86,11 @@ pub fn is_manifest(program: &Path) -> bool {
     extension.is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// The suite around a benchmark's manifest, the benchmark's name and the size.
 fn from_manifest(
     program: &Path,
     source: &SourceArgs,
     size: Option<String>,
-) -> Result<(Suite, String, String), Failure> {
+) -> Result<Asked, Failure> {
     if source.any() {
         bail!(
             Usage,
@@ -114,5 +110,8 @@ fn from_manifest(
         );
     }
     let size = size.unwrap_or_else(|| suite.default_size.clone());
-    Ok((suite, name, size))
+    Ok(Asked {
+        suite,
+        choice: ProgramChoice::one(name, size)?,
+    })
 }

@@ -32,7 +32,7 @@ pub struct RecordArgs {
 }
 
 impl RecordArgs {
-    /// Checks that whole launches are chosen: a probe is in all CTAs of a launch or in none.
+    /// Fails if parts of launches are selected: a probe is in all CTAs of a launch or in none.
     pub fn whole_launches(&self) -> Result<(), Failure> {
         if self.ctas.is_none() && self.sample_ctas.is_none() {
             return Ok(());

@@ -17,14 +17,13 @@ use superstep_build::manifest::{
 
 use crate::results::write_json;
 
-/// Starts a command by its name: a program or a script.
 const STARTER: &str = "/usr/bin/env";
 
-/// The size of such a program.
+/// Name of the only size.
 const SIZE: &str = "run";
 
 /// The program's other files, how it is compiled, what it reads, and how it ends.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The program")]
 pub struct SourceArgs {
     /// Further files of the program: CUDA, C or C++.
@@ -70,17 +69,36 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// Whether anything is said that a manifest says itself.
+    /// Files to compile, without running anything.
+    pub fn compiled(more: &[PathBuf], include: &[PathBuf], flag: &[String]) -> Self {
+        Self {
+            more: more.to_vec(),
+            include: include.to_vec(),
+            flag: flag.to_vec(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether an option is given that a manifest has a key for.
     pub fn any(&self) -> bool {
-        let paths = [&self.more, &self.with, &self.include, &self.input];
-        let texts = [&self.args, &self.define, &self.flag, &self.link_flag];
-        paths.iter().any(|list| !list.is_empty())
-            || texts.iter().any(|list| !list.is_empty())
-            || !self.library_path.is_empty()
-            || !self.library.is_empty()
+        let lists = [&self.more, &self.with, &self.input];
+        lists.iter().any(|list| !list.is_empty())
+            || !self.args.is_empty()
+            || self.of_compilation().iter().any(|(_, is_given)| *is_given)
             || self.exit_code.is_some()
             || !self.volatile_lines.is_empty()
             || self.nondeterministic
+    }
+
+    fn of_compilation(&self) -> [(&'static str, bool); 6] {
+        [
+            ("--include", !self.include.is_empty()),
+            ("--define", !self.define.is_empty()),
+            ("--library-path", !self.library_path.is_empty()),
+            ("--library", !self.library.is_empty()),
+            ("--flag", !self.flag.is_empty()),
+            ("--link-flag", !self.link_flag.is_empty()),
+        ]
     }
 
     /// Options that may be missing when the program fails; a manifest has keys for them.
@@ -96,17 +114,9 @@ impl SourceArgs {
         }
     }
 
-    /// An executable is there already: an option for its compilation would do nothing.
+    /// Refuses options for the compilation of a program that is already built.
     fn no_compilation(&self, program: &Path) -> Result<(), Failure> {
-        let given = [
-            ("--include", !self.include.is_empty()),
-            ("--define", !self.define.is_empty()),
-            ("--library-path", !self.library_path.is_empty()),
-            ("--library", !self.library.is_empty()),
-            ("--flag", !self.flag.is_empty()),
-            ("--link-flag", !self.link_flag.is_empty()),
-        ];
-        match given.iter().find(|(_, is_given)| *is_given) {
+        match self.of_compilation().iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => bail!(
                 Usage,
                 "{option} is for a compilation, and {} is built already: give the option to its own build system, or name the CUDA file",
@@ -116,8 +126,8 @@ impl SourceArgs {
         }
     }
 
-    /// The suite made of `program` alone, the program's name and its size.
-    pub fn suite(&self, program: &Path) -> Result<(Suite, String, String), Failure> {
+    /// The suite made of `program` alone.
+    pub fn suite(&self, program: &Path) -> Result<Suite, Failure> {
         let main = self.absolute(program)?;
         let folder = main.parent().unwrap_or(Path::new("/")).to_owned();
         let name = name_of(&main);
@@ -175,20 +185,19 @@ impl SourceArgs {
             },
             ..Benchmark::default()
         };
-        let suite = Suite {
+        Ok(Suite {
             folder,
             name: name.clone(),
             title: name.clone(),
             default_size: SIZE.to_owned(),
-            names: vec![name.clone()],
+            names: vec![name],
             benchmarks: vec![benchmark],
             ..Suite::default()
-        };
-        Ok((suite, name, SIZE.to_owned()))
+        })
     }
 
-    /// The suite made of a command that starts executables: those among its words, and those that `--with` names.
-    pub fn suite_of_command(&self) -> Result<(Suite, String, String), Failure> {
+    /// The suite of a command that starts executables: those among its words and in `--with`.
+    pub fn suite_of_command(&self) -> Result<Suite, Failure> {
         let mut words = self.args.clone();
         let mut with = self.with.clone();
         // The command starts in another folder.
@@ -213,29 +222,21 @@ impl SourceArgs {
             with,
             ..self.clone()
         };
-        let starter = Path::new(STARTER);
-        let (mut suite, of_starter, size) = like.suite(starter)?;
-        let benchmark = suite
-            .benchmarks
-            .iter_mut()
-            .find(|one| one.name == of_starter);
-        if let Some(benchmark) = benchmark {
+        let mut suite = like.suite(Path::new(STARTER))?;
+        for benchmark in &mut suite.benchmarks {
             for unit in &mut benchmark.translation_units {
                 unit.file = suite.folder.join(&unit.file);
             }
-            let files = benchmark
-                .translation_units
-                .iter()
-                .map(|unit| unit.file.clone());
-            benchmark.files = files.collect();
+            let units = benchmark.translation_units.iter();
+            benchmark.files = units.map(|unit| unit.file.clone()).collect();
             (benchmark.name, benchmark.title) = (name.clone(), name.clone());
         }
-        (suite.name, suite.title, suite.names) = (name.clone(), name.clone(), vec![name.clone()]);
+        (suite.name, suite.title, suite.names) = (name.clone(), name.clone(), vec![name]);
         suite.folder = match folder {
             Some(folder) if folder.is_absolute() => folder,
             _ => std::env::current_dir().map_err(Failure::io("open", &Path::new(".")))?,
         };
-        Ok((suite, name, size))
+        Ok(suite)
     }
 
     fn absolute(&self, path: &Path) -> Result<PathBuf, Failure> {
@@ -249,7 +250,7 @@ impl SourceArgs {
         }
     }
 
-    /// The files that `--input` names, each with its place in the working folder.
+    /// The files of `--input`, with their places in the working folder.
     fn inputs(&self) -> Result<Vec<Input>, Failure> {
         let mut inputs = Vec::new();
         for path in &self.input {
@@ -292,7 +293,7 @@ fn collect(from: &Path, to: &Path, inputs: &mut Vec<Input>) -> Result<(), Failur
     Ok(())
 }
 
-/// The name of a program: that of its file, with characters that paths and globs take.
+/// The program's name: that of its file, limited to characters that paths and globs accept.
 fn name_of(file: &Path) -> String {
     let stem = (file.file_stem()).map_or_else(Default::default, OsStr::to_string_lossy);
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_+.".contains(letter);
@@ -303,7 +304,7 @@ fn name_of(file: &Path) -> String {
     }
 }
 
-/// A translation unit, relative to `folder` where it lies below it. The first one is CUDA, independent of its extension.
+/// A translation unit, relative to `folder` if inside it. The first one is CUDA, whatever its extension.
 fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Failure> {
     let language = match file.extension().and_then(OsStr::to_str) {
         Some("cu") => Language::Cuda,
@@ -323,15 +324,14 @@ fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Fail
     })
 }
 
-/// Whether a file is an executable or a shared library.
 pub fn is_elf(file: &Path) -> bool {
     let mut start = [0; 4];
     let read = fs::File::open(file).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && start == *b"\x7fELF"
 }
 
-/// Writes manifests and inputs of a suite that [`SourceArgs::suite`] made into `folder`, for a machine that builds
-/// nothing, and gives the suite as that machine reads it.
+/// Writes manifests and inputs of a suite that [`SourceArgs::suite`] made into `folder`, for a machine without a compiler, and
+/// returns the suite as that machine reads it.
 pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
     // YAML is a superset of JSON.
     write_json(&folder.join("suite.yaml"), suite)?;

@@ -3,7 +3,11 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A text that an option does not take.
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use superstep_analysis::communication::Matching;
+use superstep_trace::Backend;
+
+/// An invalid value of an option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}, found `{found}`")]
 pub struct InvalidValue {
@@ -18,6 +22,56 @@ impl InvalidValue {
             found: found.to_owned(),
         }
     }
+}
+
+/// Name, description and value.
+type Named<T> = (&'static str, &'static str, T);
+
+pub fn one_of<T: Copy + Send + Sync + 'static>(
+    values: &'static [Named<T>],
+) -> impl TypedValueParser<Value = T> {
+    let names = values.iter();
+    let names = names.map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names.collect::<Vec<_>>()).map(move |found: String| {
+        let mut values = values.iter();
+        let value = values.find(|(name, ..)| *name == found);
+        value.expect("clap has compared the names").2
+    })
+}
+
+/// Where kernels run; `None`: on a GPU if there is one, otherwise on the CPU.
+#[derive(Debug, Clone, Copy)]
+pub struct BackendChoice(pub Option<Backend>);
+
+pub fn backend() -> impl TypedValueParser<Value = BackendChoice> {
+    one_of(&[
+        (
+            "auto",
+            "On a GPU if there is one, otherwise on the CPU; a bundle is always built for a GPU",
+            BackendChoice(None),
+        ),
+        (
+            "cpu",
+            "On the CPU, as x86 code",
+            BackendChoice(Some(Backend::Cpu)),
+        ),
+        (
+            "cuda",
+            "On an NVIDIA GPU",
+            BackendChoice(Some(Backend::Cuda)),
+        ),
+    ])
+}
+
+pub fn matching() -> impl TypedValueParser<Value = Matching> {
+    one_of(&[
+        ("bytes", "A byte that another CTA wrote", Matching::Bytes),
+        (
+            "exact-address",
+            "An address equal to that of a write, independent of the widths, as in the thesis's figures",
+            Matching::ExactAddress,
+        ),
+    ])
 }
 
 /// A number of bytes: `2GB`, `512MiB`, `1.5G` or `4096`. Units are powers of 1000, and of 1024 with an `i`.
@@ -55,7 +109,6 @@ impl FromStr for ByteSize {
     }
 }
 
-/// A GPU architecture, `sm_90` or `90`, as a number.
 pub fn gpu_arch(text: &str) -> Result<u32, InvalidValue> {
     let digits = text.trim().strip_prefix("sm_").unwrap_or(text.trim());
     let arch = digits.parse().ok().filter(|arch| (50..1000).contains(arch));

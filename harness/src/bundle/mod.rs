@@ -29,7 +29,6 @@ use superstep_build::bail;
 use superstep_build::compile::{Executables, ProbedExecutables, Reference};
 use superstep_build::failure::{Failure, FailureKind};
 
-/// Description of a bundle, in `bundle.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundleInfo {
     pub schema_version: u32,
@@ -42,7 +41,7 @@ pub struct BundleInfo {
     pub protocol: Protocol,
     /// Its benchmarks, in the suite's order.
     pub benchmarks: Vec<String>,
-    /// Why nvcc cannot build a benchmark, by its name, in a bundle that was made with `--nvcc`.
+    /// Errors of nvcc by benchmark, in a bundle made with `--nvcc`.
     #[serde(default)]
     pub no_reference: BTreeMap<String, String>,
     /// SHA-256 of each benchmark's source files, by benchmark and path.
@@ -87,7 +86,6 @@ impl Bundle {
         self.folder.join("suites").join(&self.info.suite)
     }
 
-    /// Mirror of the suite's data.
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
@@ -136,46 +134,4 @@ impl Bundle {
 }
 
 #[cfg(test)]
-pub mod tests {
-    use std::fs;
-
-    use super::*;
-    use superstep_build::failure::FailureKind;
-
-    #[test]
-    fn a_folder_that_is_no_bundle_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let failure = Bundle::open(folder.path()).unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Usage);
-        assert!(failure.message.contains("bundle.json"));
-    }
-
-    /// What a bundle of the benchmark `a` says about itself, in `folder`.
-    pub fn write_info(folder: &Path) -> BundleInfo {
-        let info = BundleInfo {
-            schema_version: SCHEMA_VERSION,
-            tool: "superstep".into(),
-            suite: "toys".into(),
-            backend: Backend::Cuda,
-            gpu_archs: vec![100, 90],
-            llvm: "22".into(),
-            protocol: Protocol::Thesis,
-            benchmarks: vec!["a".into()],
-            no_reference: BTreeMap::new(),
-            sources: BTreeMap::new(),
-        };
-        let text = serde_json::to_string(&info).unwrap();
-        fs::write(folder.join("bundle.json"), text).unwrap();
-        info
-    }
-
-    #[test]
-    fn a_missing_executable_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let info = write_info(folder.path());
-        let bundle = Bundle::open(folder.path()).unwrap();
-        assert_eq!(bundle.info, info);
-        let failure = bundle.executables("a").unwrap_err();
-        assert!(failure.message.contains("programs/a/native"));
-    }
-}
+pub mod tests;

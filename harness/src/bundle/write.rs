@@ -23,13 +23,11 @@ use crate::suite::{golden_file, golden_folder};
 pub struct Programs {
     /// Start scripts by the names that they get in the bundle.
     pub files: BTreeMap<String, PathBuf>,
-    /// The recipe for nvcc, with `--nvcc`.
     pub recipe: Option<PathBuf>,
-    /// Why nvcc cannot build it.
+    /// Error of nvcc.
     pub no_reference: Option<String>,
 }
 
-/// The executables that a suite runs.
 pub fn traced_programs(executables: Executables) -> Programs {
     let mut files = BTreeMap::from([
         ("native".to_owned(), executables.native),
@@ -54,7 +52,6 @@ pub fn traced_programs(executables: Executables) -> Programs {
     }
 }
 
-/// A program with the files that go into the bundle.
 pub struct BundledProgram<'a> {
     pub benchmark: &'a Benchmark,
     pub program: Program,
@@ -67,11 +64,11 @@ pub struct Parts<'a> {
     pub suite: &'a Suite,
     pub programs: Vec<BundledProgram<'a>>,
     pub probes: &'a [Probe],
-    /// Sizes whose inputs are taken along.
+    /// Sizes whose inputs are included.
     pub sizes: Vec<String>,
 }
 
-/// Writes a bundle into `folder`, which must be empty, absent, or an older bundle. Returns its size in bytes and what is missing from it.
+/// Writes a bundle into `folder`, which must be empty, absent, or an older bundle. Returns its size in bytes and a list of missing files.
 pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Failure> {
     clear(folder)?;
     binaries(folder, parts)?;
@@ -86,7 +83,7 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
     Ok((size(folder), missing))
 }
 
-/// A program's executables, of which most programs have one, and the scripts that start them.
+/// Copies a program's executables, of which most programs have one, and the scripts that start them.
 fn executables(folder: &Path, parts: &Parts<'_>, one: &BundledProgram<'_>) -> Result<(), Failure> {
     let place = folder.join("programs").join(&one.benchmark.name);
     let executables = started(one);
@@ -107,7 +104,6 @@ fn executables(folder: &Path, parts: &Parts<'_>, one: &BundledProgram<'_>) -> Re
     Ok(())
 }
 
-/// The executables that a program's scripts start, each once.
 fn started(one: &BundledProgram<'_>) -> Vec<PathBuf> {
     let mut executables: Vec<PathBuf> = Vec::new();
     for start in one.executables.files.values() {
@@ -119,7 +115,6 @@ fn started(one: &BundledProgram<'_>) -> Vec<PathBuf> {
     executables
 }
 
-/// The first one keeps its name; others may have the same.
 fn placed_name((number, executable): (usize, &PathBuf)) -> String {
     let name = executable.file_name().unwrap_or_default().to_string_lossy();
     match number {
@@ -128,7 +123,7 @@ fn placed_name((number, executable): (usize, &PathBuf)) -> String {
     }
 }
 
-/// Takes along the shared libraries that a bare machine lacks; returns what is wrong with the others.
+/// Copies the shared libraries that a bare machine lacks; returns messages about those that cannot be included.
 fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
     let builder = parts.session.builder()?;
     let runtime = builder.runtime_libraries()?;
@@ -160,7 +155,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
         let mut files = started(one);
         let units = one.program.units.iter();
         let built = units.filter(|unit| unit.language == Language::Built);
-        // Behind an executable stand the libraries that it opens.
+        // The units after an executable are libraries that it opens.
         for opened in built
             .skip(1)
             .map(|unit| one.program.folder.join(&unit.file))
@@ -201,7 +196,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
     Ok(missing.into_iter().collect())
 }
 
-/// Superstep itself and the runtime libraries, without debug information where there is a program like `strip`.
+/// Copies Superstep itself and the runtime libraries, stripped where `strip` is available.
 fn binaries(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let llvm = &parts.session.toolchain()?.llvm;
     let strip = llvm.prefix.join("bin/llvm-strip");
@@ -221,7 +216,6 @@ fn binaries(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The definition of each probe, and the files that it names.
 fn probes(folder: &Path, probes: &[Probe]) -> Result<(), Failure> {
     for probe in probes {
         let place = folder.join("probes").join(&probe.spec.name);
@@ -313,7 +307,7 @@ fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes along the inputs that are at hand; returns what is wrong with those that are neither at hand nor generated.
+/// Copies the available inputs; returns messages about those that are neither available nor generated.
 fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
     let mut missing = Vec::new();
     for BundledProgram { benchmark, .. } in &parts.programs {
@@ -347,7 +341,7 @@ fn copy(from: &Path, to: &Path, strip: Option<&Path>) -> Result<(), Failure> {
     let temporary = to.with_extension("new");
     fs::copy(from, &temporary).map_err(fail)?;
     if let Some(strip) = strip {
-        // Only the size suffers when this fails.
+        // A failure only costs size.
         let mut command = Command::new(strip);
         let _ = command.arg("--strip-debug").arg(&temporary).output();
     }

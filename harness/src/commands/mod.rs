@@ -94,7 +94,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == "nvcc") {
-        // Its flags are not ours to read.
+        // Its flags are nvcc's.
         return nvcc::run(words).into();
     }
     let cli = Cli::parse();
@@ -132,7 +132,7 @@ pub fn main() -> ExitCode {
     exit(result)
 }
 
-/// Prints a command's failure, and gives the exit code of the process.
+/// Prints a command's failure, and returns the exit code.
 pub fn exit(result: Result<i32, Failure>) -> ExitCode {
     let code = match result {
         Ok(code) => code,

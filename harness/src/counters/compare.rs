@@ -11,11 +11,10 @@ use super::{CLASSES, Class};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ClassCounts {
     pub groups: u64,
-    /// Those wider than 16 bytes or of an odd width, from `memcpy` and its like: each becomes several instructions.
+    /// Groups wider than 16 bytes or of an odd width, from `memcpy` for instance: each becomes several instructions.
     pub wide_groups: u64,
     /// Requests to the memory pipeline; `None` when not counted.
     pub requests: Option<u64>,
-    /// Executed instructions; `None` when not counted.
     pub executed: Option<u64>,
 }
 
@@ -30,12 +29,12 @@ pub struct LaunchComparison {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     pub launches: Vec<LaunchComparison>,
-    /// Why launches could not be put side by side.
+    /// Reason why launches could not be matched.
     pub unmatched: Option<String>,
 }
 
 impl ClassCounts {
-    /// Whether requests equal groups. Not counted is not equal, unless there is nothing to count.
+    /// Whether requests equal groups. A missing counter is equal only to 0 groups.
     pub fn is_equal(&self) -> bool {
         self.requests
             .map_or(self.groups == 0, |requests| requests == self.groups)
@@ -143,7 +142,7 @@ fn sum(launch: &Profiled, metrics: &[&str]) -> Option<u64> {
     known.reduce(|a, b| a + b)
 }
 
-/// Groups, and wide groups among them, by number of the launch and site.
+/// Groups and wide groups, by launch and site.
 type GroupCounts = BTreeMap<(u32, SiteId), (u64, u64)>;
 
 fn groups_by_site(capture: &Capture) -> Result<GroupCounts, TraceError> {

@@ -36,7 +36,6 @@ impl Class {
         }
     }
 
-    /// Metrics whose sum is the number of requests.
     fn requests(self) -> &'static [&'static str] {
         match self {
             Class::Loads => &[
@@ -51,7 +50,7 @@ impl Class {
         }
     }
 
-    /// Metrics whose sum is the number of executions; those by generic addresses may also be to shared or local memory.
+    /// Metrics whose sum is the number of executions; generic ones may also access shared or local memory.
     fn executed(self) -> &'static [&'static str] {
         match self {
             Class::Loads => &[
@@ -72,14 +71,15 @@ impl Class {
     }
 }
 
-/// Nsight Compute's arguments in front of the program and its own, for a CSV in `log`.
-pub fn ncu_arguments(log: &str) -> Vec<String> {
+/// Options of Nsight Compute, for a CSV in `log`.
+pub fn ncu_options(log: &str) -> String {
     let metrics =
         (CLASSES.iter()).flat_map(|class| class.requests().iter().chain(class.executed()));
     let metrics: Vec<&str> = metrics.copied().collect();
     // All processes: a script starts the program.
-    let fixed = "--csv --print-units base --kernel-name-base mangled --print-kernel-base mangled --clock-control none \
-                 --cache-control none --target-processes all --force-overwrite";
-    let files = ["--log-file", log, "--metrics", &metrics.join(",")].map(str::to_owned);
-    fixed.split(' ').map(str::to_owned).chain(files).collect()
+    format!(
+        "--csv --print-units base --kernel-name-base mangled --print-kernel-base mangled --clock-control none --cache-control none \
+         --target-processes all --force-overwrite --log-file {log} --metrics {}",
+        metrics.join(",")
+    )
 }

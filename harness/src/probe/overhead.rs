@@ -10,19 +10,17 @@ use super::run::ProbedBenchmark;
 use crate::results::{geometric_mean, plain_table, table_lines, write_json};
 use superstep_build::failure::Failure;
 
-/// Writes `run.json` into `folder`.
 pub fn write_run(folder: &Path, run: &ProbeRun) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(Failure::io("make", &folder))?;
     write_json(&folder.join("run.json"), run)
 }
 
-/// Findings of a probe with a study, its cost, and the folder of the results.
 pub fn run_text(folder: &Path, run: &ProbeRun, study: Option<String>) -> String {
     let study = study.map_or_else(String::new, |study| study + "\n\n");
     format!("{study}{}\nresults: {}", run_table(run), folder.display())
 }
 
-/// A line a program: launches, and times without and with the probe, with the geometric means of their ratios below.
+/// One line per program: launches and times, with the geometric means below.
 fn run_table(run: &ProbeRun) -> String {
     let header = [
         "program", "launches", "native", "kernels", "probed", "kernels", "total", "kernels",
@@ -54,7 +52,7 @@ fn run_table(run: &ProbeRun) -> String {
     lines.join("\n")
 }
 
-/// Why a program that ran well has no results.
+/// Warns of a program without results.
 fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
     let name = &record.name;
     (record.failure.is_none() && record.probed_launches == Some(0)).then(|| match record.launches {
@@ -66,7 +64,7 @@ fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
     })
 }
 
-/// The geometric means of what a probe costs, in a sentence; `None` when no program has times.
+/// The geometric means of the costs, in a sentence; `None` without times.
 pub fn means(run: &ProbeRun) -> Option<String> {
     let passed = costs(run);
     let ratios = |times: fn(&Cost) -> [f64; 2]| -> Vec<f64> {
@@ -84,7 +82,6 @@ pub fn means(run: &ProbeRun) -> Option<String> {
     ))
 }
 
-/// The times of the programs that have results.
 pub fn costs(run: &ProbeRun) -> Vec<Cost> {
     let passed = run.benchmarks.iter().filter(|row| row.failure.is_none());
     passed

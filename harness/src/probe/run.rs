@@ -22,7 +22,6 @@ use superstep_build::probe::Probe;
 /// Version of `run.json` of a probed run.
 const RUN_SCHEMA_VERSION: u32 = 1;
 
-/// A probed run of several programs: `run.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeRun {
     pub schema_version: u32,
@@ -30,7 +29,6 @@ pub struct ProbeRun {
     pub title: String,
     pub suite: String,
     pub size: String,
-    /// `cpu` or `cuda`.
     pub backend: String,
     pub device: String,
     pub started: String,
@@ -41,10 +39,9 @@ pub struct ProbeRun {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbedBenchmark {
     pub name: String,
-    /// Why there are no results; `None` when there are.
     pub failure: Option<Failure>,
     pub launches: u64,
-    /// Those with results of the probe; `None` when unknown.
+    /// Launches with results of the probe; `None` when unknown.
     #[serde(default)]
     pub probed_launches: Option<u64>,
     /// Wall time of the program in seconds, without the probe.
@@ -57,17 +54,14 @@ pub struct ProbedBenchmark {
 
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// Keep the fields of every single thread.
     pub keep_threads: bool,
     pub parameters: Vec<u64>,
-    /// How often each program runs; the shortest times count.
+    /// Runs of each program; the shortest times count.
     pub repeat: u32,
 }
 
-/// Builds the programs in `fetched` without and with `probe`, runs both into `folder`, and writes down what each cost.
-///
-/// # Errors
-/// A tool is missing, or `folder` cannot be written. Programs that fail are in the record, not here.
+/// Builds the programs in `fetched` without and with `probe`, runs both into `folder`, and measures the costs. Programs that fail are
+/// in the record.
 pub fn measure(
     session: &Session,
     fetched: &Fetched<'_>,
@@ -137,7 +131,7 @@ pub fn measure(
     Ok(record)
 }
 
-/// Runs one program in `folder`, which is made anew, and fills its record. Returns the device's name.
+/// Runs one program in `folder`, which is emptied, and fills its record. Returns the device's name.
 fn run_benchmark(
     case: &Case<'_>,
     executables: &ProbedExecutables,
@@ -210,7 +204,6 @@ fn run_benchmark(
     Ok(after.device.name.clone())
 }
 
-/// The shortest times of several runs.
 #[derive(Default)]
 struct Best {
     wall_s: f64,
@@ -232,7 +225,7 @@ impl Best {
     }
 }
 
-/// Writes the tables of the results in `folder` as CSV, JSON and Parquet, and says how many launches they have.
+/// Writes the tables of the results in `folder`, and returns the number of launches.
 pub fn write_tables(results: &Path, folder: &Path) -> Result<u64, Failure> {
     let results = ProbeResults::open(results).map_err(capture::failure)?;
     fs::create_dir_all(folder).map_err(Failure::io("make", &folder))?;
@@ -249,7 +242,7 @@ fn summary(run: &Run) -> Result<&superstep_build::run::Summary, Failure> {
     }
 }
 
-/// Parameters of a run, `name=value`, in the order in which the probe lists them; 0 where nothing is set.
+/// Values of `NAME=NUMBER` in the order of the probe's parameters; 0 by default.
 pub fn parameters(probe: &Probe, set: &[String]) -> Result<Vec<u64>, Failure> {
     let mut values = vec![0; probe.spec.parameters.len()];
     for text in set {

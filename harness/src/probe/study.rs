@@ -3,9 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use superstep_report::probes::{
-    Program, SECTION, Study, against_traces, overheads, page, section, study,
-};
+use superstep_report::probes::{Program, Study, overheads, page, study};
 use superstep_report::{ReportError, figures};
 use superstep_table::{Format, Table};
 use superstep_trace::{ProbeResults, TraceError};
@@ -14,20 +12,15 @@ use super::ProbeRun;
 use super::overhead::{costs, means};
 use super::run::ProbedBenchmark;
 use crate::capture;
-use crate::results::{RunFolder, plain_table, table_lines};
+use crate::results::{plain_table, table_lines};
 use superstep_build::failure::Failure;
 
-/// Rows of a table on the terminal at most; the files have everything.
+/// Most rows of a table on the terminal.
 const MOST_ROWS: usize = 40;
 
-/// Writes `tables/`, `figures/`, `index.html` and the report's section into the folder of a run. Returns the tables
-/// with a row for each program, as text, where the probe is one that has a study. `traces` is a run of the same programs whose captures the
-/// memory divergence is compared with.
-pub fn write_study(
-    folder: &Path,
-    run: &ProbeRun,
-    traces: Option<&RunFolder>,
-) -> Result<Option<String>, Failure> {
+/// Writes `tables/`, `figures/` and `index.html` into the folder of a run. Returns the tables with a row for each program, as text,
+/// where the probe has a study.
+pub fn write_study(folder: &Path, run: &ProbeRun) -> Result<Option<String>, Failure> {
     let passed = run.benchmarks.iter().filter(|row| row.failure.is_none());
     let open = |row: &ProbedBenchmark| {
         let results = ProbeResults::open(&folder.join(&row.name).join("results"))?;
@@ -38,19 +31,11 @@ pub fn write_study(
     let programs: Vec<Program<'_>> = (results.iter())
         .map(|(name, results)| Program { name, results })
         .collect();
-    let failed = |error: ReportError| Failure::internal("sum up what the probe found", error);
+    let failed =
+        |error: ReportError| Failure::internal("summarise the findings of the probe", error);
     let found = study(&run.probe, &run.suite, &programs).map_err(failed)?;
     let is_known = found.is_some();
     let mut found = found.unwrap_or_default();
-    if let Some(traces) = traces.filter(|_| run.probe == "memory-divergence") {
-        let programs = programs
-            .iter()
-            .filter(|program| traces.capture(program.name).is_dir())
-            .map(|program| Ok((*program, capture::open(&traces.capture(program.name))?)))
-            .collect::<Result<Vec<_>, Failure>>()?;
-        let table = against_traces(&programs).map_err(failed)?;
-        found.tables.insert(1, table);
-    }
     let texts: Vec<String> = (found.tables.iter().enumerate())
         .filter(|(index, table)| {
             *index == 0 || table.name().starts_with(&format!("{}-", run.probe))
@@ -62,11 +47,10 @@ pub fn write_study(
     found.tables.push(figure.table.clone());
     found.figures.push(figure);
     write_found(folder, &found)?;
-    write_pages(folder, run, &found)?;
+    write_run_page(folder, run, &found)?;
     Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
 }
 
-/// Writes `tables/` (CSV, JSON and Parquet) and `figures/` into `folder`.
 pub fn write_found(folder: &Path, found: &Study) -> Result<(), Failure> {
     const WRITE: &str = "write tables and figures into";
     for table in &found.tables {
@@ -80,8 +64,7 @@ pub fn write_found(folder: &Path, found: &Study) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The page, and the section for the report.
-fn write_pages(folder: &Path, run: &ProbeRun, found: &Study) -> Result<(), Failure> {
+fn write_run_page(folder: &Path, run: &ProbeRun, found: &Study) -> Result<(), Failure> {
     let mut lines = vec![
         format!(
             "Suite {}, size {}, backend {}, device {}, {}.",
@@ -96,25 +79,21 @@ fn write_pages(folder: &Path, run: &ProbeRun, found: &Study) -> Result<(), Failu
     write_page(folder, (&run.probe, &run.title), &title, &lines, found)
 }
 
-/// Writes `index.html` and the report's section into `folder`: what the probe of that name and title found.
+/// Writes `index.html` into `folder`, for a probe of that name and title.
 pub fn write_page(
     folder: &Path,
-    (name, what): (&str, &str),
+    probe: (&str, &str),
     title: &str,
     lines: &[String],
     found: &Study,
 ) -> Result<(), Failure> {
-    let text = section(name, what, lines, found)
-        .map_err(|error| Failure::internal("draw what the probe found", error))?;
-    for (name, text) in [("index.html", page(title, &text)), (SECTION, text)] {
-        let path = folder.join(name);
-        fs::write(&path, text).map_err(Failure::io("write", &path))?;
-    }
-    Ok(())
+    let text = page(title, probe, lines, found)
+        .map_err(|error| Failure::internal("draw the findings of the probe", error))?;
+    let path = folder.join("index.html");
+    fs::write(&path, text).map_err(Failure::io("write", &path))
 }
 
-/// A table for a terminal.
-pub fn as_text(table: &Table) -> String {
+fn as_text(table: &Table) -> String {
     let header = table.columns().map(|column| column.name.replace('_', " "));
     let mut text = plain_table(header, false);
     for row in 0..table.rows() {

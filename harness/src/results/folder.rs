@@ -16,8 +16,7 @@ use super::read_json;
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     path: PathBuf,
-    /// Held while this process writes results: another one cannot continue the run then. Ends with the process, however that
-    /// ends.
+    /// Held while this process writes results, so that no other one continues the run.
     _lock: Option<Arc<File>>,
 }
 
@@ -32,7 +31,7 @@ impl RunFolder {
         fs::create_dir_all(&parent).map_err(fail)?;
         let parent = parent.canonicalize().map_err(fail)?;
         let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-        // The process number tells apart runs that start in the same second; the counter, what even that does not.
+        // The process number distinguishes runs of the same second; the counter, those of one process.
         let mut name = format!("{stamp}-{:x}", std::process::id());
         let mut attempt = 0;
         let path = loop {
@@ -46,12 +45,11 @@ impl RunFolder {
                 Err(error) => return Err(fail(error)),
             }
         };
-        // A link is a convenience: file systems without links do without.
+        // File systems without links have none.
         let _ = point_latest(&parent, &name);
         Self { path, _lock: None }.lock()
     }
 
-    /// Takes the folder for this process alone. File systems without locks do without.
     pub fn lock(self) -> Result<Self, Failure> {
         let lock = File::open(&self.path).map_err(Failure::io("open", &self.path))?;
         match lock.try_lock() {
@@ -97,7 +95,7 @@ impl RunFolder {
         }
     }
 
-    /// Replaces `run.json`, in one step: a reader never sees half of it.
+    /// Replaces `run.json` atomically.
     pub fn write_summary(&self, summary: &RunSummary) -> Result<(), Failure> {
         let path = self.path.join("run.json");
         replace_file(&path, |file| {

@@ -5,14 +5,11 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
-use superstep_trace::Failure;
+use superstep_build::failure::Failure;
 
-use superstep_build::failure;
-
-/// Writes `summary` to `path`. Folders on the way are created.
-pub fn write_junit(path: &Path, summary: &RunSummary) -> Result<(), failure::Failure> {
+pub fn write_junit(path: &Path, summary: &RunSummary) -> Result<(), Failure> {
     let fail = |error: &dyn std::fmt::Display| {
-        failure::Failure::internal(format_args!("write {}", path.display()), error)
+        Failure::internal(format_args!("write {}", path.display()), error)
     };
     let text = report(summary).to_string().map_err(|error| fail(&error))?;
     if let Some(parent) = path.parent() {
@@ -39,31 +36,20 @@ fn report(summary: &RunSummary) -> Report {
 }
 
 fn case(summary: &RunSummary, benchmark: &BenchmarkSummary) -> TestCase {
-    let message = |failure: Option<&Failure>| {
-        failure.map_or_else(String::new, |failure| failure.message.clone())
-    };
-    let kind = |failure: Option<&Failure>| {
-        failure.map_or_else(String::new, |failure| failure.kind.to_string())
-    };
-    let failure = benchmark.failure.as_ref();
     let mut status = match benchmark.status {
         Status::Passed => TestCaseStatus::success(),
         Status::Skipped => TestCaseStatus::skipped(),
         Status::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
     };
-    if benchmark.status != Status::Passed {
-        let text = message(failure);
-        status.set_type(kind(failure));
-        status.set_message(text.lines().next().unwrap_or_default());
-        status.set_description(text);
+    if let Some(failure) = &benchmark.failure {
+        status.set_type(failure.kind.to_string());
+        status.set_message(failure.message.lines().next().unwrap_or_default());
+        status.set_description(failure.message.as_str());
     }
-    let reruns = benchmark.earlier_attempts.iter().map(|failure| {
+    for failure in &benchmark.earlier_attempts {
         let mut rerun = TestRerun::new(NonSuccessKind::Failure);
         rerun.set_type(failure.kind.to_string());
         rerun.set_message(failure.message.as_str());
-        rerun
-    });
-    for rerun in reruns {
         status.add_rerun(rerun);
     }
     let mut case = TestCase::new(benchmark.name.as_str(), status);

@@ -14,7 +14,7 @@ pub use host::host;
 pub use junit::write_junit;
 pub use partial::{in_situ_notes, not_compared, partial_notes, warnings};
 pub use reporter::{Color, MessageFormat, Reporter, Step};
-pub use slowdown::{slowdown_table, slowdowns};
+pub use slowdown::slowdown_table;
 pub use table::{counted, human_bytes, human_count, summary_table};
 pub use text::{geometric_mean, plain_table, table_lines};
 
@@ -24,14 +24,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use superstep_build::failure::{Failure, FailureKind};
 
-/// Writes `value` as JSON for people to read, too.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::internal("write JSON", error))?;
     std::fs::write(path, text + "\n").map_err(Failure::io("write", &path))
 }
 
-/// Reads a JSON file whose `schema_version` is `version`. `hint` says how to fix a file that cannot be read, as a failure of `kind`.
+/// Reads a JSON file with this `schema_version`. A failure has `kind` and ends with `hint`.
 pub fn read_json<T: DeserializeOwned>(
     path: &Path,
     version: u32,

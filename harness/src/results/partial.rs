@@ -9,10 +9,10 @@ use superstep_trace::SampleUnit;
 
 use super::human_count;
 
-/// A few lines for each benchmark of which only a part is recorded; empty when there is none.
+/// Lines about benchmarks of which only a part is recorded.
 pub fn partial_notes(summary: &RunSummary) -> Vec<String> {
     let mut lines = Vec::new();
-    // Each process has estimates of its own.
+    // Each process has its own estimates.
     let each =
         summary
             .benchmarks
@@ -35,7 +35,6 @@ pub fn partial_notes(summary: &RunSummary) -> Vec<String> {
     lines
 }
 
-/// Explains the numbers of runs in situ.
 pub fn in_situ_notes(summary: &RunSummary) -> Option<String> {
     let named = |one: &BenchmarkSummary| match one.cta_blocks {
         blocks if blocks.are_ctas() => one.name.clone(),
@@ -52,7 +51,7 @@ pub fn in_situ_notes(summary: &RunSummary) -> Option<String> {
     })
 }
 
-/// A line for each check that held but has something to look at.
+/// Lines about checks with a warning.
 pub fn warnings(summary: &RunSummary) -> Vec<String> {
     let of = |benchmark: &BenchmarkSummary| {
         let checks = benchmark.verification.iter().filter(|check| check.warning);
@@ -62,7 +61,7 @@ pub fn warnings(summary: &RunSummary) -> Vec<String> {
     summary.benchmarks.iter().flat_map(of).collect()
 }
 
-/// A line for each reason for which results were not compared with golden ones, with the benchmarks that it concerns.
+/// A line for each reason for a missing comparison with golden results, with its benchmarks.
 pub fn not_compared(summary: &RunSummary) -> Vec<String> {
     let mut names = BTreeMap::<NotCompared, Vec<&str>>::new();
     for benchmark in &summary.benchmarks {

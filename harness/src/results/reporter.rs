@@ -1,7 +1,6 @@
 //! Output of a command while it works: progress for people on standard error, messages for programs on standard output.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -9,9 +8,9 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use superstep_trace::{Capture, LoadedBytes, Progress};
+use superstep_trace::Capture;
 
-use super::{counted, human_bytes};
+use super::human_bytes;
 
 /// Form of a command's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -36,7 +35,6 @@ pub enum Color {
 }
 
 impl Color {
-    /// Whether standard output is to be coloured.
     pub fn on_stdout(self) -> bool {
         match self {
             Color::Always => true,
@@ -52,18 +50,17 @@ impl Color {
 /// Version of the messages of `--message-format json`.
 const MESSAGE_SCHEMA_VERSION: u32 = 1;
 
-/// Tells how far a command is. Cheap to clone; clones share one progress line.
+/// Reports the progress of a command. Clones share one progress line.
 #[derive(Debug, Clone)]
 pub struct Reporter {
     format: MessageFormat,
     bar: ProgressBar,
     terminal: bool,
-    /// Whether standard error is a log for people.
     is_log: bool,
 }
 
 impl Reporter {
-    /// A reporter. Progress is shown only when standard error is a terminal and messages are for people.
+    /// Progress is shown only when standard error is a terminal and messages are for people.
     pub fn new(format: MessageFormat) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let visible = terminal && format == MessageFormat::Human;
@@ -95,47 +92,24 @@ impl Reporter {
         self.bar.set_message(what.into());
     }
 
-    /// A step that begins now and ends when the result is dropped: a log gets a line with its time. One that reads the accesses of
-    /// `capture` shows how far it is.
+    /// Begins a step, which ends when the result is dropped: a log gets a line with its time. Shows the share of `capture` that has been
+    /// read.
     #[must_use]
     pub fn step(&self, what: impl Into<String>, capture: Option<&Capture>) -> Step {
-        Step::new(self.shown(what.into(), capture), true)
+        Step::new(self.clone(), what.into(), capture, true)
     }
 
-    /// The run of a program that leaves a capture in `folder`: shows what the capture holds so far.
-    #[must_use]
-    pub fn run_step(&self, what: impl Into<String>, folder: &Path) -> Step {
-        let shown = Shown {
-            shows: Shows::Growing(folder.to_owned()),
-            ..self.shown(what.into(), None)
-        };
-        Step::new(shown, true)
-    }
-
-    /// The only step of a command: a log gets no line unless it takes long.
+    /// The only step of a command: a log gets a line only if it takes long.
     #[must_use]
     pub fn only_step(what: &str, capture: &Capture) -> Step {
         let reporter = Self::new(MessageFormat::Human);
-        Step::new(reporter.shown(what.to_owned(), Some(capture)), false)
+        Step::new(reporter, what.to_owned(), Some(capture), false)
     }
 
-    fn shown(&self, what: String, capture: Option<&Capture>) -> Shown {
-        let shows = capture.map_or(Shows::Nothing, |capture| {
-            let progress = capture.progress.clone();
-            Shows::Read(progress.read_bytes(), progress, capture.access_bytes())
-        });
-        Shown {
-            reporter: self.clone(),
-            what,
-            started: Instant::now(),
-            shows,
-        }
-    }
-
-    /// A line that stays: on standard error for people, nothing for programs (they get [`Reporter::message`]).
+    /// Prints a line on standard error, in human format.
     pub fn line(&self, text: &str) {
         if self.format == MessageFormat::Human {
-            // A closed pipe must not stop a run in the middle.
+            // A closed pipe must not stop the run.
             let print = || {
                 let _ = writeln!(std::io::stderr(), "{text}");
             };
@@ -147,7 +121,7 @@ impl Reporter {
         }
     }
 
-    /// A message for programs, one JSON object on a line of standard output. Nothing for people.
+    /// Prints a JSON object as a line of standard output, in JSON format.
     pub fn message(&self, reason: &str, fields: Value) {
         if self.format != MessageFormat::Json {
             return;
@@ -156,7 +130,6 @@ impl Reporter {
         if let (Value::Object(message), Value::Object(fields)) = (&mut message, fields) {
             message.extend(fields);
         }
-        // A closed pipe must not stop a run in the middle.
         let _ = writeln!(std::io::stdout(), "{message}");
     }
 
@@ -165,34 +138,49 @@ impl Reporter {
     }
 }
 
-/// A step that takes time: a terminal's progress line shows it while it lasts. A log gets a line now and then, and one at its end.
+/// A step, shown on a terminal's progress line while it lasts. A log gets a line now and then, and one at its end.
 #[derive(Debug)]
 pub struct Step {
-    shown: Shown,
-    /// Whether a log gets a line at the end.
+    reporter: Reporter,
+    what: String,
+    started: Instant,
     is_logged: bool,
     ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// Time between a log's lines about one step; each is twice the one before, up to the second.
+/// Time between a log's lines about one step: doubles from the first to the second.
 const LOG_INTERVAL: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
 /// Time between updates of a terminal's progress line.
 const TERMINAL_INTERVAL: Duration = Duration::from_millis(250);
-/// A growing capture is looked at so seldom that the looks take at most this share of the time.
-const LOOKS_SHARE: u32 = 20;
 
 impl Step {
-    fn new(shown: Shown, is_logged: bool) -> Self {
-        let reporter = &shown.reporter;
-        reporter.doing(shown.what.clone());
-        let ticks = reporter.is_log || reporter.terminal && !matches!(shown.shows, Shows::Nothing);
+    fn new(reporter: Reporter, what: String, capture: Option<&Capture>, is_logged: bool) -> Self {
+        reporter.doing(what.clone());
+        let started = Instant::now();
+        let ticks = reporter.is_log || reporter.terminal && capture.is_some();
         let ticker = ticks.then(|| {
             let (sender, receiver) = channel();
-            let shown = shown.clone();
-            (sender, std::thread::spawn(move || shown.tick(&receiver)))
+            let (reporter, what) = (reporter.clone(), what.clone());
+            let read = capture.map(|capture| {
+                let progress = capture.progress.clone();
+                (progress.read_bytes(), progress, capture.access_bytes())
+            });
+            let text = move || match &read {
+                None => what.clone(),
+                Some((before, progress, all)) => {
+                    let read = (progress.read_bytes() - before).min(*all);
+                    let percent = 100.0 * read as f64 / (*all).max(1) as f64;
+                    let (read, all) = (human_bytes(read), human_bytes(*all));
+                    format!("{what}: {read} of {all} read ({percent:.0} %)")
+                }
+            };
+            let tick = move || reporter.tick(started, text, &receiver);
+            (sender, std::thread::spawn(tick))
         });
         Self {
-            shown,
+            reporter,
+            what,
+            started,
             is_logged,
             ticker,
         }
@@ -205,100 +193,31 @@ impl Drop for Step {
             drop(sender);
             let _ = thread.join();
         }
-        let (shown, reporter) = (&self.shown, &self.shown.reporter);
         if !self.is_logged {
-            reporter.finish();
-        } else if reporter.is_log {
-            let seconds = shown.started.elapsed().as_secs_f64();
-            reporter.line(&format!("{}: {seconds:.2} s", shown.what));
+            self.reporter.finish();
+        } else if self.reporter.is_log {
+            let seconds = self.started.elapsed().as_secs_f64();
+            self.reporter
+                .line(&format!("{}: {seconds:.2} s", self.what));
         }
     }
 }
 
-/// A step as it is shown.
-#[derive(Clone, Debug)]
-struct Shown {
-    reporter: Reporter,
-    what: String,
-    started: Instant,
-    shows: Shows,
-}
-
-#[derive(Clone, Debug)]
-enum Shows {
-    Nothing,
-    /// Bytes of a capture: how many were read before the step, how many are now, and how many there are.
-    Read(u64, Progress, u64),
-    /// The folder of a capture that a program writes.
-    Growing(PathBuf),
-}
-
-impl Shown {
-    /// Shows the step until the other end of `end` is dropped.
-    fn tick(&self, end: &Receiver<()>) {
-        let is_log = self.reporter.is_log;
-        let mut interval = match is_log {
+impl Reporter {
+    /// Shows a step until the sender of `end` is dropped.
+    fn tick(&self, started: Instant, text: impl Fn() -> String, end: &Receiver<()>) {
+        let mut interval = match self.is_log {
             true => LOG_INTERVAL[0],
             false => TERMINAL_INTERVAL,
         };
-        let mut pause = interval;
-        while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-            let asked = Instant::now();
-            let text = self.text();
-            let least = asked.elapsed() * LOOKS_SHARE;
-            if is_log {
-                let seconds = self.started.elapsed().as_secs();
-                self.reporter.line(&format!("{text}, {seconds} s so far"));
+        while end.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+            if self.is_log {
+                let seconds = started.elapsed().as_secs();
+                self.line(&format!("{}, {seconds} s so far", text()));
                 interval = LOG_INTERVAL[1].min(2 * interval);
             } else {
-                self.reporter.doing(text);
+                self.doing(text());
             }
-            pause = interval.max(least);
-        }
-    }
-
-    fn text(&self) -> String {
-        let what = &self.what;
-        match &self.shows {
-            Shows::Nothing => what.clone(),
-            Shows::Read(before, progress, all) => {
-                let read = (progress.read_bytes() - before).min(*all);
-                let percent = 100.0 * read as f64 / (*all).max(1) as f64;
-                let (read, all) = (human_bytes(read), human_bytes(*all));
-                format!("{what}: {read} of {all} read ({percent:.0} %)")
-            }
-            // Nothing is there before the program's first call of CUDA.
-            Shows::Growing(folder) => match Capture::open(folder) {
-                Ok(capture) => format!("{what}: {}", so_far(&capture, self.started.elapsed())),
-                Err(_) => what.clone(),
-            },
         }
     }
 }
-
-/// Launches and accesses in a capture that is being written.
-fn so_far(capture: &Capture, since: Duration) -> String {
-    let (mut launches, mut accesses) = (0, 0);
-    let mut loaded = LoadedBytes::default();
-    for launch in capture.launches() {
-        launches += 1;
-        accesses += launch.thread_accesses();
-        if let Some(sums) = launch.sums {
-            loaded += sums.loaded;
-        }
-    }
-    let speed = accesses as f64 / since.as_secs_f64() / 1e6;
-    let mut text = format!(
-        "{}, {} ({speed:.1} million a second)",
-        counted(launches, "launch"),
-        counted(accesses, "access")
-    );
-    if capture.is_in_situ() {
-        let share = 100.0 * loaded.communicated as f64 / loaded.all().max(1) as f64;
-        text += &format!(", {share:.0} % of the loaded bytes communicated");
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests;

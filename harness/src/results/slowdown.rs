@@ -1,87 +1,13 @@
 //! Cost of tracing on a GPU: time, registers and occupancy of the kernels, before and after.
 
-use serde::Serialize;
 use superstep_analysis::run_summary::{BenchmarkSummary, KernelTime, RunSummary, Status};
 use superstep_trace::KernelResources;
 
 use super::text::{geometric_mean, plain_table, table_lines};
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Slowdown {
-    pub suite: String,
-    pub size: String,
-    pub benchmark: String,
-    pub launches: u64,
-    /// Time of all kernels, untraced, in milliseconds.
-    pub native_ms: f64,
-    pub traced_ms: f64,
-    pub slowdown: f64,
-    /// Its kernels, in the order of first launch.
-    pub kernels: Vec<KernelTime>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Slowdowns {
-    pub schema_version: u32,
-    pub devices: Vec<String>,
-    pub programs: Vec<Slowdown>,
-    /// Geometric mean of their slowdowns; `None` without programs.
-    pub geometric_mean: Option<f64>,
-    /// Programs left out, and why.
-    pub left_out: Vec<String>,
-}
-
-/// Collects the slowdowns of `runs`. Programs that failed, were not timed, or of which only a part was recorded are left out.
-pub fn slowdowns<'a>(runs: impl IntoIterator<Item = &'a RunSummary>) -> Slowdowns {
-    let mut all = Slowdowns {
-        schema_version: 1,
-        ..Slowdowns::default()
-    };
-    for run in runs {
-        if !all.devices.contains(&run.device) {
-            all.devices.push(run.device.clone());
-        }
-        for benchmark in &run.benchmarks {
-            let (name, suite) = (&benchmark.name, &run.suite);
-            match slowdown(run, benchmark) {
-                Ok(row) => all.programs.push(row),
-                Err(why) => all.left_out.push(format!("{name} ({suite}): {why}")),
-            }
-        }
-    }
-    all.geometric_mean = geometric_mean(all.programs.iter().map(|row| row.slowdown));
-    all
-}
-
-fn slowdown(run: &RunSummary, benchmark: &BenchmarkSummary) -> Result<Slowdown, &'static str> {
-    if benchmark.status != Status::Passed {
-        return Err(benchmark.status.as_str());
-    }
-    if benchmark.selection.is_some() {
-        return Err("only a part of it was recorded");
-    }
-    let seconds = &benchmark.seconds;
-    let (Some(native), Some(traced)) = (seconds.native_kernel, seconds.traced_kernel) else {
-        return Err("not all of its kernels were timed");
-    };
-    let timed = |kernel: &KernelTime| kernel.native_ns > 0 && kernel.traced_ns > 0;
-    if native <= 0.0 || traced <= 0.0 || !benchmark.kernel_times.iter().all(timed) {
-        return Err("not all of its kernels were timed");
-    }
-    Ok(Slowdown {
-        suite: run.suite.clone(),
-        size: run.size.clone(),
-        benchmark: benchmark.name.clone(),
-        launches: benchmark.launches.unwrap_or(0),
-        native_ms: native * 1e3,
-        traced_ms: traced * 1e3,
-        slowdown: traced / native,
-        kernels: benchmark.kernel_times.clone(),
-    })
-}
-
-/// The table: a line a program, with a line a kernel below where its resources are known.
-pub fn slowdown_table(all: &Slowdowns) -> String {
+/// A line per program, with a line per kernel below it if there are several. Programs that failed, were not timed, or of which only a
+/// part was recorded are left out.
+pub fn slowdown_table(run: &RunSummary) -> String {
     let header = [
         "program",
         "launches",
@@ -94,26 +20,56 @@ pub fn slowdown_table(all: &Slowdowns) -> String {
         "occupancy",
     ];
     let mut table = plain_table(header, false);
-    for row in &all.programs {
-        let name = format!("{}/{}", row.suite, row.benchmark);
-        let only = (row.kernels.first()).filter(|_| row.kernels.len() == 1);
-        let times = [row.native_ms, row.traced_ms];
-        table.add_row(cells(name, row.launches, times, only));
-        for kernel in row.kernels.iter().filter(|_| only.is_none()) {
+    let (mut slowdowns, mut left_out) = (Vec::new(), Vec::new());
+    for benchmark in &run.benchmarks {
+        let name = &benchmark.name;
+        let [native, traced] = match kernel_s(benchmark) {
+            Ok(times) => times,
+            Err(why) => {
+                left_out.push(format!("left out: {name} ({}): {why}", run.suite));
+                continue;
+            }
+        };
+        slowdowns.push(traced / native);
+        let kernels = &benchmark.kernel_times;
+        let only = (kernels.first()).filter(|_| kernels.len() == 1);
+        let launches = benchmark.launches.unwrap_or(0);
+        let name = format!("{}/{name}", run.suite);
+        table.add_row(cells(name, launches, [native * 1e3, traced * 1e3], only));
+        for kernel in kernels.iter().filter(|_| only.is_none()) {
             let name = format!("  {}", kernel.name);
             let times = [kernel.native_ns, kernel.traced_ns].map(|ns| ns as f64 / 1e6);
             table.add_row(cells(name, kernel.launches, times, Some(kernel)));
         }
     }
     let mut lines = table_lines(table, 1);
-    if let Some(mean) = all.geometric_mean {
+    let programs = slowdowns.len();
+    if let Some(mean) = geometric_mean(slowdowns) {
         lines.push(format!(
-            "geometric mean of the slowdown of kernel time over {} programs: {mean:.2}x",
-            all.programs.len()
+            "geometric mean of the slowdown of kernel time over {programs} programs: {mean:.2}x"
         ));
     }
-    lines.extend(all.left_out.iter().map(|why| format!("left out: {why}")));
+    lines.extend(left_out);
     lines.join("\n")
+}
+
+/// Time of all kernels, untraced and traced, or why it is not comparable.
+fn kernel_s(benchmark: &BenchmarkSummary) -> Result<[f64; 2], &'static str> {
+    if benchmark.status != Status::Passed {
+        return Err(benchmark.status.as_str());
+    }
+    if benchmark.selection.is_some() {
+        return Err("only a part of it was recorded");
+    }
+    let timed = |kernel: &KernelTime| kernel.native_ns > 0 && kernel.traced_ns > 0;
+    match (benchmark.seconds.native_kernel).zip(benchmark.seconds.traced_kernel) {
+        Some((native, traced))
+            if native > 0.0 && traced > 0.0 && benchmark.kernel_times.iter().all(timed) =>
+        {
+            Ok([native, traced])
+        }
+        _ => Err("not all of its kernels were timed"),
+    }
 }
 
 /// Times in milliseconds, and what the kernel takes of an SM, where that is known.

@@ -6,7 +6,7 @@ use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Seconds, Spr
 
 use super::text::{plain_table, table_lines};
 
-/// The table of a whole run, one line a benchmark. Coloured when `color` says so.
+/// The table of a run, one line per benchmark.
 pub fn summary_table(summary: &RunSummary, color: bool) -> String {
     let header = [
         "benchmark",
@@ -79,7 +79,7 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
     cells.chain(numbers.map(Cell::new)).collect()
 }
 
-/// How many times longer the kernels take when traced; of the whole program where its runtime told no kernel times.
+/// Slowdown of the kernels, or of the whole program if their times are unknown.
 fn slowdown(seconds: &Seconds) -> Option<f64> {
     let ratio = |native: Option<f64>, traced: Option<f64>| {
         let native = native.filter(|native| *native > 0.0)?;
@@ -89,19 +89,18 @@ fn slowdown(seconds: &Seconds) -> Option<f64> {
         .or_else(|| ratio(seconds.native, seconds.traced))
 }
 
-/// Bytes of the capture for each thread's access in it; `None` where that is not known.
+/// Bytes of the capture per thread access.
 fn bytes_per_access(benchmark: &BenchmarkSummary) -> Option<f64> {
     let threads = benchmark.threads?;
     let accesses = threads.loads + threads.stores + threads.atomics;
     (accesses > 0).then_some(benchmark.capture_bytes? as f64 / accesses as f64)
 }
 
-/// A number with separators between its thousands.
 pub fn human_count(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// A number and what it counts: "1 launch", "2,000 launches". Nouns take an s, or es after h and s.
+/// A number and a noun: "1 launch", "2,000 launches". Nouns in h and s take es.
 pub fn counted(number: u64, noun: &str) -> String {
     let plural = match (number, noun.ends_with(['h', 's'])) {
         (1, _) => "",
@@ -111,7 +110,6 @@ pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", human_count(number))
 }
 
-/// A size in a unit of its magnitude (powers of 1024).
 pub fn human_bytes(bytes: u64) -> String {
     HumanBytes(bytes).to_string()
 }

@@ -2,7 +2,7 @@
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
 
-/// A table without lines around its cells, coloured when `color` says so.
+/// A table without borders.
 pub fn plain_table<T: ToString>(header: impl IntoIterator<Item = T>, color: bool) -> Table {
     let mut table = Table::new();
     table
@@ -18,7 +18,7 @@ pub fn plain_table<T: ToString>(header: impl IntoIterator<Item = T>, color: bool
     table
 }
 
-/// The lines of a table whose columns are aligned to the right, except for the first `left`.
+/// The lines of a table, aligned to the right after the first `left` columns.
 pub fn table_lines(mut table: Table, left: usize) -> Vec<String> {
     for column in table.column_iter_mut().skip(left) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -27,7 +27,6 @@ pub fn table_lines(mut table: Table, left: usize) -> Vec<String> {
     lines.map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// `None` without any ratio.
 pub fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f64> {
     let logarithms: Vec<f64> = ratios.into_iter().map(f64::ln).collect();
     let sum: f64 = logarithms.iter().sum();

@@ -13,12 +13,12 @@ use superstep_trace::Capture;
 
 use crate::capture;
 use crate::results::RunFolder;
-use crate::suite::AnalysisOptions;
+use crate::suite::{AnalysisOptions, analysis_memory_bytes};
 use crate::verify;
 use superstep_build::failure::{Failure, FailureKind, chain};
 
-/// Adds the communication of a capture to the benchmark's record, with a warning where the program reads what nothing has
-/// written, and writes its tables into `folder`, which also takes what exceeds the memory limit in `options`.
+/// Analyses a capture, adds the results to the benchmark's record, and writes its tables into `folder`, which also takes what exceeds
+/// the memory limit.
 pub(super) fn benchmark(
     capture: &Capture,
     sources: Option<&Path>,
@@ -43,12 +43,13 @@ pub(super) fn benchmark(
         communication.set_bounds(&in_situ.total);
     }
     record.communication = Some(communication);
-    let tables = tables::tables(&analysis, capture.sites(), &options.metrics).map_err(failure)?;
+    let tables =
+        tables::tables(&analysis, capture.sites(), &options.metrics.settings()).map_err(failure)?;
     tables::write(folder, &tables).map_err(failure)?;
     Ok((analysis, tables))
 }
 
-/// Communication alone, from a trace that sums are compared with.
+/// Analyses communication alone.
 pub(super) fn communication(
     capture: &Capture,
     folder: &Path,
@@ -63,12 +64,12 @@ pub(super) fn communication(
 
 fn limit(folder: &Path, options: &AnalysisOptions) -> MemoryLimit {
     MemoryLimit {
-        bytes: options.memory_bytes.unwrap_or(u64::MAX),
+        bytes: analysis_memory_bytes(options.analysis_memory).unwrap_or(u64::MAX),
         spill_into: folder.to_owned(),
     }
 }
 
-/// Calls allocations by the variables in the lines of the sources in `folder` that made them.
+/// Names allocations after the variables in the source lines that made them.
 fn name_arrays(capture: &Capture, folder: &Path, analysis: &mut Analysis) {
     let mut sources: HashMap<&str, Option<String>> = HashMap::new();
     for allocation in capture.allocations() {
@@ -89,13 +90,12 @@ fn name_arrays(capture: &Capture, folder: &Path, analysis: &mut Analysis) {
     }
 }
 
-/// Draws the figures and the page of a run from its summary and its tables.
 pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {
     page::redraw(folder.path(), summary).map_err(failure)?;
     Ok(())
 }
 
-/// Writes the published and the measured values of the thesis into a folder; returns where the page is.
+/// Writes the published and the measured values of the thesis into a folder; returns the path of the page.
 pub fn reproduction(
     folder: &RunFolder,
     summary: &RunSummary,

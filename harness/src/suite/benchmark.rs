@@ -4,9 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
+use superstep_analysis::Analysis;
 use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, InputRecord, KernelTime, OpaqueSummary, Reproducibility, Status,
 };
+use superstep_table::Table;
 use superstep_trace::Capture;
 
 use super::execute::{Case, Kind, Run};
@@ -20,7 +22,7 @@ use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::Origin;
 
-/// Runs that are made to see whether a program differs from itself, where a traced run differs.
+/// Repeated runs that show whether a program differs from itself.
 pub(super) const MORE_RUNS: u32 = 3;
 
 /// Runs, verifies and analyses one benchmark. Returns its record and the name of the device.
@@ -57,7 +59,6 @@ pub(super) fn run(
     (record, attempt.device)
 }
 
-/// One attempt to run, verify and analyse a benchmark.
 pub(super) struct Attempt<'a> {
     pub suite: &'a SuiteRun<'a>,
     pub case: &'a Case<'a>,
@@ -66,7 +67,12 @@ pub(super) struct Attempt<'a> {
     pub device: Option<String>,
 }
 
-/// The three runs of a benchmark that went well.
+pub(super) struct Filled {
+    pub totals: Totals,
+    pub analysis: Analysis,
+    pub tables: Vec<Table>,
+}
+
 pub(super) struct Runs {
     pub native: Run,
     pub traced: Run,
@@ -100,63 +106,51 @@ impl Attempt<'_> {
             false => self.join(&runs, &capture_folder)?,
         }
         self.verdict()?;
-        if !self.suite.options.analysis.keep_captures {
+        if self.suite.options.analysis.no_captures {
             fs::remove_dir_all(&capture_folder).map_err(Failure::io("remove", &capture_folder))?;
         }
         Ok(())
     }
 
-    /// Verifies and analyses a program of one process.
     fn fill_one(
         &mut self,
         runs: &Runs,
         capture_folder: &Path,
         place: &Path,
     ) -> Result<(), Failure> {
-        let folder = &self.suite.progress.folder;
-        let name = &self.case.benchmark.name;
         let capture = capture::open(capture_folder)?;
-        self.record.capture_bytes = Some(capture.stored_bytes().map_err(capture::failure)?);
-        let (totals, same) = {
-            let _step = self.step("verification", Some(&capture));
-            self.verify_capture(&capture, runs, place)?
-        };
-        if self.suite.options.running.require_golden {
-            self.add_checks(verify::require_golden(&self.record.verification));
+        for kernel in &mut self.record.kernel_times {
+            kernel.name = capture.sites().display_name(&kernel.name).to_owned();
         }
-        if self.suite.options.running.repeats > 1 {
+        let scan = {
+            let _step = self.step("verification", Some(&capture));
+            verify::scan(&capture).map_err(capture::failure)?
+        };
+        let equal = self.counts_equal(&scan, runs, place)?;
+        let filled = self.fill_from(&capture, &scan, equal)?;
+        self.compare_with_known(&scan)?;
+        if self.suite.options.running.repeat > 1 {
             let first = repeat::First {
                 native: &runs.native,
                 traced: &runs.traced,
                 digest: self.record.digest.clone().unwrap_or_default(),
-                same,
-                totals: &totals,
+                same: self.comparable(&scan),
+                totals: &verify::steady_totals(&scan),
             };
             let (checks, repeats) = repeat::run(self.suite, self.case, self.executables, &first)?;
             self.add_checks(checks);
             repeat::medians(&mut self.record.seconds, &repeats);
             self.record.repeats = Some(repeats);
         }
-        let step = self.step("analysis", Some(&capture));
-        let begin = Instant::now();
-        let (analysis, _) = analyse::benchmark(
-            &capture,
-            self.executables.sources.as_deref(),
-            &folder.tables(name),
-            &self.suite.options.analysis,
-            &mut self.record,
-        )?;
-        drop(step);
-        self.record.seconds.analysis = Some(begin.elapsed().as_secs_f64());
-        if self.suite.options.verify_in_situ && totals.launches > 0 {
-            let check = self.verify_in_situ(&analysis, &capture, runs, place)?;
+        if self.suite.options.verify_in_situ && filled.totals.launches > 0 {
+            let check = self.verify_in_situ(&filled.analysis, &capture, runs, place)?;
             self.add_checks(check);
         }
         self.explain_order(runs.order());
         Ok(())
     }
 
-    /// Says of digests that differ that those of launches in another order do.
+    /// Adds the likely reason to differing digests.
     fn explain_order(&mut self, order: Order) {
         let digests = ["golden", "repeats-agree"];
         let checks = self.record.verification.iter_mut();
@@ -191,8 +185,7 @@ impl Attempt<'_> {
         };
         self.add_checks(compared);
         let traced = {
-            let what = format!("{}: traced run", case.benchmark.name);
-            let _step = (self.suite.session.reporter).run_step(what, capture_folder);
+            let _step = self.step("traced run", None);
             let capture = Some(capture_folder);
             case.execute(Kind::Traced, &executables.traced, &place, capture)?
         };
@@ -222,7 +215,7 @@ impl Attempt<'_> {
         })
     }
 
-    /// That a program launched no kernel: no benchmark is for that, unless its manifest says so. `None` where it launched some.
+    /// Fails or warns if the program launched no kernel and its manifest does not expect that.
     fn launched(&self, run: &Run) -> Option<Check> {
         let summary = run.summary.as_ref().ok()?;
         let size = &self.suite.progress.summary.size;
@@ -241,7 +234,7 @@ impl Attempt<'_> {
         run.ended_well(self.case)
     }
 
-    /// Properties that two runs of the program share, as far as this one can tell.
+    /// Properties that two runs have in common, as far as this run shows them.
     fn comparable(&self, scan: &CaptureScan) -> Reproducibility {
         match self.record.in_situ {
             // The sums do not show which accesses threads made while they waited.
@@ -251,32 +244,43 @@ impl Attempt<'_> {
         }
     }
 
-    /// Returns what other runs are compared by.
-    fn verify_capture(
+    /// Verifies and analyses a capture by itself; `equal` is its comparison with the counting run.
+    pub(super) fn fill_from(
         &mut self,
         capture: &Capture,
-        runs: &Runs,
-        place: &Path,
-    ) -> Result<(Totals, Reproducibility), Failure> {
-        let sites = capture.sites();
-        for kernel in &mut self.record.kernel_times {
-            kernel.name = sites.display_name(&kernel.name).to_owned();
-        }
-        let scan = verify::scan(capture).map_err(capture::failure)?;
-        self.check_capture(capture, &scan);
-        let equal = self.counts_equal(&scan, runs, place)?;
+        scan: &CaptureScan,
+        equal: Check,
+    ) -> Result<Filled, Failure> {
+        let bytes = capture.stored_bytes().map_err(capture::failure)?;
+        self.record.capture_bytes = Some(bytes);
+        self.check_capture(capture, scan);
         self.add_checks([equal]);
-        let totals = verify::totals(&scan);
-        match self.check_selection(capture, &scan)? {
-            true => self.add_checks([verify::golden_is_whole()]),
-            false => self.compare_with_known(&scan)?,
+        if let Some(selection) = verify::selection_of(capture) {
+            let (check, summary) =
+                verify::check_selection(capture, scan, selection).map_err(capture::failure)?;
+            self.add_checks([check]);
+            self.record.selection = Some(summary);
         }
-        self.fill_totals(&scan, &totals);
-        Ok((verify::steady_totals(&scan), self.comparable(&scan)))
+        let totals = verify::totals(scan);
+        self.fill_totals(scan, &totals);
+        let begin = Instant::now();
+        let folder = self.suite.progress.folder.tables(&self.record.name);
+        let (sources, options) = (
+            self.executables.sources.as_deref(),
+            &self.suite.options.analysis,
+        );
+        let _step = self.step("analysis", Some(capture));
+        let (analysis, tables) =
+            analyse::benchmark(capture, sources, &folder, options, &mut self.record)?;
+        self.record.seconds.analysis = Some(begin.elapsed().as_secs_f64());
+        Ok(Filled {
+            totals,
+            analysis,
+            tables,
+        })
     }
 
-    /// Checks a capture by itself.
-    pub(super) fn check_capture(&mut self, capture: &Capture, scan: &CaptureScan) {
+    fn check_capture(&mut self, capture: &Capture, scan: &CaptureScan) {
         self.add_checks([verify::capture_complete(capture)]);
         self.add_checks(verify::opaque_assembly(capture));
         self.add_checks(verify::shared_memory(capture));
@@ -286,22 +290,6 @@ impl Attempt<'_> {
             true => self.add_checks(verify::check_sums(capture)),
             false => self.add_checks(verify::checks(scan)),
         }
-    }
-
-    /// Compares a capture with its selection. Returns whether it is partial.
-    pub(super) fn check_selection(
-        &mut self,
-        capture: &Capture,
-        scan: &CaptureScan,
-    ) -> Result<bool, Failure> {
-        let Some(selection) = verify::selection_of(capture) else {
-            return Ok(false);
-        };
-        let (check, summary) =
-            verify::check_selection(capture, scan, selection).map_err(capture::failure)?;
-        self.add_checks([check]);
-        self.record.selection = Some(summary);
-        Ok(true)
     }
 
     pub(super) fn fill_totals(&mut self, scan: &CaptureScan, totals: &Totals) {
@@ -316,12 +304,20 @@ impl Attempt<'_> {
 
     /// Compares a whole trace with expected counts and the golden result.
     pub(super) fn compare_with_known(&mut self, scan: &CaptureScan) -> Result<(), Failure> {
-        let totals = verify::steady_totals(scan);
-        let size = &self.suite.progress.summary.size;
-        if let Some(expected) = self.case.benchmark.expected.get(size) {
-            self.add_checks(verify::expected_counts(expected, &totals, scan));
+        if self.record.selection.is_some() {
+            self.add_checks([verify::golden_is_whole()]);
+        } else {
+            let totals = verify::steady_totals(scan);
+            let size = &self.suite.progress.summary.size;
+            if let Some(expected) = self.case.benchmark.expected.get(size) {
+                self.add_checks(verify::expected_counts(expected, &totals, scan));
+            }
+            self.compare_with_golden(scan, &totals)?;
         }
-        self.compare_with_golden(scan, &totals)
+        if self.suite.options.running.require_golden {
+            self.add_checks(verify::require_golden(&self.record.verification));
+        }
+        Ok(())
     }
 
     fn compare_with_golden(&mut self, scan: &CaptureScan, totals: &Totals) -> Result<(), Failure> {
@@ -342,7 +338,6 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// The failure of a benchmark of which a check does not hold.
     fn verdict(&self) -> Result<(), Failure> {
         let checks = self.record.verification.iter();
         let wrong: Vec<&Check> = checks.filter(|check| check.failed()).collect();
@@ -361,7 +356,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Time and resources of each kernel in both runs, by mangled name; `verify_capture` puts readable names there.
+/// Time and resources of each kernel in both runs, by mangled name.
 fn kernel_times(native: &Run, traced: &Run) -> Vec<KernelTime> {
     let (Ok(native), Ok(traced)) = (&native.summary, &traced.summary) else {
         return Vec::new();

@@ -23,17 +23,15 @@ use superstep_trace::{Process, Protocol};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// As nvcc builds it, without fused multiplications.
+    /// Built as by nvcc, without fused multiplications.
     Nvcc,
-    /// Without probes and without fused multiplications, to compare with that.
+    /// Built by Clang without fused multiplications, to compare with nvcc's.
     Unfused,
     Native,
     Traced,
-    /// Records accesses, for comparison with a traced one that adds them up.
+    /// Records accesses, to compare with a run in situ.
     Recorded,
-    /// Counts the accesses of each site.
     Counted,
-    /// With a probe that a user defined.
     Probed,
 }
 
@@ -56,9 +54,9 @@ impl Kind {
 pub struct Run {
     pub files: RunFiles,
     pub outcome: RunOutcome,
-    /// Its runtime's summary; of several processes, the sum.
+    /// The runtime's summary; of several processes, the sum.
     pub summary: Result<Summary, NoSummary>,
-    /// Those that launched kernels, where there are several.
+    /// Processes that launched kernels, if several did.
     pub processes: Vec<ProcessRun>,
     pub early: Vec<EarlyEnd>,
     pub inputs: Vec<InputUsed>,
@@ -72,12 +70,11 @@ pub struct Case<'a> {
     pub benchmark: &'a Benchmark,
     pub size: &'a Size,
     pub execution: &'a Execution,
-    /// Hashes of its sources, for the capture's header.
+    /// Recorded in the capture's header.
     pub sources: &'a SourceHashes,
 }
 
 impl Case<'_> {
-    /// Properties that all runs share.
     pub fn same(&self) -> Reproducibility {
         self.benchmark.deterministic.same(self.execution.backend)
     }
@@ -93,24 +90,21 @@ impl Case<'_> {
         }
     }
 
-    /// Wall time of one run of the program: the command line's, else the manifest's.
+    /// Limit of wall time: the command line's, else the manifest's.
     pub fn time_limit(&self) -> Duration {
         let manifest = Duration::from_secs(self.benchmark.timeout_s);
         self.execution.timeout.unwrap_or(manifest)
     }
 
-    /// Resident memory of one run of the program: the command line's, else the manifest's, else most of the machine's.
+    /// Limit of resident memory: the command line's, else the manifest's, else most of the machine's.
     pub fn memory_limit_bytes(&self) -> Option<u64> {
         let manifest = self.benchmark.memory_limit_mib.map(|mib| mib << 20);
         let asked = self.execution.memory_limit_bytes.or(manifest);
         asked.or_else(default_memory_limit_bytes)
     }
 
-    /// Runs `program` in `folder/<kind>/work`, with its inputs there and its outputs beside it.
-    ///
-    /// # Errors
-    /// An input that cannot be had, a folder that cannot be written, a program that cannot be started. How the program ends is not an
-    /// error here.
+    /// Runs `program` in `folder/<kind>/work`, with its inputs there and its outputs beside it. An unsuccessful exit is not an error
+    /// here.
     pub fn execute(
         &self,
         kind: Kind,
@@ -162,7 +156,7 @@ impl Case<'_> {
         let outcome =
             run::run(&spec).map_err(|error| Failure::new(FailureKind::Run, error.to_string()))?;
         write_json(&place.join("outcome.json"), &record(&spec, &outcome))?;
-        // Inputs can be large and are known by their hashes: they do not stay in the results.
+        // Inputs can be large and are known by their hashes.
         for input in &inputs {
             // A program may have removed its input itself.
             let _ = fs::remove_file(work.join(&input.name));
@@ -192,25 +186,24 @@ impl Run {
         self.outcome.wall.as_secs_f64()
     }
 
-    /// Time of all kernels in seconds, where the runtime told it.
+    /// Kernel time in seconds, if the runtime measured it.
     pub fn kernel_s(&self) -> Option<f64> {
         let summary = self.summary.as_ref().ok()?;
         Some(summary.kernel_ns as f64 / 1e9)
     }
 
-    /// That it ended as the manifest expects, or its failure.
     pub fn ended_well(&self, case: &Case<'_>) -> Result<(), Failure> {
         self.failure(case).map_or(Ok(()), Err)
     }
 
-    /// Standard error of the program, without lines of the runtime.
+    /// Standard error without lines of the runtime.
     pub fn stderr_text(&self) -> String {
         let text = read_text(&self.stderr);
         let own = |line: &&str| !line.starts_with("superstep: ");
         text.lines().filter(own).collect::<Vec<_>>().join("\n")
     }
 
-    /// The failure of a program that did not end as the manifest expects; `None` when it did.
+    /// The failure of a program that did not end as the manifest expects.
     pub fn failure(&self, case: &Case<'_>) -> Option<Failure> {
         let benchmark = case.benchmark;
         let (kind, what) = match self.files.end {
@@ -253,7 +246,6 @@ impl Run {
     }
 }
 
-/// The file `outcome.json` of a run.
 fn record(spec: &RunSpec, outcome: &RunOutcome) -> Value {
     let (exit_code, signal) = match outcome.end {
         End::Exited(code) => (Some(code), None),

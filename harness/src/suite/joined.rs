@@ -2,29 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Instant;
 
 use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, CommunicationSummary, Part, ProcessSummary, SelectionSummary, Status,
 };
 use superstep_analysis::scan::CaptureScan;
 use superstep_analysis::tables;
-use superstep_trace::{Bounds, Capture, CtaBlocks, LaunchDigest, SampleUnit};
+use superstep_trace::{Bounds, Capture, LaunchDigest, SampleUnit};
 
 use super::benchmark::{Attempt, Runs};
+use super::execute::Run;
 use super::processes::ProcessRun;
-use super::{analyse, execute::Run};
 use crate::capture;
 use crate::verify::{self, CountVariation, Order, Totals};
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
 impl<'a> Attempt<'a> {
-    /// Verifies and analyses what the processes of the runs left.
     pub(super) fn join(&mut self, runs: &Runs, place: &Path) -> Result<(), Failure> {
         let options = self.suite.options;
         let name = self.record.name.clone();
-        let one_only = match (options.running.repeats > 1, options.verify_in_situ) {
+        let one_only = match (options.running.repeat > 1, options.verify_in_situ) {
             (true, _) => Some("--repeat"),
             (_, true) => Some("--verify-in-situ"),
             _ => None,
@@ -77,9 +75,14 @@ impl<'a> Attempt<'a> {
         let processes = runs.traced.processes.iter().zip(&captures);
         for ((process, capture), (scan, equal)) in processes.zip(scans.iter().zip(equal)) {
             let mut one = self.of_process(process, capture);
-            let (totals, tables) = one.fill_process(capture, scan, equal)?;
-            parts.push((process.process, tables));
-            whole.add(&one.record, &totals, scan);
+            let filled = one.fill_from(capture, scan, equal)?;
+            one.record.status = match one.record.verification.iter().any(Check::failed) {
+                true => Status::Failed,
+                false => Status::Passed,
+            };
+            parts.push((process.process, filled.tables));
+            whole.add(&one.record, &filled.totals);
+            self.add_process(&one.record);
             let checks = one.record.verification.iter();
             let named = checks.map(|check| Check {
                 detail: format!("{}: {}", process.process, check.detail),
@@ -96,18 +99,11 @@ impl<'a> Attempt<'a> {
             let readable = names.find(|readable| *readable != kernel.name);
             kernel.name = readable.map_or_else(|| kernel.name.clone(), str::to_owned);
         }
+        self.fill_totals(&all, &whole.totals);
         whole.fill(&mut self.record);
-        match self.record.selection.is_some() {
-            true => self.add_checks([verify::golden_is_whole()]),
-            false => self.compare_with_known(&all)?,
-        }
-        if options.running.require_golden {
-            self.add_checks(verify::require_golden(&self.record.verification));
-        }
-        Ok(())
+        self.compare_with_known(&all)
     }
 
-    /// A record of its own for a process.
     fn of_process(&self, process: &ProcessRun, capture: &Capture) -> Attempt<'a> {
         Attempt {
             suite: self.suite,
@@ -131,38 +127,17 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Verifies and analyses one process, of which `equal` says whether its counts are those of the counting run.
-    fn fill_process(
-        &mut self,
-        capture: &Capture,
-        scan: &CaptureScan,
-        equal: Check,
-    ) -> Result<(Totals, Vec<superstep_table::Table>), Failure> {
-        let bytes = capture.stored_bytes().map_err(capture::failure)?;
-        self.record.capture_bytes = Some(bytes);
-        self.check_capture(capture, scan);
-        self.add_checks([equal]);
-        self.check_selection(capture, scan)?;
-        let totals = verify::totals(scan);
-        self.fill_totals(scan, &totals);
-        let begin = Instant::now();
-        let folder = self.suite.progress.folder.tables(&self.record.name);
-        let (sources, options) = (
-            self.executables.sources.as_deref(),
-            &self.suite.options.analysis,
-        );
-        let _step = self.step("analysis", Some(capture));
-        let (_, tables) = analyse::benchmark(capture, sources, &folder, options, &mut self.record)?;
-        self.record.seconds.analysis = Some(begin.elapsed().as_secs_f64());
-        let is_wrong = self.record.verification.iter().any(Check::failed);
-        self.record.status = match is_wrong {
-            true => Status::Failed,
-            false => Status::Passed,
-        };
-        Ok((totals, tables))
+    /// Adds sizes and times of a process to the result of all.
+    fn add_process(&mut self, one: &BenchmarkSummary) {
+        let record = &mut self.record;
+        record.in_situ |= one.in_situ;
+        record.cta_blocks = one.cta_blocks;
+        *record.capture_bytes.get_or_insert_default() += one.capture_bytes.unwrap_or(0);
+        let analysis = one.seconds.analysis.unwrap_or(0.0);
+        *record.seconds.analysis.get_or_insert_default() += analysis;
     }
 
-    /// Compares each process with one of the counting run: of its rank, and where several have that or none, one that counted the same.
+    /// Compares each process with one of the counting run: of equal rank, and among several, one with equal counts.
     fn counts_of_processes(&self, runs: &Runs, scans: &[CaptureScan]) -> Vec<Check> {
         let same = self.record.same();
         let mut counted: Vec<&ProcessRun> = runs.counted.processes.iter().collect();
@@ -189,7 +164,6 @@ impl<'a> Attempt<'a> {
 
 const PROCESSES: &str = "processes";
 
-/// Whether as many processes launched kernels in each run.
 fn same_number(runs: &Runs) -> Check {
     let number = |run: &Run| run.processes.len().max(1);
     let [native, traced, counted] = runs.all().map(number);
@@ -220,15 +194,9 @@ fn launches_agree(runs: &Runs) -> bool {
     native.is_some() && native == launches(&runs.traced)
 }
 
-/// The sums of all processes.
 #[derive(Default)]
 struct Whole {
     totals: Totals,
-    digest: LaunchDigest,
-    in_situ: bool,
-    cta_blocks: CtaBlocks,
-    capture_bytes: u64,
-    analysis_s: f64,
     stored_bytes: u64,
     communicated_bytes: u64,
     between: Option<Bounds>,
@@ -236,13 +204,8 @@ struct Whole {
 }
 
 impl Whole {
-    fn add(&mut self, record: &BenchmarkSummary, totals: &Totals, scan: &CaptureScan) {
+    fn add(&mut self, record: &BenchmarkSummary, totals: &Totals) {
         self.totals.add(totals);
-        self.digest += scan.digest;
-        self.in_situ |= record.in_situ;
-        self.cta_blocks = record.cta_blocks;
-        self.capture_bytes += record.capture_bytes.unwrap_or(0);
-        self.analysis_s += record.seconds.analysis.unwrap_or(0.0);
         if let Some(communication) = &record.communication {
             let between = communication.communicated_between();
             let sum = self.between.unwrap_or(Bounds::exactly(0));
@@ -272,23 +235,13 @@ impl Whole {
         }
     }
 
-    fn fill(&mut self, record: &mut BenchmarkSummary) {
-        record.in_situ = self.in_situ;
-        record.cta_blocks = self.cta_blocks;
-        record.capture_bytes = Some(self.capture_bytes);
-        record.seconds.analysis = Some(self.analysis_s);
-        record.digest = (!self.in_situ).then(|| self.digest.to_string());
+    fn fill(self, record: &mut BenchmarkSummary) {
         let mut communication =
             CommunicationSummary::new(self.stored_bytes, self.communicated_bytes);
         communication.communicated_bytes_between =
             self.between.filter(|between| !between.is_exact());
         record.communication = Some(communication);
-        record.selection = self.selection.take();
-        record.launches = Some(self.totals.launches);
-        record.ctas = Some(self.totals.ctas);
-        record.threads = Some(self.totals.threads);
-        record.bytes = Some(self.totals.bytes);
-        record.kernels = self.totals.kernels.clone();
+        record.selection = self.selection;
     }
 }
 

@@ -4,7 +4,6 @@
 //! recorded with the kind of its failure and the others go on; `run.json` is written after each, so that an interrupted
 //! run leaves what it had.
 
-mod again;
 mod analyse;
 mod benchmark;
 mod execute;
@@ -21,11 +20,10 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 
-pub use again::{with_density, with_link};
 pub use analyse::{redraw, reproduction};
 pub use execute::{Case, Kind, Run};
 pub use options::{
-    AnalysisOptions, Execution, ProgramChoice, Resume, Running, Selection, SuiteOptions, Target,
+    AnalysisOptions, Execution, ProgramChoice, Running, Selection, SuiteOptions, Target,
     analysis_memory_bytes, arch_here,
 };
 pub use processes::NoSummary;
@@ -40,7 +38,6 @@ use superstep_build::interrupt;
 use superstep_build::manifest::{Benchmark, Determinism, Suite};
 use superstep_trace::{Backend, Protocol};
 
-/// A run of a suite: its programs one after the other, with the options of all.
 pub struct SuiteRun<'a> {
     pub session: &'a Session,
     pub suite: &'a Suite,
@@ -51,7 +48,7 @@ pub struct SuiteRun<'a> {
 }
 
 impl<'a> SuiteRun<'a> {
-    /// Starts a run of the programs in `fetched`, or continues one as `options` say.
+    /// Starts a run of the programs in `fetched`, or resumes one.
     pub fn begin(
         session: &'a Session,
         fetched: &Fetched<'a>,
@@ -73,10 +70,7 @@ impl<'a> SuiteRun<'a> {
         })
     }
 
-    /// Runs prepared benchmarks and writes their results.
-    ///
-    /// # Errors
-    /// The result folder cannot be written. Benchmarks that fail are in the summary, not here.
+    /// Runs prepared benchmarks and writes their results. Benchmarks that fail are in the summary.
     pub fn run(mut self, prepared: &[Prepared<'_>]) -> Result<(RunSummary, RunFolder), Failure> {
         let reporter = &self.session.reporter;
         reporter.message(
@@ -121,7 +115,7 @@ impl<'a> SuiteRun<'a> {
         Ok((summary, folder))
     }
 
-    /// The result of one benchmark: that of an earlier process, or that of its first attempt that does not fail.
+    /// The result of one benchmark: of an earlier process, or of a run now.
     fn one(&mut self, item: &Prepared<'_>) -> Result<BenchmarkSummary, Failure> {
         let benchmark = item.benchmark;
         if interrupt::requested() {
@@ -156,8 +150,8 @@ impl<'a> SuiteRun<'a> {
                 self.progress.summary.device = device;
             }
             if let Some(failure) = &result.failure
-                && again(failure.kind)
-                && earlier_attempts.len() < self.options.running.retries as usize
+                && may_differ(failure.kind)
+                && earlier_attempts.len() < self.options.running.retry as usize
                 && !interrupt::requested()
             {
                 self.session.reporter.line(&format!(
@@ -179,16 +173,16 @@ impl<'a> SuiteRun<'a> {
     }
 }
 
-/// Whether another attempt may end differently: a wrong trace or output is never run away from.
-fn again(kind: FailureKind) -> bool {
+/// Whether another attempt may end differently. A wrong trace or output is not retried.
+fn may_differ(kind: FailureKind) -> bool {
     matches!(
         kind,
         FailureKind::Run | FailureKind::Memory | FailureKind::Timeout
     )
 }
 
-/// Where a suite's golden results are: `golden/<suite>` beside a folder `suites` that holds it, as in the repository and in bundles;
-/// otherwise `golden` in the suite's own folder.
+/// Folder of a suite's golden results: `golden/<suite>` beside a folder `suites` that contains it, as in the repository and in
+/// bundles; otherwise `golden` in the suite's folder.
 pub fn golden_folder(suite: &Suite) -> PathBuf {
     let folder = suite.folder.canonicalize();
     let folder = folder.unwrap_or_else(|_| suite.folder.clone());
@@ -199,7 +193,7 @@ pub fn golden_folder(suite: &Suite) -> PathBuf {
     }
 }
 
-/// The golden file of a benchmark at a size: that of the backend, for programs whose launches depend on the device, or that of both.
+/// The golden file of a benchmark at a size: of this backend if there is one, else of both.
 pub fn golden_file(folder: &Path, benchmark: &str, size: &str, backend: Backend) -> PathBuf {
     let own = folder.join(format!("{benchmark}.{size}.{backend}.json"));
     if own.is_file() {

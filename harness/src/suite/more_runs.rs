@@ -16,11 +16,11 @@ use crate::verify::{self, CaptureScan, CountVariation, Order, OutputVariation};
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
-/// How to fix a difference that is the program's own, and that further runs did not show.
+/// Remedy for a difference that repeated runs did not show.
 const HINT: &str = "; for a program whose threads divide work differently in each run, `deterministic` in its manifest (or --nondeterministic) says what is compared";
 
 impl Run {
-    /// Counts of a counting run, over all its processes.
+    /// Counts of all processes of a counting run.
     pub(super) fn counts(&self) -> Option<Cow<'_, [LaunchCounts]>> {
         if self.processes.is_empty() {
             return self
@@ -40,7 +40,7 @@ impl Run {
 }
 
 impl Runs {
-    /// Whether the launches of the counting run are those of the traced one with the same numbers.
+    /// Whether launches of the counting run have the same numbers as those of the traced run.
     pub(super) fn order(&self) -> Order {
         let runs = [&self.traced, &self.counted];
         match runs.iter().all(|run| run.processes.is_empty()) {
@@ -51,7 +51,7 @@ impl Runs {
 }
 
 impl Attempt<'_> {
-    /// Compares other runs with the untraced one. Where they differ, more untraced runs show whether the program does so by itself.
+    /// Compares other runs with the untraced one. If they differ, more untraced runs show whether the program varies.
     pub(super) fn outputs_equal(
         &self,
         native: &Run,
@@ -73,7 +73,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Compares the capture with the counting run, and where they differ, the latter with more counting runs.
+    /// Compares the capture with the counting run, and if they differ, with more counting runs.
     pub(super) fn counts_equal(
         &self,
         scan: &CaptureScan,
@@ -102,7 +102,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Runs the program once more with a trace, which is not kept, and compares the sums with it.
+    /// Traces the program once more and compares the sums with that trace, which is not kept.
     pub(super) fn verify_in_situ(
         &self,
         added_up: &Analysis,
@@ -136,7 +136,6 @@ impl Attempt<'_> {
         Ok(results)
     }
 
-    /// Runs the program with a trace, which is not kept: the checks of the run, and its analysis.
     fn record_and_analyse(
         &self,
         program: &Path,
@@ -169,7 +168,6 @@ impl Attempt<'_> {
         Ok((results, traced))
     }
 
-    /// Another run of a variant.
     fn again(&self, kind: Kind, program: &Path, number: u32, place: &Path) -> Result<Run, Failure> {
         let name = match kind {
             Kind::Native => "untraced",

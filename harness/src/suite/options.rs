@@ -6,26 +6,25 @@ use std::time::Duration;
 
 use superstep_abi::Config;
 use superstep_analysis::communication::Matching;
-use superstep_analysis::metrics::Settings as MetricSettings;
+use superstep_analysis::metrics::{CtaWindow, Settings};
 use superstep_toolchain::gpu;
 use superstep_trace::{Backend, Pattern};
 
-use crate::arguments::value::ByteSize;
+use crate::arguments::value::{self, ByteSize, matching};
 use superstep_build::bail;
 use superstep_build::compile::DEFAULT_ARCH;
 use superstep_build::failure::Failure;
 use superstep_build::fetch::FetchOptions;
 use superstep_build::manifest::{Benchmark, Suite};
 
-/// Which programs of a suite, and in which size.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramChoice {
-    /// `None` for the suite's own default.
+    /// `None`: the suite's default.
     pub size: Option<String>,
     pub selection: Selection,
 }
 
-/// Benchmarks that a backend cannot run, each with the one that can.
+/// Benchmarks that the backend does not support, each with the one that does.
 pub type LeftOut<'a> = Vec<(&'a str, Backend)>;
 
 impl ProgramChoice {
@@ -36,7 +35,7 @@ impl ProgramChoice {
         })
     }
 
-    /// The chosen benchmarks of `suite` that `backend` can run, in order, and those that it cannot, each with the backend that can.
+    /// The chosen benchmarks of `suite` in order: those that `backend` supports, and the others.
     pub fn of<'a>(
         &self,
         suite: &'a Suite,
@@ -83,18 +82,16 @@ impl ProgramChoice {
 pub struct Execution {
     pub backend: Backend,
     pub fetch: FetchOptions,
-    /// Wall time of one run of a program; `None` for the manifest's own.
+    /// Limit of wall time; `None`: the manifest's.
     pub timeout: Option<Duration>,
-    /// Resident memory of one run of a program; `None` for the manifest's own, or most of the machine's.
+    /// Limit of resident memory; `None`: the manifest's, or most of the machine's.
     pub memory_limit_bytes: Option<u64>,
-    /// How traced programs record.
     pub config: Config,
-    /// A run that writes a capture is killed so long after that began.
+    /// Time after which a run that writes a capture is killed.
     pub kill_after: Option<Duration>,
 }
 
 impl Execution {
-    /// On `backend`, as the manifests say.
     pub fn new(backend: Backend, fetch: FetchOptions) -> Self {
         Self {
             backend,
@@ -107,55 +104,87 @@ impl Execution {
     }
 }
 
-#[derive(Debug, Clone)]
+/// How captures are analysed.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Analysis")]
 pub struct AnalysisOptions {
+    /// Memory limit for the analysis, for example 2GB; what does not fit goes to temporary files in the results folder [default: a
+    /// quarter of the machine's memory].
+    #[arg(long, value_name = "SIZE")]
+    pub analysis_memory: Option<ByteSize>,
+    /// What makes a read communication.
+    #[arg(long = "match", value_name = "WHAT", default_value = "bytes", value_parser = matching())]
     pub matching: Matching,
-    pub metrics: MetricSettings,
-    /// Memory of the analysis of a capture; `None`: as much as it takes.
-    pub memory_bytes: Option<u64>,
-    /// Keep the captures after they were analysed.
-    pub keep_captures: bool,
+    /// Remove each capture after it is verified and analysed.
+    #[arg(long)]
+    pub no_captures: bool,
+    #[command(flatten)]
+    pub metrics: MetricArgs,
 }
 
-/// Options of a run of a suite.
+/// Choices about the metrics; each has a default.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Tables and figures")]
+pub struct MetricArgs {
+    /// Draw an additional density map of these CTAs (numbered by x, then y, then z): FIRST-LAST or SOURCES:RECEIVERS, for example
+    /// 100-299 or 4000-4199:0-63. Above 200 CTAs in a direction, several share a cell.
+    #[arg(long, value_name = "RANGE", value_parser = CtaWindow::parse)]
+    density_ctas: Option<CtaWindow>,
+    /// Bandwidth of a GPU's link in one direction, in GB/s (10^9 bytes), for the model of several GPUs [default: 450, NVLink 4].
+    #[arg(long, value_name = "GB/S", value_parser = value::bandwidth)]
+    link_bandwidth: Option<f64>,
+}
+
+impl MetricArgs {
+    pub fn settings(&self) -> Settings {
+        let default = Settings::default();
+        Settings {
+            density: self.density_ctas.clone(),
+            link_gb_per_s: self.link_bandwidth.unwrap_or(default.link_gb_per_s),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct SuiteOptions {
     pub execution: Execution,
     pub analysis: AnalysisOptions,
-    /// How often, and whether an earlier run is continued.
     pub running: Running,
     pub out: PathBuf,
-    /// Folder of the suite's golden results; `None`: nothing is compared.
+    /// Folder of golden results; `None`: no comparison.
     pub golden: Option<PathBuf>,
-    /// Accept the digests and counts of this run as golden.
     pub bless: bool,
-    /// Hold sums against those of a trace.
+    /// Compare sums with those of a trace.
     pub verify_in_situ: bool,
 }
 
-/// How often benchmarks run, and whether a run is continued.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Continuing, repeating, retrying, and the report for CI.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Repeats and reports")]
 pub struct Running {
-    /// Continue an interrupted run instead of starting one.
-    pub resume: Resume,
-    /// How often the untraced and the traced program run, at least 1.
-    pub repeats: u32,
-    /// How often a benchmark is tried again after a crash, a time-out or an excess of memory.
-    pub retries: u32,
-    /// A result that was not compared with a golden one fails.
+    /// Continue the newest run of the suite where it was interrupted, or the run in RUN_DIR. If the newest is complete, a new one
+    /// starts.
+    #[arg(long, value_name = "RUN_DIR", num_args = 0..=1, require_equals = true)]
+    #[expect(
+        clippy::option_option,
+        reason = "clap's way to tell `--resume` from `--resume=DIR`"
+    )]
+    pub resume: Option<Option<PathBuf>>,
+    /// Run each untraced and each traced program N times. Times become medians with minimum and maximum; the traces must be equal.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+    /// Retry a benchmark up to N times if its program crashes or exceeds its time or memory limit. The result names the failed
+    /// attempts.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub retry: u32,
+    /// Fail a benchmark whose result cannot be compared with a golden one: the file is missing, or was made from other inputs or with another LLVM.
+    #[arg(long)]
     pub require_golden: bool,
+    /// Also write the results as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resume {
-    /// None: a new one is started.
-    No,
-    /// The newest one of the suite if it is not complete, else a new one is started.
-    Latest,
-    Folder(PathBuf),
-}
-
-/// Which benchmarks of a suite run.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     only: Vec<Pattern>,
@@ -163,11 +192,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Names that match one of `only` (all when empty) and none of `exclude`. Each text is a comma-separated list of patterns;
-    /// one that begins with `@` selects the members of the suite's groups of that name.
-    ///
-    /// # Errors
-    /// A pattern is malformed.
+    /// Names that match one of `only` (all when empty) and none of `exclude`. Each text is a comma-separated list of patterns; `@NAME`
+    /// selects the members of a group.
     pub fn new(only: &[String], exclude: &[String]) -> Result<Self, Failure> {
         Ok(Self {
             only: patterns(only)?,
@@ -175,12 +201,10 @@ impl Selection {
         })
     }
 
-    /// Whether it selects every benchmark.
     pub fn is_empty(&self) -> bool {
         self.only.is_empty() && self.exclude.is_empty()
     }
 
-    /// Whether the benchmark `name` of a suite with these groups runs.
     pub fn takes(&self, name: &str, groups: &BTreeMap<String, Vec<String>>) -> bool {
         let groups = groups.iter();
         let own = groups.filter(|(_, members)| members.iter().any(|member| member == name));
@@ -203,7 +227,7 @@ fn patterns(texts: &[String]) -> Result<Vec<Pattern>, Failure> {
     }
 }
 
-/// Backend and architectures when the user leaves the choice to us.
+/// Backend and architectures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     pub backend: Backend,
@@ -211,8 +235,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// `backend`, else CUDA where a driver finds a GPU and the CPU elsewhere; `archs`, else sm_90 and the
-    /// GPU's own. Device IR comes from the lowest of them, so that a newer GPU runs the very code of the CPU backend.
+    /// `backend`, else CUDA if there is a GPU and the CPU otherwise; `archs`, else sm_90 and the GPU's own. Device IR is compiled for
+    /// the lowest, so that a newer GPU runs the same code as the CPU backend.
     pub fn choose(backend: Option<Backend>, archs: &[u32]) -> Self {
         let found = match backend {
             Some(Backend::Cpu) => None,
@@ -243,12 +267,12 @@ fn default_archs(found: Option<u32>) -> Vec<u32> {
     }
 }
 
-/// Nine tenths of this machine's memory: a program that wants more would push everything else out.
+/// Nine tenths of this machine's memory.
 pub fn default_memory_limit_bytes() -> Option<u64> {
     Some(machine_bytes()? / 10 * 9)
 }
 
-/// Memory of the analysis: `asked`, or a quarter of the machine's.
+/// Memory of the analysis; by default a quarter of the machine's.
 pub fn analysis_memory_bytes(asked: Option<ByteSize>) -> Option<u64> {
     match asked {
         Some(size) => Some(size.bytes),

@@ -14,7 +14,7 @@ use superstep_trace::{
 
 use crate::verify;
 
-/// A process of a run in which several launched kernels.
+/// One of several processes of a run that launched kernels.
 #[derive(Debug, Clone)]
 pub struct ProcessRun {
     pub process: Process,
@@ -28,17 +28,17 @@ pub struct NoSummary(String);
 
 pub struct Left {
     pub summary: Result<Summary, NoSummary>,
-    /// In the order of ranks; empty where at most one process launched kernels.
+    /// In the order of ranks; empty if at most one process launched kernels.
     pub processes: Vec<ProcessRun>,
-    /// Those that launched kernels, and ended without their exit handlers.
+    /// Processes that launched kernels and ended without exit handlers.
     pub early: Vec<EarlyEnd>,
 }
 
-/// A process that ended by `_exit` or `quick_exit`, by replacing itself (`exec`), or by a signal.
+/// A process that ended by `_exit`, `quick_exit`, `exec` or a signal.
 #[derive(Debug, Clone, Copy)]
 pub struct EarlyEnd {
     pub process: Process,
-    /// Whether all its launches had ended.
+    /// All its launches had ended.
     pub is_whole: bool,
 }
 
@@ -51,13 +51,11 @@ pub fn summaries(place: &Path) -> PathBuf {
 struct Found {
     summary: Option<Summary>,
     capture: Option<PathBuf>,
-    /// Whether it ended early, and had launched a kernel.
     early: Option<EarlyEnd>,
 }
 
-/// Collects the [`summaries`] of `place` and the captures, one folder per process, in `capture`. For a single process, the summary becomes
-/// `summary.json`, and the capture moves to `capture` itself. `is_over` says that the program was not stopped: then the files of its processes
-/// are complete.
+/// Collects the [`summaries`] of `place` and the captures, one folder per process, in `capture`. The files of a single process become
+/// `summary.json` and `capture` itself. `is_over`: the program was not stopped, and its files are complete.
 pub fn collect(
     place: &Path,
     capture: Option<&Path>,
@@ -110,7 +108,7 @@ pub fn collect(
             early,
         });
     }
-    // The program itself may have launched nothing. Without even a summary, it used no CUDA, or ended early.
+    // The program may have launched nothing. Without a summary, it used no CUDA or ended early.
     let (only, is_idle) = match kept.pop() {
         Some(only) => {
             let found = Found {
@@ -165,7 +163,7 @@ fn early_end(found: &Found) -> Option<EarlyEnd> {
     })
 }
 
-/// Ends the capture of a process that ended early, if no launch was under way then. Returns whether, and `None` where there is no launch.
+/// Ends the capture of a process that ended early. Returns whether all launches had ended; `None` without launches.
 fn end(folder: &Path, summary: &Summary) -> Option<bool> {
     let Ok(capture) = Capture::open(folder) else {
         return Some(false);
@@ -177,7 +175,7 @@ fn end(folder: &Path, summary: &Summary) -> Option<bool> {
     }
     let fault = summary.faults.first().cloned();
     let outcome = fault.map_or(Outcome::Finished, Outcome::Failed);
-    // A capture that cannot be ended fails to verify.
+    // A capture that is not ended fails to verify.
     let may_end = !capture.damaged && launches.all(|record| record.end.is_some());
     Some(may_end && end_capture(folder, &outcome).is_ok())
 }
@@ -205,7 +203,7 @@ fn captures(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     }
 }
 
-/// A process that launched kernels, or in which something went wrong.
+/// A process that launched kernels or failed.
 fn process(name: &str, found: &Found) -> Option<ProcessRun> {
     let Some(summary) = &found.summary else {
         // Its capture says how far it came.
@@ -236,7 +234,7 @@ fn remove(found: &Found) -> Result<(), Failure> {
     Ok(())
 }
 
-/// That processes ended without their exit handlers; `None` where all had them run.
+/// Reports processes that ended without exit handlers.
 pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
     const NAME: &str = "process-ends";
     let how = "ended without exit handlers: by `_exit`, `quick_exit`, `exec` or a signal";
@@ -263,7 +261,7 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
     })
 }
 
-/// The sums of all processes; messages name theirs.
+/// The sum over all processes.
 fn added_up(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
     let mut all = processes.iter();
     let mut sum = match all.next() {

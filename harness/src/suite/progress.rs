@@ -8,7 +8,7 @@ use std::io;
 
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, SCHEMA_VERSION, Status};
 
-use super::{Case, Resume, SuiteOptions, now};
+use super::{Case, SuiteOptions, now};
 use crate::results::{Reporter, RunFolder, host};
 use crate::session::Fetched;
 use superstep_build::bail;
@@ -19,12 +19,12 @@ use superstep_build::fetch::hash_bytes;
 pub struct Progress {
     pub(super) folder: RunFolder,
     pub(super) summary: RunSummary,
-    /// Results of an earlier process, by the order in which it made them.
+    /// Results of an earlier process.
     kept: Vec<BenchmarkSummary>,
 }
 
 impl Progress {
-    /// Starts a run of `selected`, or continues one as `options` say.
+    /// Starts or resumes a run.
     pub fn begin(
         fetched: &Fetched<'_>,
         options: &SuiteOptions,
@@ -48,13 +48,12 @@ impl Progress {
         };
         let latest = options.out.join(suite).join("latest");
         let earlier = match &options.running.resume {
-            Resume::No => None,
-            Resume::Folder(folder) => Some(Self::take_up(RunFolder::open(folder), &fresh)?),
-            Resume::Latest if !latest.join("run.json").is_file() => None,
-            Resume::Latest => {
+            None => None,
+            Some(Some(folder)) => Some(Self::take_up(RunFolder::open(folder), &fresh)?),
+            Some(None) if !latest.join("run.json").is_file() => None,
+            Some(None) => {
                 let folder = RunFolder::open(latest.canonicalize().unwrap_or(latest));
                 let newest = folder.read_summary()?;
-                // A version that planned nothing cannot be continued.
                 let is_open = !newest.complete && !newest.planned.is_empty();
                 is_open.then(|| Self::take_up(folder, &fresh)).transpose()?
             }
@@ -68,7 +67,7 @@ impl Progress {
             ));
             return Ok(progress);
         }
-        if options.running.resume == Resume::Latest {
+        if options.running.resume == Some(None) {
             reporter.line("nothing to continue: the newest run is complete, or there is none; starting a new one");
         }
         let folder = RunFolder::create(&options.out, suite)?;
@@ -80,7 +79,7 @@ impl Progress {
         })
     }
 
-    /// Continues the run in `folder`, which must have been started with the options of `now_asked`.
+    /// Resumes the run in `folder`, which must have been started with the same options.
     fn take_up(folder: RunFolder, now_asked: &RunSummary) -> Result<Self, Failure> {
         let folder = folder.lock()?;
         let mut summary = folder.read_summary()?;
@@ -128,12 +127,12 @@ impl Progress {
             summary,
             kept,
         };
-        // A process that is killed before its first result leaves its trace too.
+        // Records the attempt even if the process is killed before its first result.
         progress.write()?;
         Ok(progress)
     }
 
-    /// The result of an earlier process for what would run now, if it has one.
+    /// The result of an earlier process, if the same program would run now.
     pub(super) fn take_kept(&mut self, name: &str, ran: &str) -> Option<BenchmarkSummary> {
         let mut kept = self.kept.iter();
         let position = kept.position(|benchmark| benchmark.name == name)?;
@@ -141,7 +140,7 @@ impl Progress {
         (benchmark.ran.as_deref() == Some(ran)).then_some(benchmark)
     }
 
-    /// Removes what an interrupted benchmark left, so that it starts as in a new run.
+    /// Removes the results of an interrupted benchmark.
     pub(super) fn clear(&self, name: &str) -> Result<(), Failure> {
         for path in [self.folder.benchmark(name), self.folder.tables(name)] {
             match fs::remove_dir_all(&path) {
@@ -152,8 +151,7 @@ impl Progress {
         Ok(())
     }
 
-    /// Adds a result and writes `run.json`. Results of an earlier process for later benchmarks stay in the file:
-    /// an interruption now must not lose it.
+    /// Adds a result and writes `run.json`, which keeps the earlier results of later benchmarks.
     pub(super) fn push(&mut self, result: BenchmarkSummary) -> Result<(), Failure> {
         self.summary.benchmarks.push(result);
         self.summary.finished = now();
@@ -166,12 +164,10 @@ impl Progress {
         self.folder.write_summary(&written)
     }
 
-    /// Whether an earlier process has a result for `name` that was not taken yet.
     pub(super) fn has_kept(&self, name: &str) -> bool {
         self.kept.iter().any(|benchmark| benchmark.name == name)
     }
 
-    /// Ends the run: `run.json` says whether it is complete.
     pub(super) fn end(mut self, complete: bool) -> Result<(RunSummary, RunFolder), Failure> {
         let mut summary = std::mem::take(&mut self.summary);
         self.add_kept(&mut summary);
@@ -181,7 +177,7 @@ impl Progress {
         Ok((summary, self.folder))
     }
 
-    /// Adds what is kept to `summary`, in the suite's order.
+    /// Adds kept results to `summary`, in the suite's order.
     fn add_kept(&self, summary: &mut RunSummary) {
         summary.benchmarks.extend(self.kept.iter().cloned());
         let planned = &summary.planned;
@@ -191,8 +187,8 @@ impl Progress {
     }
 }
 
-/// Whether a result would be the same in another attempt: it passed, or the program itself is at fault. Failures that the machine, the
-/// network or the user caused is tried again.
+/// Whether another attempt would have the same result: the benchmark passed, or the program is at fault, not the machine, the
+/// network or the user.
 fn stands(benchmark: &BenchmarkSummary) -> bool {
     const OF_THE_PROGRAM: [FailureKind; 6] = [
         FailureKind::Run,
@@ -210,7 +206,7 @@ fn stands(benchmark: &BenchmarkSummary) -> bool {
     }
 }
 
-/// SHA-256 of everything that decides the result of `case`.
+/// SHA-256 of everything that determines the result of `case`.
 pub(super) fn what_runs(
     case: &Case<'_>,
     SuiteOptions {
@@ -238,7 +234,7 @@ pub(super) fn what_runs(
         benchmark.deterministic,
         benchmark.start_in,
         case.execution.config.to_env(),
-        running.repeats,
+        running.repeat,
     ));
     if *verify_in_situ {
         text.push_str("verify-in-situ\n");

@@ -15,30 +15,23 @@ use crate::results::Reporter;
 use crate::session::Prepared;
 use crate::verify::{self, OutputVariation};
 
-#[derive(Debug, Clone, thiserror::Error)]
-enum NoReference {
-    #[error(
-        "there is no nvcc on this machine; put that of a CUDA toolkit into PATH, or set CUDA_HOME"
-    )]
-    NoNvcc,
-    #[error("{0}")]
-    NotBuilt(String),
-}
+const NO_NVCC: &str =
+    "there is no nvcc on this machine; put that of a CUDA toolkit into PATH, or set CUDA_HOME";
 
-/// Executables that nvcc built from recipes, by the programs' names.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+struct NotBuilt(String);
+
+/// Executables built by nvcc, by program.
 #[derive(Debug, Default)]
 pub struct References {
-    built: BTreeMap<String, Result<PathBuf, NoReference>>,
-    /// Holds the executables.
+    built: BTreeMap<String, Result<PathBuf, NotBuilt>>,
     #[expect(dead_code, reason = "the folder is removed when this is dropped")]
     folder: Option<TempDir>,
 }
 
 impl References {
-    /// Builds all programs with a recipe in parallel. One that nvcc cannot build does not stop the others.
-    ///
-    /// # Errors
-    /// There is no place for temporary files.
+    /// Builds all programs with a recipe in parallel; one failure does not stop the others.
     pub fn build(prepared: &[Prepared<'_>], reporter: &Reporter) -> Result<Self, Failure> {
         let recipes: Vec<_> = (prepared.iter())
             .filter_map(|item| match item.executables.as_ref().ok()?.reference {
@@ -50,7 +43,8 @@ impl References {
             return Ok(Self::default());
         }
         let Some(nvcc) = find_nvcc() else {
-            let missing = |(name, _): (&String, _)| (name.clone(), Err(NoReference::NoNvcc));
+            let missing =
+                |(name, _): (&String, _)| (name.clone(), Err(NotBuilt(NO_NVCC.to_owned())));
             return Ok(Self {
                 built: recipes.into_iter().map(missing).collect(),
                 folder: None,
@@ -62,7 +56,7 @@ impl References {
             let built = Recipe::build(recipe, &nvcc, &folder.path().join(name));
             (
                 name.clone(),
-                built.map_err(|error| NoReference::NotBuilt(error.to_string())),
+                built.map_err(|error| NotBuilt(error.to_string())),
             )
         });
         Ok(Self {
@@ -71,7 +65,7 @@ impl References {
         })
     }
 
-    /// Runs a program as nvcc built it, and compares. Where they differ, both run again, which shows what differs by itself.
+    /// Compares a program with nvcc's build. If they differ, both run again, which shows outputs that vary.
     pub fn compare(
         &self,
         case: &Case<'_>,
@@ -85,7 +79,7 @@ impl References {
         };
         let nvcc = match self.built.get(&case.benchmark.name) {
             Some(Ok(program)) => program,
-            Some(Err(why)) => return Ok(Some(verify::no_reference(&why.to_string()))),
+            Some(Err(NotBuilt(why))) => return Ok(Some(verify::no_reference(why))),
             None => return Ok(None),
         };
         let checks = case.output_checks();

@@ -11,7 +11,6 @@ use crate::verify::{self, Totals};
 use superstep_build::compile::Executables;
 use superstep_build::failure::Failure;
 
-/// Results of the first runs, with which the others are compared.
 pub(super) struct First<'a> {
     pub native: &'a Run,
     pub traced: &'a Run,
@@ -33,11 +32,7 @@ impl Times {
     }
 }
 
-/// Runs the untraced and the traced program until there are as many runs as `case` asks for. The captures are compared and not
-/// kept.
-///
-/// # Errors
-/// A run that does not end well, or a capture that cannot be read. A run that differs is a check that did not hold.
+/// Repeats the untraced and the traced program and compares the captures, which are not kept. A run that differs is a failed check.
 pub(super) fn run(
     suite: &SuiteRun<'_>,
     case: &Case<'_>,
@@ -46,7 +41,7 @@ pub(super) fn run(
 ) -> Result<(Vec<Check>, Repeats), Failure> {
     let name = &case.benchmark.name;
     let (folder, reporter) = (&suite.progress.folder, &suite.session.reporter);
-    let count = suite.options.running.repeats;
+    let count = suite.options.running.repeat;
     let (mut native, mut traced) = (Times::default(), Times::default());
     native.add(first.native);
     traced.add(first.traced);
@@ -92,7 +87,7 @@ pub(super) fn run(
     Ok((checks, repeats))
 }
 
-/// How another run differs from the first one in what all runs have in common, if it does.
+/// The difference of another run from the first one, in properties that all runs have in common.
 fn disagreement(
     same: Reproducibility,
     first: &First<'_>,

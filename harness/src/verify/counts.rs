@@ -19,9 +19,9 @@ pub(super) const WITHOUT_WAITS: &str =
 pub enum Order {
     #[default]
     Fixed,
-    /// This many host threads launch kernels, and number streams and launches as they come.
+    /// Number of host threads that launch kernels; streams and launches are numbered in varying order.
     Threads(u32),
-    /// Processes divide the launches as they come.
+    /// Processes share the launches differently in each run.
     Processes,
 }
 
@@ -47,18 +47,17 @@ impl fmt::Display for Order {
     }
 }
 
-/// Differences between counting runs of a program, which a capture cannot be compared by.
+/// Differences between counting runs of a program, which are left out of comparisons.
 #[derive(Debug, Default)]
 pub struct CountVariation {
     order: Order,
-    /// Mangled names of kernels with a launch in which a site executed more often in one of the runs.
+    /// Mangled names of kernels whose counts vary.
     pub(super) kernels: BTreeSet<String>,
-    /// One run has launches that the other has not.
+    /// The launches vary.
     pub(super) launches: bool,
 }
 
 impl CountVariation {
-    /// No differences, in a program whose launches come in this order.
     pub fn new(order: Order) -> Self {
         Self {
             order,
@@ -66,7 +65,6 @@ impl CountVariation {
         }
     }
 
-    /// Whether the runs that were added are equal.
     pub fn is_empty(&self) -> bool {
         self.kernels.is_empty() && !self.launches
     }
@@ -103,17 +101,15 @@ impl CountVariation {
         self.launches |= !rest.is_empty();
     }
 
-    /// Compares every launch of `scan` with the counting run's `counts`, without what varies.
-    ///
-    /// `same` is what both runs must have in common: with [`Reproducibility::CountsEachLaunch`] launches that only one of them has are left out,
-    /// with [`Reproducibility::Launches`] all counts.
+    /// Compares every launch of `scan` with the counting run's `counts`, without what varies. `same` is what both runs must have in common:
+    /// with [`Reproducibility::CountsEachLaunch`] launches of only one run are left out, with [`Reproducibility::Launches`] all counts.
     pub fn counts_equal(
         &self,
         scan: &CaptureScan,
         counts: Option<&[LaunchCounts]>,
         same: Reproducibility,
     ) -> Check {
-        // A program without kernels has nothing that counts.
+        // A program without kernels has no counts.
         let Some(counts) = counts.or(scan.launches.is_empty().then_some(&[])) else {
             return failed(NAME, "the counting run left no counts");
         };
@@ -132,7 +128,7 @@ impl CountVariation {
         }
         let compared = match compared {
             Ok(compared) => compared,
-            Err(difference) => return failed(NAME, difference.to_string()),
+            Err(Difference(difference)) => return failed(NAME, difference),
         };
         let (traced, counted) = (scan.launches.len(), counts.len());
         if !self.is_empty() {
@@ -173,23 +169,10 @@ impl CountVariation {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Difference {
-    #[error("{0} was counted, and is in no module's table")]
-    UnknownSite(SiteId),
-    #[error("{traced} launches traced, {counted} counted")]
-    Launches { traced: usize, counted: usize },
-    #[error("{0}: traced, but not counted")]
-    NotCounted(String),
-    #[error("{launch}: the counting run launched {other} there")]
-    OtherKernel { launch: String, other: String },
-    /// Followed by the place in the launch and both counts.
-    #[error("{launch}{counts}")]
-    Counts { launch: String, counts: String },
-    #[error("{launch}: no launch of the counting run counted the same; {order}")]
-    NoPartner { launch: String, order: Order },
-}
+#[error("{0}")]
+struct Difference(String);
 
-/// How often each site executed in a launch, in situ each kind of access: only what can be compared.
+/// Executions of each site, or in situ of each kind of access.
 type Counts = BTreeMap<u32, u64>;
 
 struct Comparison<'a> {
@@ -253,7 +236,10 @@ impl Comparison<'_> {
                 (true, Some(site)) if waits.contains(&kind_of(site.op)) => continue,
                 (true, Some(site)) => kind_of(site.op),
                 (true, None) => {
-                    return Err(Difference::UnknownSite(SiteId(number)));
+                    let site = SiteId(number);
+                    return Err(Difference(format!(
+                        "{site} was counted, and is in no module's table"
+                    )));
                 }
             };
             *counts.entry(key).or_default() += accesses;
@@ -261,7 +247,7 @@ impl Comparison<'_> {
         Ok(counts)
     }
 
-    /// In situ: the kinds of which threads of a kernel make as many accesses as they wait, in it or in a function that it may call.
+    /// In situ: kinds of accesses that threads of a kernel repeat while they wait.
     fn waiting_kinds(&self, kernel: &str) -> BTreeSet<u32> {
         let sites = self.scan.sites;
         let may_be_there =
@@ -273,7 +259,7 @@ impl Comparison<'_> {
             .collect()
     }
 
-    /// How many thread accesses agree, launch by launch as they are numbered, or the first difference.
+    /// Compares launches of equal numbers; returns the number of thread accesses.
     fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
         let sites = self.scan.sites;
         let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
@@ -287,25 +273,24 @@ impl Comparison<'_> {
             let counted = match rest.remove(&(launch.stream, launch.launch)) {
                 Some(counted) if counted.kernel == launch.kernel => counted,
                 _ if !self.is_whole() => continue,
-                None => return Err(Difference::NotCounted(name())),
+                None => return Err(Difference(format!("{}: traced, but not counted", name()))),
                 Some(counted) => {
-                    return Err(Difference::OtherKernel {
-                        launch: name(),
-                        other: sites.display_name(&counted.kernel).to_owned(),
-                    });
+                    let (launch, other) = (name(), sites.display_name(&counted.kernel));
+                    return Err(Difference(format!(
+                        "{launch}: the counting run launched {other} there"
+                    )));
                 }
             };
             let (in_trace, in_count) = (self.traced(traced), self.counted(counted)?);
             if let Some(counts) = self.difference(&in_trace, &in_count) {
-                let launch = name();
-                return Err(Difference::Counts { launch, counts });
+                return Err(Difference(name() + &counts));
             }
             compared += in_trace.values().sum::<u64>();
         }
         Ok(compared)
     }
 
-    /// Like [`Self::in_order`], with launches of a kernel in any order.
+    /// Like [`Self::in_order`], with the launches of a kernel in any order.
     fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
         self.same_number(counts.len())?;
         let mut rest: HashMap<(&str, Counts), usize> = HashMap::new();
@@ -320,10 +305,11 @@ impl Comparison<'_> {
             match rest.get_mut(&(traced.launch.kernel.as_str(), counts)) {
                 Some(left) if *left > 0 => *left -= 1,
                 _ => {
-                    return Err(Difference::NoPartner {
-                        launch: launch_name(self.scan.sites, traced.launch),
-                        order: self.varying.order,
-                    });
+                    let launch = launch_name(self.scan.sites, traced.launch);
+                    return Err(Difference(format!(
+                        "{launch}: no launch of the counting run counted the same; {}",
+                        self.varying.order
+                    )));
                 }
             }
         }
@@ -333,12 +319,13 @@ impl Comparison<'_> {
     fn same_number(&self, counted: usize) -> Result<(), Difference> {
         let traced = self.scan.launches.len();
         match self.is_whole() && traced != counted {
-            true => Err(Difference::Launches { traced, counted }),
+            true => Err(Difference(format!(
+                "{traced} launches traced, {counted} counted"
+            ))),
             false => Ok(()),
         }
     }
 
-    /// The first difference between the counts of a launch, to follow the launch's name.
     fn difference(&self, traced: &Counts, counted: &Counts) -> Option<String> {
         let keys: BTreeSet<u32> = traced.keys().chain(counted.keys()).copied().collect();
         let of = |counts: &Counts, key| counts.get(&key).copied().unwrap_or(0);

@@ -23,25 +23,25 @@ const SCHEMA_VERSION: u32 = 2;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Golden {
     pub schema_version: u32,
-    /// Version of LLVM that compiled the program; another one may give other instructions.
+    /// Another version of LLVM may emit other instructions.
     pub llvm: String,
-    /// Architecture that the device code was compiled for (90 for sm_90).
+    /// 90 for sm_90.
     pub gpu_arch: u32,
-    /// Hashes of the inputs, by name. Digests are only compared for the same inputs.
+    /// Hashes by name. Digests are only compared for equal inputs.
     pub inputs: Vec<(String, String)>,
-    /// Properties that all runs share. Digests are compared only where it is every access.
+    /// Digests are compared only if all accesses are reproducible.
     pub same: Reproducibility,
-    /// Digest over all launches; `None` for a program whose accesses differ from run to run.
+    /// `None` if accesses vary.
     pub digest: Option<String>,
     pub launches: u64,
     pub ctas: u64,
-    /// Counts by kernel; those of accesses are 0 when they differ from run to run.
+    /// Counts of accesses are 0 if they vary.
     pub kernels: Vec<KernelSummary>,
-    /// Digest over the first N launches, by N, so that the first launch that differs can be narrowed down.
+    /// Digest over the first N launches, by N, to find the first launch that differs.
     pub running_digests: BTreeMap<u64, String>,
 }
 
-/// Whether the digest over the first `launches` is kept: each up to 32, then 16 in each doubling.
+/// Whether the digest over the first `launches` is kept: each up to 32, then 16 per doubling.
 fn is_kept(launches: u64) -> bool {
     launches.is_multiple_of((launches.next_power_of_two() / 32).max(1))
 }
@@ -91,7 +91,6 @@ impl Golden {
         }
     }
 
-    /// Reads a golden file; `None` when there is none.
     pub fn read(path: &Path) -> Result<Option<Self>, Failure> {
         if let Ok(false) = path.try_exists() {
             return Ok(None);
@@ -100,14 +99,13 @@ impl Golden {
         read_json(path, SCHEMA_VERSION, FailureKind::Verification, hint).map(Some)
     }
 
-    /// Writes the golden file, and its folder if need be.
     pub fn write(&self, path: &Path) -> Result<(), Failure> {
         let folder = path.parent().unwrap_or(path);
         std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
         write_json(path, self)
     }
 
-    /// The first input that is not the same, in words.
+    /// The first input that differs.
     fn other_input(&self, now: &Golden) -> Option<String> {
         if self.inputs == now.inputs {
             return None;
@@ -123,7 +121,7 @@ impl Golden {
         Some(format!("{name} with SHA-256 {expected}, and here {found}"))
     }
 
-    /// The first difference in words; `None` when the two agree in what both have. `scan` is what `now` was made from.
+    /// Describes the first difference in properties that both have. `scan` is the source of `now`.
     fn difference(&self, now: &Golden, scan: &CaptureScan) -> Option<String> {
         let same = self.same.min(now.same);
         if same >= Reproducibility::Launches
@@ -157,7 +155,7 @@ impl Golden {
         (!differences.is_empty()).then(|| differences.join("; "))
     }
 
-    /// Launches, counted from 0 in the order of the host's calls, of which one is the first that differs.
+    /// Range of launches that contains the first one that differs, in the order of the host's calls.
     fn first_difference(&self, now: &Golden) -> Range<u64> {
         let mut equal = 0;
         for (&launches, digest) in &self.running_digests {
@@ -189,8 +187,8 @@ fn place_of(range: Range<u64>, scan: &CaptureScan) -> String {
     )
 }
 
-/// Compares a result with the golden one. Without a golden result, and with one for other inputs or by another LLVM, the check has not passed.
-/// For another architecture it passes where the two agree: the digest does not depend on it.
+/// Compares a result with the golden one. The check has not passed without a golden result, or with one of other inputs or another
+/// LLVM. For another architecture it passes if the two agree: digests do not depend on it.
 pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &CaptureScan) -> Check {
     let Some(golden) = golden else {
         let detail = "there is no golden result; accept this one with --bless";
@@ -237,13 +235,13 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &Capture
     failed(NAME, detail)
 }
 
-/// Replaces the comparison when only a part of the program is recorded.
+/// The check of a partial capture.
 pub fn golden_is_whole() -> Check {
     let detail = "golden results are those of whole programs";
     not_compared(NAME, NotCompared::PartialCapture, detail)
 }
 
-/// With `--require-golden`: a check that fails unless `checks` hold a comparison with a golden result.
+/// With `--require-golden`: fails unless `checks` include a comparison with a golden result.
 pub fn require_golden(checks: &[Check]) -> Option<Check> {
     let none = "this program has no place for one";
     let (why, detail) = match checks.iter().find(|check| check.check == NAME) {
@@ -262,7 +260,6 @@ fn kernels_agree(same: Reproducibility, old: &KernelSummary, new: &KernelSummary
     }
 }
 
-/// A kernel and its counts in one line.
 pub fn in_short(kernel: &KernelSummary) -> String {
     format!(
         "{} launches, {} CTAs, {} loads, {} stores, {} atomics",
@@ -271,16 +268,4 @@ pub fn in_short(kernel: &KernelSummary) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_running_digests_of_many_launches_are_few_and_lie_close() {
-        let kept: Vec<u64> = (1..=20_003).filter(|&launches| is_kept(launches)).collect();
-        assert_eq!(kept[..33], (1..=32).chain([34]).collect::<Vec<_>>());
-        assert!(kept.len() < 200, "{}", kept.len());
-        for pair in kept[31..].windows(2) {
-            assert!(pair[1] - pair[0] <= pair[0] / 16, "{pair:?}");
-        }
-    }
-}
+mod tests;

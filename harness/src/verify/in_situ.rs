@@ -24,7 +24,7 @@ const RECEIVED_COUNT: &str = "received_count";
 const CONSISTENT: &str = "sums-consistent";
 const EQUAL: &str = "in-situ-equal";
 
-/// Whether the sums of each launch fit each other and its grid; and what is not checked, as it needs a trace.
+/// Checks the sums of each launch against each other and the grid, and lists the checks that need a trace.
 pub fn check_sums(capture: &Capture) -> [Check; 2] {
     let launches: Vec<LaunchRecord> = capture.launches().collect();
     let wrong = launches.iter().find_map(|record| {
@@ -80,7 +80,7 @@ fn contradiction(record: &LaunchRecord, launches: &[LaunchRecord]) -> Option<Str
     ))
 }
 
-/// Compares what was added up in situ with the analysis of a trace of the same program: counts, volumes, flows and transfers.
+/// Compares a run in situ with the analysis of a trace of the same program: counts, volumes, flows and transfers.
 pub fn in_situ_equal(
     added_up: &Analysis,
     traced: &Analysis,
@@ -145,8 +145,8 @@ pub(super) fn volumes(of: &Analysis, number: u32) -> Vec<u64> {
     }
 }
 
-/// Compares runs that all differ: whether the volumes of each kernel, over all its launches, are between those of two traces, or
-/// can do so within their bounds. Two traces do not show all that may happen, so one that does not is a warning.
+/// Compares runs of a varying program: the volumes of each kernel should be between those of two traces. Two traces do not show all
+/// possible volumes, so one outside is a warning.
 pub fn in_situ_between(
     added_up: &Analysis,
     traces: [&Analysis; 2],
@@ -168,7 +168,7 @@ pub fn in_situ_between(
     }
     let (mut outside, mut all, mut worst) = (0, 0, (0.0, String::new()));
     for (kernel, (ours, traced)) in &kernels {
-        // Reads are counted as one or as several where a word is read at two widths.
+        // Reads of a word at two widths count as one or as several.
         let compared = (EXACT.iter().chain(&QUANTITIES)).filter(|it| it.0 != RECEIVED_COUNT);
         for (name, column) in compared {
             let (Bounds { least, most }, traced) = (ours.of(column), traced.each_ref().map(column));
@@ -211,7 +211,6 @@ struct Comparison<'a> {
 type Both = [(u64, u64); 2];
 
 impl Comparison<'_> {
-    /// The first difference between the counts or volumes of a launch.
     fn launches(&self) -> Option<String> {
         let mut all = (0..).zip(&self.added_up.counts.launches);
         all.find_map(|(number, ours)| {
@@ -260,10 +259,10 @@ impl Comparison<'_> {
         launch_name(self.sites, &self.traced_launch(number).launch)
     }
 
-    /// The first difference between what pairs of launches exchanged, then between pairs of CTAs; or why it cannot be told.
+    /// The first difference between transfers of launches, then of CTAs.
     fn exchanged(&self) -> superstep_analysis::Result<Option<String>> {
         let (ours, theirs) = (&self.added_up.communication, &self.traced.communication);
-        // All numbers are those in situ.
+        // Launch numbers are those in situ.
         let ours_of = |(source, receiver): (u32, u32)| {
             [source, receiver].map(|number| self.pairing.in_situ[number as usize])
         };
@@ -328,13 +327,12 @@ impl Comparison<'_> {
     }
 }
 
-/// Two launches, perhaps a CTA of each, and the bytes and reads of the second from the first.
+/// Launches, CTAs if known, and the bytes and reads of the second from the first.
 type Part = ((u32, u32), Option<(u32, u32)>, (u64, u64));
 
 type Column = fn(&Counts) -> u64;
 
-/// The counts that are compared. Access groups are not: which lanes of a warp come to a site together may be settled while the kernel runs,
-/// and by how the code around it was compiled.
+/// The compared counts. Access groups are left out: the lanes that reach a site together may depend on timing and on code generation.
 pub(super) const COUNTED: [(&str, Column); 6] = [
     ("thread_loads", |c| c.thread_loads),
     ("thread_stores", |c| c.thread_stores),

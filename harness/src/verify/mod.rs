@@ -61,7 +61,7 @@ pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
     }
 }
 
-/// A check that held, with something to look at.
+/// A check that held, with a warning.
 pub(crate) fn warned(check: &str, detail: impl Into<String>) -> Check {
     Check {
         warning: true,
@@ -76,7 +76,7 @@ pub(crate) fn failed(check: &str, detail: impl Into<String>) -> Check {
     }
 }
 
-/// A check for which there was nothing to compare with.
+/// A check without anything to compare with.
 pub(crate) fn not_compared(check: &str, why: NotCompared, detail: impl Into<String>) -> Check {
     Check {
         not_compared: Some(why),

@@ -13,12 +13,12 @@ use superstep_build::run::End;
 
 #[derive(Debug, Clone)]
 pub struct RunFiles {
-    /// How messages call the run: native, traced, counted.
+    /// Name of the run in messages.
     pub name: &'static str,
     pub end: End,
     pub stdout: PathBuf,
     pub work: PathBuf,
-    /// Several processes printed: their lines come in any order.
+    /// Lines of several processes come in any order.
     pub any_order: bool,
 }
 
@@ -50,12 +50,12 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
     results
 }
 
-/// Differences between untraced runs of a program, which a traced run cannot be compared by.
+/// Differences between untraced runs of a program, which are left out of comparisons.
 #[derive(Debug, Default)]
 pub struct OutputVariation {
     /// Numbers of lines, without the volatile ones.
     lines: BTreeSet<usize>,
-    /// From this line on, because one run printed more of them.
+    /// First line after which the number of lines differs.
     rest: Option<usize>,
     files: BTreeSet<PathBuf>,
 }
@@ -76,12 +76,11 @@ impl OutputVariation {
         }
     }
 
-    /// [`outputs_equal`] without what varies.
     pub fn outputs_equal(&self, native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
         compare("output-equal", native, other, checks, self)
     }
 
-    /// Compares the native build with the same program as nvcc builds it, without what varies.
+    /// Compares the native build with nvcc's, without what varies.
     pub fn reference_equal(&self, nvcc: &RunFiles, native: &RunFiles, checks: &Checks) -> Check {
         compare(REFERENCE, nvcc, native, checks, self)
     }
@@ -103,12 +102,11 @@ impl OutputVariation {
     }
 }
 
-/// Compares what two runs printed (but for the lines that may differ) and wrote.
+/// Compares output and files of two runs, without volatile lines.
 pub fn outputs_equal(native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
     OutputVariation::default().outputs_equal(native, other, checks)
 }
 
-/// The native build has no reference.
 pub fn no_reference(why: &str) -> Check {
     let first = why.lines().next().unwrap_or_default();
     warned(REFERENCE, format!("not compared: {first}"))
@@ -116,7 +114,6 @@ pub fn no_reference(why: &str) -> Check {
 
 const REFERENCE: &str = "nvcc-build";
 
-/// Standard output of a run without volatile lines.
 fn stable_lines(run: &RunFiles, checks: &Checks) -> Vec<String> {
     let volatile = |line: &&str| checks.volatile_lines.iter().any(|it| it.is_match(line));
     let text = read_text(&run.stdout);
@@ -173,47 +170,30 @@ fn compare(
 }
 
 #[derive(Debug, thiserror::Error)]
-enum FileDifference {
-    #[error("cannot read {}: {error}", path.display())]
-    Unreadable {
-        path: PathBuf,
-        error: std::io::Error,
-    },
-    #[error("the first different byte is at {0}")]
-    Byte(usize),
-    #[error("the {shorter} one ends after {bytes} bytes, the {longer} goes on")]
-    Length {
-        shorter: &'static str,
-        longer: &'static str,
-        bytes: usize,
-    },
-}
+#[error("{0}")]
+struct FileDifference(String);
 
-/// Compares two files byte for byte.
 fn same_file(a: &Path, b: &Path) -> Result<(), FileDifference> {
     let read = |path: &Path| {
-        fs::read(path).map_err(|error| FileDifference::Unreadable {
-            path: path.to_owned(),
-            error,
-        })
+        let content = fs::read(path);
+        content.map_err(|error| FileDifference(format!("cannot read {}: {error}", path.display())))
     };
     let (a, b) = (read(a)?, read(b)?);
     if let Some(position) = a.iter().zip(&b).position(|(a, b)| a != b) {
-        return Err(FileDifference::Byte(position));
+        let text = format!("the first different byte is at {position}");
+        return Err(FileDifference(text));
     }
     let (shorter, longer, bytes) = match a.len().cmp(&b.len()) {
         Ordering::Equal => return Ok(()),
         Ordering::Less => ("first", "second", a.len()),
         Ordering::Greater => ("second", "first", b.len()),
     };
-    Err(FileDifference::Length {
-        shorter,
-        longer,
-        bytes,
-    })
+    Err(FileDifference(format!(
+        "the {shorter} one ends after {bytes} bytes, the {longer} goes on"
+    )))
 }
 
-/// The content of a file as text; empty when it cannot be read.
+/// The content of a file; empty if it cannot be read.
 pub fn read_text(path: &Path) -> String {
     fs::read(path)
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())

@@ -12,13 +12,12 @@ use superstep_trace::StreamId;
 use super::counts::Order;
 use super::in_situ::{COUNTED, volumes};
 
-/// Number in the trace of each launch in situ, and the other way round.
+/// Numbers of launches in the other run, in both directions.
 pub struct Pairing {
     pub traced: Vec<u32>,
     pub in_situ: Vec<u32>,
 }
 
-/// A launch as it is in each run.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Signature<'a> {
     kernel: &'a str,
@@ -30,10 +29,9 @@ struct Signature<'a> {
 /// A launch with its volumes, which need not be exact, and its number.
 type Known<'a> = (Signature<'a>, Vec<u64>, u32);
 
-/// The launches of each stream of a run.
 type Streams<'a> = BTreeMap<StreamId, Vec<Known<'a>>>;
 
-/// The ways in which launches may belong together, the likeliest first. There are as many in both runs.
+/// The possible pairings of launches, likeliest first. Both runs have equally many.
 pub fn pairings(added_up: &Analysis, traced: &Analysis, order: Order) -> Vec<Pairing> {
     let number = added_up.counts.launches.len() as u32;
     let mut ways = vec![(0..number).collect()];
@@ -70,7 +68,7 @@ fn launches(of: &Analysis) -> Streams<'_> {
     streams
 }
 
-/// Streams with the same launches in the same order; of several, those whose volumes come at the same place in a sorted list.
+/// Pairs streams with the same launches in the same order; among several, by sorted volumes.
 fn by_stream<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     let sorted = |streams: &Streams<'a>| {
         let mut streams: Vec<Vec<Known<'a>>> = streams.values().cloned().collect();
@@ -86,7 +84,7 @@ fn by_stream<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     has_same.then(|| paired(pairs)).flatten()
 }
 
-/// Launches that do the same; of several, those whose volumes come at the same place in a sorted list.
+/// Pairs equal launches; among several, by sorted volumes.
 fn by_launch<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     let sorted = |streams: &Streams<'a>| {
         let mut all: Vec<Known<'a>> = streams.values().flatten().cloned().collect();
@@ -97,7 +95,7 @@ fn by_launch<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     paired(ours.into_iter().zip(theirs))
 }
 
-/// The trace's number of each launch; `None` where one is another launch.
+/// The trace's number of each launch; `None` if signatures differ.
 fn paired<'a>(pairs: impl Iterator<Item = (Known<'a>, Known<'a>)>) -> Option<Vec<u32>> {
     let pairs = pairs.map(|(ours, theirs)| (ours.0 == theirs.0).then_some((ours.2, theirs.2)));
     let mut pairs: Vec<(u32, u32)> = pairs.collect::<Option<_>>()?;

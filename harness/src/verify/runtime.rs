@@ -7,7 +7,7 @@ use super::{failed, passed, warned};
 use crate::suite::NoSummary;
 use superstep_build::run::Summary;
 
-/// Whether a runtime ended well and lost nothing.
+/// Checks that a runtime ended well and lost nothing.
 pub fn check_runtime(run: &str, summary: &Result<Summary, NoSummary>) -> Vec<Check> {
     const FAULTS: &str = "no-faults";
     const LOST: &str = "nothing-lost";
@@ -36,7 +36,7 @@ pub fn check_runtime(run: &str, summary: &Result<Summary, NoSummary>) -> Vec<Che
     vec![faults, lost]
 }
 
-/// That no kernel was launched, which fails a benchmark; `None` where one was.
+/// Reports a program without kernel launches; a benchmark fails.
 pub fn launched(summary: &Summary, is_benchmark: bool) -> Option<Check> {
     const NAME: &str = "kernel-launches";
     const NONE: &str = "the program launched no kernel: there is nothing to trace, and only its output and exit code were checked; if it should launch some, look at its arguments and inputs, and whether the programs that it starts get its environment variables";
@@ -55,7 +55,7 @@ fn and_more(rest: &[String]) -> String {
     }
 }
 
-/// Whether the capture is whole and its program ended well.
+/// Checks that the capture is complete and its program ended well.
 pub fn capture_complete(capture: &Capture) -> Check {
     const NAME: &str = "capture-complete";
     match (&capture.outcome, capture.problems.as_slice()) {
@@ -70,7 +70,7 @@ pub fn capture_complete(capture: &Capture) -> Check {
     }
 }
 
-/// That memory was shared with another process; `None` when none was.
+/// Reports memory shared with another process.
 pub fn shared_memory(capture: &Capture) -> Option<Check> {
     let mut steps = capture.replay().map(|timed| timed.event);
     let is_shared = steps.any(|step| step == HostEvent::Gap(&Gap::SharedMemory));
@@ -84,7 +84,7 @@ pub fn shared_memory(capture: &Capture) -> Option<Check> {
     is_shared.then(|| warned("shared-memory", text))
 }
 
-/// How much inline PTX was let through untraced; `None` when there is none of it.
+/// Reports inline PTX that is not traced.
 pub fn opaque_assembly(capture: &Capture) -> Option<Check> {
     let pieces: u32 = capture.modules.iter().map(|m| m.opaque_assembly).sum();
     let text = format!(

@@ -14,7 +14,6 @@ const CHECKS: [(&str, usize); 3] = [
     ("known-sites", UNKNOWN_SITES),
 ];
 
-/// The per-launch invariants as checks.
 pub fn checks(scan: &CaptureScan) -> Vec<Check> {
     let launches = scan.launches.iter();
     let accesses: u64 = launches.map(|launch| launch.digest.thread_accesses).sum();

@@ -13,7 +13,7 @@ use superstep_analysis::scan::{CaptureScan, launch_name};
 
 const NAME: &str = "inside-selection";
 
-/// Names of the quantities, in the order of [`Sums`].
+/// In the order of [`Sums`].
 const QUANTITIES: [&str; 6] = [
     "loads",
     "stores",
@@ -27,12 +27,11 @@ type Sums = [u64; 6];
 const NO_ESTIMATES: &str =
     "what each CTA did needs a trace; sample launches (--sample-launches), or leave out --in-situ";
 
-/// The selection of a partial capture.
 pub fn selection_of(capture: &Capture) -> Option<&Selection> {
     capture.header.selection.as_ref()
 }
 
-/// Compares the recorded accesses with the selection, and estimates totals where it is a sample.
+/// Compares the recorded accesses with the selection, and estimates totals of a sample.
 pub fn check_selection(
     capture: &Capture,
     scan: &CaptureScan,
@@ -81,7 +80,6 @@ pub fn check_selection(
     Ok((check, summary))
 }
 
-/// How many of `ctas` CTAs are in the scope of a selection, and how many of these are taken.
 fn ctas_of(selection: &Selection, ctas: u64) -> (u64, u64) {
     let scope = (0..ctas).filter(|&cta| selection.is_cta_in_scope(cta));
     let taken = (0..ctas).filter(|&cta| selection.takes_cta(ctas, cta));
@@ -90,7 +88,7 @@ fn ctas_of(selection: &Selection, ctas: u64) -> (u64, u64) {
 
 fn parts(scan: &CaptureScan, selection: &Selection) -> (Part, Part) {
     let (mut made, mut held) = (Part::default(), Part::default());
-    // Counting CTAs one by one is only needed once for each size of grid.
+    // Once per grid size.
     let mut counted: HashMap<u64, (u64, u64)> = HashMap::new();
     for scan in &scan.launches {
         let ctas = scan.launch.ctas();
@@ -157,7 +155,7 @@ fn cta_sums(capture: &Capture) -> Result<BTreeMap<CtaKey<'_>, Sums>, TraceError>
     Ok(all)
 }
 
-/// The CTAs of what was received, all that is known of CTAs in situ; nothing where blocks stand in their place.
+/// The CTAs in transfers, the only ones known in situ; none if transfers are between blocks.
 fn in_transfers(capture: &Capture) -> impl Iterator<Item = CtaKey<'_>> {
     let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();
     let are_ctas = capture.header.cta_blocks.are_ctas();
@@ -189,16 +187,16 @@ fn add(sums: &mut Sums, op: Op, accesses: u64, bytes: u64) {
     sums[class + 3] += bytes;
 }
 
-/// Units of one stratum: what each of them did, by kernel.
+/// Units of a stratum, with sums by kernel.
 #[derive(Default)]
 struct Units<'a> {
     population: u64,
     taken: u64,
-    /// Only units that did something.
+    /// Units with accesses.
     values: HashMap<&'a str, Vec<(u64, Sums)>>,
 }
 
-/// By kernel: its first launches, which are always taken, and the others.
+/// Strata by kernel: its first launches, which are always recorded, and the others.
 fn launch_strata<'a>(scan: &CaptureScan<'a>) -> Vec<Units<'a>> {
     let mut strata: BTreeMap<(&str, bool), Units<'_>> = BTreeMap::new();
     let mut seen: HashMap<&str, u64> = HashMap::new();
@@ -231,7 +229,7 @@ fn launch_strata<'a>(scan: &CaptureScan<'a>) -> Vec<Units<'a>> {
     strata.into_values().collect()
 }
 
-/// By number of CTAs: the hash that takes a CTA depends on that and on the CTA's number alone.
+/// Strata by number of CTAs, which with the CTA's number determines the hash that selects it.
 fn cta_strata<'a>(
     sums: &BTreeMap<CtaKey<'a>, Sums>,
     scan: &CaptureScan,
@@ -282,7 +280,7 @@ fn estimates(strata: &[Units<'_>], sites: &SiteTable) -> Vec<EstimatedTotal> {
 }
 
 impl Units<'_> {
-    /// One quantity of one kernel, or of all; units that did nothing count as 0.
+    /// One quantity of one kernel, or of all; 0 for units without accesses.
     fn stratum(&self, kernel: Option<&str>, quantity: usize) -> Stratum {
         let mut by_unit: HashMap<u64, f64> = HashMap::new();
         for (name, values) in &self.values {

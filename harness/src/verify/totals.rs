@@ -7,19 +7,18 @@ use superstep_trace::{Op, Site};
 
 use superstep_analysis::scan::{CaptureScan, SiteCount};
 
-/// Counts over all launches, and by kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Totals {
     pub launches: u64,
     pub ctas: u64,
     pub threads: ThreadCounts,
     pub bytes: ByteCounts,
-    /// The same by kernel, in the order of first launch.
+    /// In the order of first launch.
     pub kernels: Vec<KernelSummary>,
 }
 
 impl Totals {
-    /// Adds those of another process; kernels are the same by their names.
+    /// Adds another process; kernels are identified by name.
     pub fn add(&mut self, other: &Totals) {
         self.launches += other.launches;
         self.ctas += other.ctas;
@@ -56,12 +55,12 @@ fn add_bytes(sum: &mut ByteCounts, more: &ByteCounts) {
     sum.atomic += more.atomic;
 }
 
-/// Sums up a scan. An atomic is counted as atomic, neither as load nor as store.
+/// Sums up a scan. An atomic is neither load nor store.
 pub fn totals(scan: &CaptureScan) -> Totals {
     totals_of(scan, |_| true)
 }
 
-/// Sums over the sites that execute equally often in each run, by which runs are compared.
+/// Sums over the sites that execute equally often in each run.
 pub fn steady_totals(scan: &CaptureScan) -> Totals {
     totals_of(scan, Site::is_steady)
 }
@@ -113,7 +112,7 @@ fn totals_of(scan: &CaptureScan, is_counted: fn(&Site) -> bool) -> Totals {
     totals
 }
 
-/// Whether one launch does the same in both on average, however many there are.
+/// Whether the averages per launch are equal.
 pub fn same_each_launch(a: &KernelSummary, b: &KernelSummary) -> bool {
     let counts = |kernel: &KernelSummary| {
         let bytes = kernel.bytes;

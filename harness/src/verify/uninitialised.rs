@@ -9,10 +9,9 @@ use super::{passed, warned};
 
 const UNINITIALISED: &str = "initialised-reads";
 
-/// Places that the message names; the table has all.
+/// Most sites in the message; the table has all.
 const NAMED: usize = 3;
 
-/// Check of reads of memory that nothing has written.
 pub fn uninitialised(analysis: &Analysis, sites: &SiteTable) -> Check {
     if let Some(why) = &analysis.initialisation_unknown {
         return passed(UNINITIALISED, format!("not checked: {why}"));

@@ -2,7 +2,6 @@
 
 mod benchmark;
 mod communication;
-pub mod compare;
 mod places;
 mod published;
 pub mod trends;
@@ -14,10 +13,9 @@ use crate::figures::{self, data_volume};
 use crate::html::{
     self, Cell, DASH, Meaning, description_list, document, id, link, references, section, table,
 };
-use crate::papers::{RIEBER, STUDIES};
-use crate::probes;
+use crate::papers::RIEBER;
 use crate::published::{Beside, of_run};
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use std::fs;
 use std::path::{Path, PathBuf};
 use superstep_analysis::communication::Matching;
@@ -56,17 +54,13 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
         tables::write(&folder.join("tables"), &[Table::of(&rows)])?;
     }
     let path = folder.join("index.html");
-    let page = index(run, &measured, &probes::sections(folder)?)?;
+    let page = index(run, &measured)?;
     fs::write(&path, page).map_err(FileError::at("write", &path))?;
     Ok(path)
 }
 
-/// The page as text. `probes` are what probes found in the same programs.
-pub fn index(
-    run: &RunSummary,
-    measured: &[(String, Metrics)],
-    probes: &[probes::Section],
-) -> Result<String> {
+/// The page as text.
+pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String> {
     let rows = of_run(run, measured);
     let parts = [
         ("results", "Results", results(run)),
@@ -92,18 +86,12 @@ pub fn index(
     // A part that has nothing to say is empty.
     let parts = parts.into_iter().filter(|(.., part)| !part.0.is_empty());
     let mut parts: Vec<_> = parts.map(named).collect();
-    parts.extend(probes.iter().map(|section| {
-        let (probe, part) = (&section.probe, PreEscaped(section.html.clone()));
-        (probes::heading(probe), format!("Probe {probe}"), part)
-    }));
     for benchmark in &run.benchmarks {
         let (name, part) = (&benchmark.name, benchmark::section(benchmark, measured)?);
         parts.push((id("benchmark", name), name.clone(), part));
     }
-    let studies = if probes.is_empty() { &[] } else { &STUDIES[..] };
-    let works = references([&RIEBER].into_iter().chain(studies));
     parts.push(named(("provenance", "Provenance", provenance(run))));
-    parts.push(named(("references", "References", works)));
+    parts.push(named(("references", "References", references([&RIEBER]))));
     let header = html! {
         p { (outcome(run)) }
         (html::contents(parts.iter().map(|(id, name, _)| (id.clone(), name.clone()))))

@@ -124,7 +124,7 @@ pub(super) fn check_nesting(page: &str) {
 
 #[test]
 fn page_is_well_formed_and_says_it_all() {
-    let page = index(&run(), &[], &[]).unwrap();
+    let page = index(&run(), &[]).unwrap();
     check_nesting(&page);
     for text in [
         "2 benchmarks: 1 passed, 1 failed.",
@@ -147,7 +147,7 @@ fn page_is_well_formed_and_says_it_all() {
 fn checks_fold_to_one_line_where_all_hold() {
     let mut run = run();
     let checks = |run: &RunSummary| {
-        let page = index(run, &[], &[]).unwrap();
+        let page = index(run, &[]).unwrap();
         let (before, after) = page.split_once("<summary>Verification: ").unwrap();
         let summary = after.split_once("</summary>").unwrap().0.to_owned();
         (before.ends_with("<details open>"), summary)
@@ -166,7 +166,7 @@ fn checks_fold_to_one_line_where_all_hold() {
 #[test]
 fn opaque_launches_are_counted_and_named() {
     let mut run = run();
-    assert!(!index(&run, &[], &[]).unwrap().contains("Opaque"));
+    assert!(!index(&run, &[]).unwrap().contains("Opaque"));
     let totals = |name: &str, launches, ns| KernelTotals {
         name: name.into(),
         launches,
@@ -184,7 +184,7 @@ fn opaque_launches_are_counted_and_named() {
         totals("unnamed GPU code", 1, 0),
     ];
     run.benchmarks[0].opaque = OpaqueSummary::of(&summary);
-    let page = index(&run, &[], &[]).unwrap();
+    let page = index(&run, &[]).unwrap();
     check_nesting(&page);
     for text in [
         "1,201 of code that Superstep did not build, 75.0 % of the GPU's time in the untraced run",
@@ -201,7 +201,7 @@ fn opaque_launches_are_counted_and_named() {
 
 #[test]
 fn page_is_self_contained() {
-    let page = index(&run(), &[], &[]).unwrap();
+    let page = index(&run(), &[]).unwrap();
     let without_namespace = page.replace("http://www.w3.org/2000/svg", "");
     for text in ["http://", "https://", "<script", "<link", "@import", "src="] {
         assert!(!without_namespace.contains(text), "{text}");
@@ -210,7 +210,7 @@ fn page_is_self_contained() {
 
 #[test]
 fn every_link_leads_somewhere_and_every_table_has_a_caption() {
-    let page = index(&run(), &[], &[]).unwrap();
+    let page = index(&run(), &[]).unwrap();
     for part in page.split("href=\"#").skip(1) {
         let target = part.split('"').next().unwrap_or_default();
         assert!(page.contains(&format!("id=\"{target}\"")), "{target}");
@@ -224,7 +224,7 @@ fn every_link_leads_somewhere_and_every_table_has_a_caption() {
 
 #[test]
 fn an_empty_run_has_a_page() {
-    let page = index(&RunSummary::default(), &[], &[]).unwrap();
+    let page = index(&RunSummary::default(), &[]).unwrap();
     check_nesting(&page);
     assert!(page.contains("0 benchmarks: 0 passed."));
 }
@@ -325,7 +325,7 @@ fn figures_and_claims_are_in_the_page() {
         ("hs2d".to_owned(), metrics()),
         ("bfs".to_owned(), metrics()),
     ];
-    let page = index(&run(), &measured, &[]).unwrap();
+    let page = index(&run(), &measured).unwrap();
     check_nesting(&page);
     let count = |text: &str| page.matches(text).count();
     // Eleven figures with all applications, ten for each of them; the maps are pictures.
@@ -391,34 +391,6 @@ fn a_run_is_drawn_again_from_its_tables() {
 }
 
 #[test]
-fn two_runs_stand_side_by_side() {
-    let side = compare::Side {
-        run: run(),
-        measured: vec![("hs2d".to_owned(), metrics())],
-    };
-    let rows = compare::quantities("hs2d", &side, &side);
-    let of = |quantity: &str| {
-        let row = rows.iter().find(|row| row.quantity == quantity).unwrap();
-        assert_eq!(row.first, row.second);
-        row.first.clone()
-    };
-    assert_eq!(of("transfers"), "1");
-    assert_eq!(of("median transfer"), "64 B");
-    assert_eq!(of("most bytes in pattern"), "point-to-point");
-    assert_eq!(of("array with most"), "d_cells (100.0 %)");
-    assert!(compare::quantities("bfs", &side, &side).is_empty());
-    let page = compare::page(&side, &side).unwrap();
-    check_nesting(&page);
-    assert_eq!(page.matches("<figure>").count(), 10);
-    for text in [
-        "Communication of hs2d in both runs",
-        "href=\"#benchmark-hs2d\"",
-    ] {
-        assert!(page.contains(text), "the page lacks {text}");
-    }
-}
-
-#[test]
 fn a_run_in_situ_says_so_and_shows_bounds() {
     let row = BoundRow {
         superstep: 1,
@@ -452,7 +424,7 @@ fn a_run_in_situ_says_so_and_shows_bounds() {
     };
     communication.communicated_bytes_between = between(600_000);
     let measured = vec![("hs2d".to_owned(), in_situ)];
-    let page = index(&run, &measured, &[]).unwrap();
+    let page = index(&run, &measured).unwrap();
     check_nesting(&page);
     assert!(!page.contains("stride-hs2d-title"));
     for text in [
@@ -467,7 +439,7 @@ fn a_run_in_situ_says_so_and_shows_bounds() {
     }
     let communication = run.benchmarks[0].communication.as_mut().unwrap();
     communication.communicated_bytes_between = between(1_048_576);
-    let page = index(&run, &measured, &[]).unwrap();
+    let page = index(&run, &measured).unwrap();
     assert!(page.contains("≥ 500,000 of 1,048,576 stored bytes (≥ 47.7 %)"));
 }
 
@@ -476,7 +448,7 @@ fn numbers_that_are_too_large_to_add_up_are_shown_as_the_largest() {
     let mut run = run();
     let bytes = run.benchmarks[0].bytes.as_mut().unwrap();
     (bytes.loaded, bytes.stored, bytes.atomic) = (u64::MAX, u64::MAX - 1, 2);
-    let page = index(&run, &[], &[]).unwrap();
+    let page = index(&run, &[]).unwrap();
     assert!(page.contains("18,446,744,073,709,551,615"));
     let plots = crate::figures::data_volume(&run).plots;
     assert!(!plots.is_empty());

@@ -5,8 +5,7 @@ use crate::error::Result;
 use crate::figures::communication::bars;
 use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
-use superstep_table::Table;
-use superstep_trace::{Capture, ProbeResults};
+use superstep_trace::ProbeResults;
 
 table_from! {
     /// The memory accesses of each program.
@@ -42,21 +41,6 @@ table_from! {
     }
 }
 
-table_from! {
-    /// What the probe and the trace of each program say.
-    fn compared((name, probed, traced), (&str, Matrix, Matrix)) = "memory-divergence-traced" {
-        program: String = "the program" => (*name).to_owned();
-        accesses: u64 ["access groups"] = "accesses by warps, as the probe counts" => probed.accesses();
-        threads: u64 ["accesses"] = "accesses by threads, as the probe counts" => probed.threads();
-        lines: u64 ["lines of 32 bytes"] = "lines touched, as the probe counts" => probed.lines();
-        traced_accesses: u64 ["access groups"] = "accesses by warps in the trace" => traced.accesses();
-        traced_threads: u64 ["accesses"] = "accesses by threads in the trace" => traced.threads();
-        traced_lines: u64 ["lines of 32 bytes"] = "lines touched in the trace" => traced.lines();
-        differing_cells: u64 = "cells of the matrix of active threads by lines that differ" =>
-            probed.0.iter().zip(traced.0.iter()).filter(|(a, b)| a != b).count() as u64;
-    }
-}
-
 pub(super) const LANES: usize = 32;
 const LINE_BYTES: u32 = 32;
 
@@ -74,34 +58,13 @@ struct Cell {
 }
 
 impl Matrix {
-    fn empty() -> Self {
-        Self(Box::new([0; LANES * LANES]))
-    }
-
     fn probed(results: &ProbeResults) -> Result<Self> {
-        let mut matrix = Self::empty();
+        let mut matrix = Self(Box::new([0; LANES * LANES]));
         for launch in &results.launches {
             for (cell, value) in matrix.0.iter_mut().zip(results.words(launch.tables)?) {
                 *cell += value;
             }
         }
-        Ok(matrix)
-    }
-
-    /// From the accesses of a trace. Of an access that spans lines its first byte counts, as for the probe.
-    fn traced(capture: &Capture) -> Result<Self> {
-        let mut matrix = Self::empty();
-        let mut lines = Vec::with_capacity(LANES);
-        capture.groups(|_, group| {
-            lines.clear();
-            let addresses = group.active_addresses().iter();
-            lines.extend(addresses.map(|address| address / u64::from(LINE_BYTES)));
-            lines.sort_unstable();
-            lines.dedup();
-            if !lines.is_empty() {
-                matrix.0[(group.lanes() - 1) * LANES + lines.len() - 1] += 1;
-            }
-        })?;
         Ok(matrix)
     }
 
@@ -136,15 +99,6 @@ impl Matrix {
 
 fn mean_lines(matrix: &Matrix) -> f64 {
     (100.0 * matrix.lines() as f64 / (matrix.accesses() as f64).max(1.0)).round() / 100.0
-}
-
-/// Compares the results of the probe `memory-divergence` with traces: sums, and the cells of the matrix that differ.
-pub fn against_traces(programs: &[(Program<'_>, Capture)]) -> Result<Table> {
-    let both = programs.iter().map(|(program, capture)| {
-        let probed = Matrix::probed(program.results)?;
-        Ok((program.name, probed, Matrix::traced(capture)?))
-    });
-    Ok(compared(&both.collect::<Result<Vec<_>>>()?))
 }
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {

@@ -22,10 +22,9 @@ mod published;
 mod tests;
 mod values;
 
-pub use memory::against_traces;
 pub use outcomes::{OutcomeShare, outcomes};
 pub use overheads::{Cost, overheads};
-pub use page::{FOLDER, SECTION, Section, heading, page, section, sections};
+pub use page::page;
 
 use crate::error::Result;
 use crate::figures::multiples::{Layout, Multiples};

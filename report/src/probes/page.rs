@@ -1,4 +1,4 @@
-//! Results and cost of a probe, as a page of its own and as a section of the report of a suite's run.
+//! Results and cost of a probe, as a page.
 
 use super::Study;
 use crate::error::Result;
@@ -6,32 +6,19 @@ use crate::figures;
 use crate::html::{self, Cell, DASH, document, fold, id, references, table_of};
 use crate::papers::STUDIES;
 use maud::{Markup, PreEscaped, html};
-use std::fs;
-use std::path::Path;
-use superstep_table::{FileError, Table};
+use superstep_table::Table;
 
 /// Rows of a table on the page at most; the files have all.
 pub(super) const MOST_ROWS: usize = 40;
-/// Folder of a run with its probes' folders.
-pub const FOLDER: &str = "probes";
-/// The section in a probe's folder.
-pub const SECTION: &str = "section.html";
 
-/// A probe's part of a report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
-    pub probe: String,
-    /// A `section` element whose heading has the id [`heading`].
-    pub html: String,
-}
-
-pub fn heading(probe: &str) -> String {
-    id("probe", probe)
-}
-
-/// The section. `title` is what the probe measures, `lines` are sentences about the run.
-pub fn section(probe: &str, title: &str, lines: &[String], study: &Study) -> Result<String> {
-    let heading = heading(probe);
+/// The page of a probe. `what` is what it measures, `lines` are sentences about the run.
+pub fn page(
+    title: &str,
+    (probe, what): (&str, &str),
+    lines: &[String],
+    study: &Study,
+) -> Result<String> {
+    let heading = id("probe", probe);
     let content = html! {
         @for line in lines { p { (line) } }
         @for table in &study.tables { (rows(probe, table)) }
@@ -41,8 +28,11 @@ pub fn section(probe: &str, title: &str, lines: &[String], study: &Study) -> Res
             (html::figure(PreEscaped(drawing), figure.description))
         }
     };
-    let title = format!("Probe {probe}: {title}");
-    Ok(html::section(&heading, title, content).into_string())
+    let main = html! {
+        (html::section(&heading, format!("Probe {probe}: {what}"), content))
+        (references(&STUDIES))
+    };
+    Ok(document(title, &html! {}, &main))
 }
 
 fn rows(probe: &str, own: &Table) -> Markup {
@@ -79,29 +69,4 @@ fn rows(probe: &str, own: &Table) -> Markup {
     } else {
         table
     }
-}
-
-/// A page with that section and the papers that studies cite.
-pub fn page(title: &str, section: &str) -> String {
-    let main = html! { (PreEscaped(section)) (references(&STUDIES)) };
-    document(title, &html! {}, &main)
-}
-
-/// The sections of the probes of a run, by name; none where there are none.
-pub fn sections(run: &Path) -> Result<Vec<Section>> {
-    let Ok(entries) = fs::read_dir(run.join(FOLDER)) else {
-        return Ok(Vec::new());
-    };
-    let mut found = Vec::new();
-    for entry in entries.filter_map(std::result::Result::ok) {
-        let path = entry.path().join(SECTION);
-        if path.is_file() {
-            found.push(Section {
-                probe: entry.file_name().to_string_lossy().into_owned(),
-                html: fs::read_to_string(&path).map_err(FileError::at("read", &path))?,
-            });
-        }
-    }
-    found.sort_by(|a, b| a.probe.cmp(&b.probe));
-    Ok(found)
 }

@@ -1,12 +1,12 @@
-//! The summary of a run, with changed values: read, compared with itself, and drawn as a page.
+//! The summary of a run, with changed values: read, and drawn as a page.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use std::sync::OnceLock;
 use superstep_analysis::run_summary::RunSummary;
-use superstep_fuzz::{Edit, edit, scratch};
+use superstep_fuzz::{Edit, edit};
 use superstep_report::figures;
-use superstep_report::page::{self, compare};
+use superstep_report::page;
 
 const RUN: &str = include_str!("../seeds/run.json");
 
@@ -21,8 +21,5 @@ fuzz_target!(|edits: Vec<Edit>| {
     let text = serde_json::to_string(&run).expect("a summary is plain data");
     serde_json::from_str::<RunSummary>(&text).expect("what is written can be read");
     let _ = figures::data_volume(&run).plots.len();
-    let _ = page::index(&run, &[], &[]);
-    if let Ok(side) = compare::Side::read(scratch(), run) {
-        let _ = compare::page(&side, &side);
-    }
+    let _ = page::index(&run, &[]);
 });

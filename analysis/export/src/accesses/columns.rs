@@ -11,7 +11,6 @@ use superstep_trace::{AccessGroup, Op, Resolver, WARP_LANES};
 use super::BATCH_ROWS;
 use super::memory::{Column, Pool};
 
-/// Places of the columns in the table.
 mod place {
     pub const LAUNCH: usize = 0;
     pub const SITE: usize = 1;
@@ -29,7 +28,6 @@ mod place {
 /// Groups up to this size are written in fewer instructions.
 const FEW_LANES: usize = 8;
 
-/// Where columns get their memory from.
 pub struct Pools {
     bytes: Arc<Pool<i8>>,
     words: Arc<Pool<u32>>,
@@ -63,7 +61,7 @@ pub struct Columns {
     holes: Vec<usize>,
 }
 
-/// Writes the values of a fixed number of lanes at `row`: some are superfluous, but it takes a few instructions.
+/// Writes a fixed number of lanes at `row`, superfluous ones included: a copy of known length takes a few instructions.
 #[inline(always)]
 fn put<T: ArrowNativeType>(
     column: &mut Option<Column<T>>,
@@ -80,7 +78,6 @@ fn put<T: ArrowNativeType>(
 }
 
 impl Columns {
-    /// `wanted`: places of the columns in the table.
     pub fn new(wanted: &[usize], pools: &Pools) -> Self {
         fn column<T: ArrowNativeType>(is_wanted: bool, pool: &Arc<Pool<T>>) -> Option<Column<T>> {
             is_wanted.then(|| pool.column())
@@ -107,7 +104,6 @@ impl Columns {
         self.rows == 0
     }
 
-    /// Whether a group might not fit any more.
     pub fn is_full(&self) -> bool {
         self.rows + WARP_LANES > BATCH_ROWS
     }
@@ -145,8 +141,8 @@ impl Columns {
             for (offset, address) in offsets.iter_mut().zip(&group.addresses) {
                 *offset = address.wrapping_sub(first.address);
             }
-            // The highest bit of this is set if no offset has it and all are less than the size. Several lanes are tested at once
-            // so, and not if they are compared: SSE2 has no comparison of 64 bits.
+            // The highest bit is set if no offset has it and all are below the size: SSE2 has no comparison of 64 bits, but subtracts
+            // several lanes at once.
             let below = |all: u64, &offset: &u64| all & !offset & offset.wrapping_sub(first.bytes);
             is_inside = offsets[..addresses.len()].iter().fold(u64::MAX, below) >> 63 == 1;
         }
@@ -166,7 +162,7 @@ impl Columns {
         put(&mut self.offset, at, &offsets);
     }
 
-    /// The columns that are wanted, with their places as [`new`](Self::new) got them.
+    /// The arrays of the wanted columns.
     pub fn arrays(
         mut self,
         launch: &ArrayRef,
@@ -209,7 +205,6 @@ impl Columns {
         wanted.iter().filter_map(array).collect()
     }
 
-    /// Which rows have an allocation, if not all do.
     fn nulls(&self) -> Option<NullBuffer> {
         if self.holes.is_empty() {
             return None;

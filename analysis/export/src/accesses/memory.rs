@@ -11,7 +11,6 @@ use super::BATCH_ROWS;
 /// Most memory that a pool keeps for the next batches.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// Free columns of [`BATCH_ROWS`] values.
 #[derive(Debug)]
 pub struct Pool<T> {
     free: Mutex<Vec<Box<[T]>>>,
@@ -23,7 +22,7 @@ impl<T: ArrowNativeType> Pool<T> {
         Arc::new(Self { free })
     }
 
-    /// A column to write to; what it holds means nothing.
+    /// A column to write to, with arbitrary content.
     pub fn column(self: &Arc<Self>) -> Column<T> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let values = free.pop();
@@ -42,9 +41,7 @@ pub struct Column<T: ArrowNativeType> {
 }
 
 impl<T: ArrowNativeType> Column<T> {
-    /// The first `rows` values.
     pub fn finish(self, rows: usize) -> ScalarBuffer<T> {
-        // A small batch does not keep the memory of a large one.
         let buffer = match rows < BATCH_ROWS / 4 {
             true => Buffer::from_slice_ref(&self.values[..rows]),
             false => Buffer::from(Bytes::from_owner(self)),

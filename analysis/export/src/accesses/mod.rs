@@ -39,7 +39,6 @@ const RESOLVERS: usize = 8;
 /// Which accesses to read, and what of them.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Launches by number; `None` takes all.
     pub launches: Option<BTreeSet<u32>>,
     /// Kernels by mangled or by readable name.
     pub kernel: Option<Pattern>,
@@ -70,14 +69,13 @@ pub fn schema() -> SchemaRef {
     ))
 }
 
-/// A message of a thread about one chunk; the last one of each is [`Message::End`], unless there was an error.
+/// A message about one chunk; the last one is [`Message::End`], unless there was an error.
 enum Message {
     Batch(RecordBatch),
     Failure(ExportError),
     End,
 }
 
-/// A chunk to be decoded.
 #[derive(Clone, Copy)]
 struct Task {
     launch: u32,
@@ -92,27 +90,22 @@ pub struct AccessBatches {
     chunks_left: usize,
 }
 
-/// State shared by the threads.
 struct Shared {
     capture: Arc<Capture>,
     ops: SiteOps,
     tasks: Vec<Task>,
     /// The next task, and the channel of chunks in the order of the tasks. Its capacity is the number of chunks that threads are ahead:
-    /// small chunks fill no queue of their own.
+    /// small chunks need no queue of their own.
     next: Mutex<(usize, SyncSender<Receiver<Message>>)>,
     ctas: Vec<CtaRange>,
     schema: SchemaRef,
-    /// Places of the wanted columns in the table.
     columns: Vec<usize>,
     dictionary: ArrayRef,
     queued_batches: usize,
     pools: Pools,
 }
 
-/// Starts to read.
-///
-/// # Errors
-/// The capture has no accesses, or there is no such launch, kernel or column.
+/// Starts to read. Fails if the capture has no accesses, or no such launch, kernel or column.
 pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
     needs_accesses(&capture, "the table `accesses`")?;
     let (schema, columns) = chosen_columns(choice.columns.as_deref())?;
@@ -152,10 +145,7 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
     })
 }
 
-/// Whether [`read`] would start.
-///
-/// # Errors
-/// Those of [`read`].
+/// Returns the error that [`read`] would return.
 pub fn check(capture: &Capture, choice: &Choice) -> Result<()> {
     needs_accesses(capture, "the table `accesses`")?;
     chosen_columns(choice.columns.as_deref())?;
@@ -252,7 +242,6 @@ fn lost_thread() -> Box<dyn std::error::Error + Send + Sync> {
 }
 
 impl AccessBatches {
-    /// An error ends the reading.
     fn fail(
         &mut self,
         error: Box<dyn std::error::Error + Send + Sync>,
@@ -336,7 +325,7 @@ impl Shared {
         })?;
         outcome?;
         if !columns.is_empty() && is_read {
-            // Nobody reads on: the next message finds that, too.
+            // The reader may be gone: the next message finds that, too.
             drop(sender.send(Message::Batch(self.batch(&mut columns, &launch))));
         }
         Ok(())

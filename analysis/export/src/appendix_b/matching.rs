@@ -5,18 +5,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::structures::{ByKernel, ByPart, LoadStore, SizeCount, Transfers, Volumes};
 use super::{Accesses, Record, Step};
 
-/// Volumes, transfers and the addresses that communicate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matched {
-    /// Structure 1.
     pub volumes: Volumes,
-    /// Structure 2.
     pub transfers: Transfers,
     /// Addresses that some transfer is about, ascending.
     pub addresses: Vec<u64>,
 }
 
-/// Volumes by launch and CTA, and by launch and SM.
 #[derive(Default)]
 struct Sums {
     by_cta: FxHashMap<(u32, u32), LoadStore>,
@@ -75,7 +71,6 @@ impl Sums {
 }
 
 impl State {
-    /// All accesses of one address, by launch.
     fn address(&mut self, records: &[Record], steps: &[Step]) {
         let mut stores: &[Record] = &[];
         let mut read_from: FxHashSet<u32> = FxHashSet::default();
@@ -112,7 +107,7 @@ impl State {
         }
     }
 
-    /// Nobody can read these stores any more: those of the CTAs in `read_from` have communicated.
+    /// The stores can no longer be read: those of the CTAs in `read_from` have communicated.
     fn stored(&mut self, stores: &[Record], read_from: &mut FxHashSet<u32>) {
         let read = stores.iter().filter(|store| read_from.contains(&store.cta));
         for store in read.filter(|store| store.op.writes()) {

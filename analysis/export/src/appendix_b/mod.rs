@@ -7,7 +7,6 @@
 //!
 //! Memory: 24 bytes for each thread's access of the capture.
 
-mod flat;
 mod matching;
 mod operations;
 mod structures;
@@ -23,12 +22,10 @@ use superstep_trace::{Capture, GroupBuffer, Op};
 
 use crate::error::Result;
 
-pub use flat::write_tables;
 pub use matching::Matched;
 pub use operations::Operations;
 pub use structures::{LoadStore, SizeCount, Transfers, Volumes};
 
-/// A format of nested structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NestedFormat {
     /// JSON; numbers that are keys are written as text, as JSON demands.
@@ -42,7 +39,6 @@ pub struct Record {
     pub address: u64,
     /// Number of the launch in the order of the host's calls.
     pub launch: u32,
-    /// Linear CTA number.
     pub cta: u32,
     pub width_bytes: u32,
     /// Multiprocessor or worker; the largest number stands for all larger ones.
@@ -56,21 +52,17 @@ pub struct Step {
     /// Demangled name of the kernel without parameters, or its mangled name when another kernel has the same.
     pub kernel: String,
     pub kernel_number: u32,
-    /// Number of the launch within its stream.
     pub superstep: u32,
 }
 
-/// Every access of a capture, by address and then by launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// Sorted.
     pub records: Vec<Record>,
     /// By number of the launch.
     pub steps: Vec<Step>,
 }
 
 impl Accesses {
-    /// Reads a capture.
     pub fn new(capture: &Capture) -> Result<Self> {
         needs_accesses(capture, "the structures of appendix B")?;
         let ops = SiteOps::new(capture.sites());

@@ -4,14 +4,13 @@ use serde::{Serialize, Serializer};
 
 use super::{Accesses, Record, Step};
 
-/// Structure 3: address, then its operations. Written without a copy of them.
+/// Structure 3: the operations on each address, serialised without a copy.
 pub struct Operations<'a> {
     steps: &'a [Step],
     groups: Vec<&'a [Record]>,
 }
 
 impl<'a> Operations<'a> {
-    /// Those on `addresses`, which are ascending.
     pub fn new(accesses: &'a Accesses, addresses: &[u64]) -> Self {
         let groups = accesses
             .records
@@ -22,14 +21,6 @@ impl<'a> Operations<'a> {
             steps: &accesses.steps,
             groups,
         }
-    }
-}
-
-impl<'a> Operations<'a> {
-    /// All of them with their launches, by address and in superstep order.
-    pub(super) fn each(&self) -> impl Iterator<Item = (&'a Step, &'a Record)> + '_ {
-        let records = self.groups.iter().copied().flatten();
-        records.map(|record| (&self.steps[record.launch as usize], record))
     }
 }
 

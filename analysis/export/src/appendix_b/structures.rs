@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// Bytes loaded and bytes stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LoadStore {
     #[serde(rename = "Load")]
@@ -25,7 +24,6 @@ pub type ByKernel = BTreeMap<String, BTreeMap<u32, LoadStore>>;
 /// Kernel, superstep, CTA or SM.
 pub type ByPart = BTreeMap<String, BTreeMap<u32, BTreeMap<u32, LoadStore>>>;
 
-/// Volumes in bytes, of all accesses and of those that communicate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Volumes {
     #[serde(rename = "KCV")]
@@ -42,7 +40,6 @@ pub struct Volumes {
     pub sm_data: ByPart,
 }
 
-/// Bytes that one CTA received from another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SizeCount {
     /// Bytes: each address once, with its width.

@@ -26,49 +26,24 @@ pub struct LaunchLine<'a> {
     pub stream: u64,
 }
 
-/// An access of a warp.
 #[derive(Debug, PartialEq, Eq)]
 pub struct AccessLine<'a> {
-    /// NVBit's number of the launch.
     pub launch: u64,
     pub cta: [u32; 3],
-    /// NVBit's number of the warp.
     pub warp: u32,
-    /// Opcode with its modifiers.
     pub opcode: &'a str,
     /// One for each lane; 0 for those that are inactive.
     pub addresses: [u64; 32],
 }
 
-/// How a line differs from those of `mem_trace`.
+/// Difference of a line from those of `mem_trace`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LineError {
-    #[error(
-        "expected `- LAUNCH -` or `- grid_launch_id`; this is not the text of NVBit's mem_trace"
-    )]
-    Unknown,
-    #[error("expected `{before}…{after}` in the line of a launch")]
-    Missing {
-        before: &'static str,
-        after: &'static str,
-    },
-    #[error("expected {expected}, found `{found}`")]
-    Unexpected {
-        expected: &'static str,
-        found: String,
-    },
-    #[error("expected {expected}, found the end of the line; the text was cut off")]
-    CutOff { expected: &'static str },
-    #[error("expected 32 addresses, found {found}; the text was cut off")]
-    Addresses { found: usize },
-}
+#[error("{0}")]
+pub struct LineError(String);
 
 type Result<T, E = LineError> = std::result::Result<T, E>;
 
-/// Reads a line; `None` for one that is not `mem_trace`'s.
-///
-/// # Errors
-/// It begins with `MEMTRACE:` but goes on otherwise than expected.
+/// Reads a line; `None` for one without the prefix `MEMTRACE:`.
 pub fn parse(line: &str) -> Result<Option<Line<'_>>> {
     let Some(text) = line.strip_prefix("MEMTRACE: ") else {
         return Ok(None);
@@ -79,18 +54,19 @@ pub fn parse(line: &str) -> Result<Option<Line<'_>>> {
     if let Some((_, access)) = text.split_once(" - grid_launch_id ") {
         return Ok(Some(Line::Access(access_line(access)?)));
     }
-    Err(LineError::Unknown)
+    Err(LineError(
+        "expected `- LAUNCH -` or `- grid_launch_id`; this is not the text of NVBit's mem_trace"
+            .to_owned(),
+    ))
 }
 
 fn launch_line(text: &str) -> Result<LaunchLine<'_>> {
     let (kernel, rest) = between(text, "Kernel name ", " - grid launch id ")?;
     let (id, rest) = between(rest, "", " - ")?;
-    let field = |before: &'static str| {
+    let field = |before: &str| {
         let mut parts = rest.split(" - ");
         let field = parts.find_map(|part| part.trim().strip_prefix(before));
-        field
-            .map(str::trim)
-            .ok_or(LineError::Missing { before, after: "" })
+        field.map(str::trim).ok_or_else(|| missing(before, ""))
     };
     Ok(LaunchLine {
         id: number(id, "a launch id")?,
@@ -106,7 +82,9 @@ fn access_line(text: &str) -> Result<AccessLine<'_>> {
     let mut parts = text.splitn(5, " - ");
     let mut next = |expected| {
         let part = parts.next().map(str::trim);
-        part.ok_or(LineError::CutOff { expected })
+        let cut_off =
+            || format!("expected {expected}, found the end of the line; the text was cut off");
+        part.ok_or_else(|| LineError(cut_off()))
     };
     let launch = number(next("a launch id")?, "a launch id")?;
     let after = |word: &str, text, expected| {
@@ -121,7 +99,11 @@ fn access_line(text: &str) -> Result<AccessLine<'_>> {
     let mut addresses = [0; 32];
     let mut words = next("32 addresses")?.split_ascii_whitespace();
     for (found, address) in addresses.iter_mut().enumerate() {
-        let word = words.next().ok_or(LineError::Addresses { found })?;
+        let word = words.next().ok_or_else(|| {
+            LineError(format!(
+                "expected 32 addresses, found {found}; the text was cut off"
+            ))
+        })?;
         let digits = word.strip_prefix("0x");
         let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
         *address =
@@ -137,27 +119,28 @@ fn access_line(text: &str) -> Result<AccessLine<'_>> {
 }
 
 /// The text between `before` and `after`, and the rest.
-fn between<'a>(
-    text: &'a str,
-    before: &'static str,
-    after: &'static str,
-) -> Result<(&'a str, &'a str)> {
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Result<(&'a str, &'a str)> {
     text.split_once(before)
         .and_then(|(_, rest)| rest.split_once(after))
-        .ok_or(LineError::Missing { before, after })
+        .ok_or_else(|| missing(before, after))
 }
 
-fn unexpected(expected: &'static str, found: &str) -> LineError {
-    let found = found.to_owned();
-    LineError::Unexpected { expected, found }
+fn missing(before: &str, after: &str) -> LineError {
+    LineError(format!(
+        "expected `{before}…{after}` in the line of a launch"
+    ))
 }
 
-fn number<N: FromStr>(text: &str, expected: &'static str) -> Result<N> {
+fn unexpected(expected: &str, found: &str) -> LineError {
+    LineError(format!("expected {expected}, found `{found}`"))
+}
+
+fn number<N: FromStr>(text: &str, expected: &str) -> Result<N> {
     let number = text.trim().parse();
     number.map_err(|_| unexpected(expected, text))
 }
 
-fn triple(text: &str, expected: &'static str) -> Result<[u32; 3]> {
+fn triple(text: &str, expected: &str) -> Result<[u32; 3]> {
     let numbers = text.split(',').map(|part| part.trim().parse().ok());
     let numbers = numbers.collect::<Option<Vec<u32>>>();
     let triple = numbers.and_then(|numbers| numbers.try_into().ok());

@@ -17,7 +17,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use superstep_table::FileError;
 use superstep_trace::{
     AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, KernelInfo, Launch,
@@ -32,7 +32,6 @@ use opcode::{Meaning, meaning};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     pub launches: u64,
-    /// Accesses to global memory by threads.
     pub thread_accesses: u64,
     /// Lines about other memory (shared, local, constant) by opcode.
     pub other_memory: u64,
@@ -42,14 +41,9 @@ pub struct Imported {
     pub generic: u64,
 }
 
-/// Writes a capture into `folder` from the text in `path`.
-///
-/// # Errors
-/// [`ExportError::Line`] at the first line that begins with `MEMTRACE:` and is not understood, or names a launch that was
-/// not announced; the text cannot be read; the capture cannot be written.
+/// Writes a capture into `folder` from the text in `path`. Fails with [`ExportError::Line`] at the first malformed line.
 pub fn import(path: &Path, folder: &Path) -> Result<Imported> {
-    let module = survey(path)?;
-    let mut import = Import::new(path, folder, &module)?;
+    let mut import = Import::new(path, folder)?;
     for_each_line(path, |number, line| match line {
         Line::Launch(launch) => import.launch(number, &launch),
         Line::Access(access) => import.access(number, &access),
@@ -57,7 +51,7 @@ pub fn import(path: &Path, folder: &Path) -> Result<Imported> {
     import.finish()
 }
 
-/// Hands each line that `mem_trace` printed to `visit`, with its number.
+/// Calls `visit` with each line of `mem_trace` and its number.
 fn for_each_line(path: &Path, mut visit: impl FnMut(usize, Line<'_>) -> Result<()>) -> Result<()> {
     let file = File::open(path).map_err(FileError::at("read", path))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
@@ -68,7 +62,7 @@ fn for_each_line(path: &Path, mut visit: impl FnMut(usize, Line<'_>) -> Result<(
         if read.map_err(FileError::at("read", path))? == 0 {
             break;
         }
-        // A program may print anything between the lines, also what is no text.
+        // A program may print binary data between the lines.
         let text = String::from_utf8_lossy(&bytes);
         match line::parse(text.trim_end()) {
             Ok(Some(line)) => visit(number, line)?,
@@ -87,71 +81,6 @@ fn at(path: &Path, line: usize, reason: impl Into<String>) -> ExportError {
     }
 }
 
-fn survey(path: &Path) -> Result<ModuleTable> {
-    let mut module = ModuleTable {
-        opaque_assembly: 0,
-        launches: false,
-        defined: None,
-        schema_version: TABLE_SCHEMA_VERSION,
-        module: 0,
-        name: "nvbit-mem-trace".to_owned(),
-        backend: Backend::Cuda,
-        probe: Probe::Trace,
-        sites: Vec::new(),
-        kernels: Vec::new(),
-    };
-    let mut kernels: FxHashMap<u64, String> = FxHashMap::default();
-    let mut known: FxHashSet<(String, String)> = FxHashSet::default();
-    for_each_line(path, |number, line| {
-        match line {
-            Line::Launch(launch) => {
-                let mut known = module.kernels.iter();
-                if !known.any(|kernel| kernel.name == launch.kernel) {
-                    let display_name = launch.kernel.split('(').next().unwrap_or_default();
-                    module.kernels.push(KernelInfo {
-                        name: launch.kernel.to_owned(),
-                        display_name: display_name.trim().to_owned(),
-                        parameters: 0,
-                    });
-                }
-                kernels.insert(launch.id, launch.kernel.to_owned());
-            }
-            Line::Access(access) => {
-                let meaning = meaning(access.opcode);
-                let Meaning::Global {
-                    op, width_bytes, ..
-                } = meaning
-                else {
-                    return Ok(());
-                };
-                let Some(kernel) = kernels.get(&access.launch) else {
-                    return Err(at(path, number, unannounced(access.launch)));
-                };
-                let key = (kernel.clone(), access.opcode.to_owned());
-                if known.insert(key) {
-                    let Ok(local) = u16::try_from(module.sites.len()) else {
-                        let reason = "more than 65536 pairs of kernel and opcode";
-                        return Err(at(path, number, reason));
-                    };
-                    module.sites.push(Site {
-                        id: SiteId::new(0, local),
-                        function: kernel.clone(),
-                        file: access.opcode.to_owned(),
-                        line: 0,
-                        column: 0,
-                        op,
-                        width_bytes,
-                        proof: Proof::Proven,
-                        waits: false,
-                    });
-                }
-            }
-        }
-        Ok(())
-    })?;
-    Ok(module)
-}
-
 fn unannounced(launch: u64) -> String {
     format!(
         "expected a line `- LAUNCH - … - grid launch id {launch}` before the first access of that launch, found none; keep all lines that begin with MEMTRACE:"
@@ -159,18 +88,18 @@ fn unannounced(launch: u64) -> String {
 }
 
 struct Stream {
-    /// CUDA's number of it; ours is the position.
+    /// Stream number in CUDA.
     number: u64,
     writer: StreamWriter,
     next: u32,
 }
 
-/// A launch whose accesses are being read.
 struct Running {
     stream: StreamId,
     launch: LaunchId,
     grid: [u32; 3],
-    kernel: String,
+    /// Index in the module.
+    kernel: usize,
     chunk: ChunkBuilder,
     thread_accesses: u64,
 }
@@ -178,30 +107,39 @@ struct Running {
 struct Import<'a> {
     path: &'a Path,
     capture: CaptureWriter,
-    sites: FxHashMap<(&'a str, &'a str), SiteId>,
+    module: ModuleTable,
+    /// Sites of each kernel by opcode.
+    sites: Vec<FxHashMap<String, SiteId>>,
     streams: Vec<Stream>,
-    /// By NVBit's launch number, in order.
     running: BTreeMap<u64, Running>,
     sequence: u64,
     imported: Imported,
 }
 
 impl<'a> Import<'a> {
-    fn new(path: &'a Path, folder: &Path, module: &'a ModuleTable) -> Result<Self> {
+    fn new(path: &'a Path, folder: &Path) -> Result<Self> {
         let capture = CaptureWriter::create(folder, &Header::new(Backend::Cuda))?;
-        capture.module(module)?;
         let note = format!(
             "imported from the text of NVBit's mem_trace: {}",
             path.display()
         );
         capture.event(&Event::Note(note))?;
-        let sites = (module.sites.iter())
-            .map(|site| ((site.function.as_str(), site.file.as_str()), site.id))
-            .collect();
         Ok(Self {
             path,
             capture,
-            sites,
+            module: ModuleTable {
+                opaque_assembly: 0,
+                launches: false,
+                defined: None,
+                schema_version: TABLE_SCHEMA_VERSION,
+                module: 0,
+                name: "nvbit-mem-trace".to_owned(),
+                backend: Backend::Cuda,
+                probe: Probe::Trace,
+                sites: Vec::new(),
+                kernels: Vec::new(),
+            },
+            sites: Vec::new(),
             streams: Vec::new(),
             running: BTreeMap::new(),
             sequence: 0,
@@ -239,11 +177,13 @@ impl<'a> Import<'a> {
         }))?;
         self.sequence += 1;
         self.imported.launches += 1;
+        let mut kernels = self.module.kernels.iter();
+        let kernel = kernels.position(|kernel| kernel.name == line.kernel);
         let running = Running {
             stream,
             launch,
             grid: line.grid,
-            kernel: line.kernel.to_owned(),
+            kernel: kernel.unwrap_or_else(|| self.add_kernel(line.kernel)),
             chunk: ChunkBuilder::new(launch),
             thread_accesses: 0,
         };
@@ -257,15 +197,26 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
+    fn add_kernel(&mut self, name: &str) -> usize {
+        let display_name = name.split('(').next().unwrap_or_default().trim();
+        self.module.kernels.push(KernelInfo {
+            name: name.to_owned(),
+            display_name: display_name.to_owned(),
+            parameters: 0,
+        });
+        self.sites.push(FxHashMap::default());
+        self.sites.len() - 1
+    }
+
     fn access(&mut self, number: usize, line: &AccessLine<'_>) -> Result<()> {
-        let width_bytes = match meaning(line.opcode) {
+        let (op, width_bytes) = match meaning(line.opcode) {
             Meaning::Global {
+                op,
                 width_bytes,
                 generic,
-                ..
             } => {
                 self.imported.generic += u64::from(generic);
-                width_bytes
+                (op, width_bytes)
             }
             Meaning::OtherMemory => {
                 self.imported.other_memory += 1;
@@ -286,8 +237,29 @@ impl<'a> Import<'a> {
                 format!("expected a CTA within the grid {gx},{gy},{gz}, found {x},{y},{z}");
             return Err(at(self.path, number, reason));
         }
-        let Some(&site) = self.sites.get(&(running.kernel.as_str(), line.opcode)) else {
-            return Err(at(self.path, number, "the text changed while it was read"));
+        let known = self.sites[running.kernel].get(line.opcode);
+        let site = match known {
+            Some(&site) => site,
+            None => {
+                let Ok(local) = u16::try_from(self.module.sites.len()) else {
+                    let reason = "more than 65536 pairs of kernel and opcode";
+                    return Err(at(self.path, number, reason));
+                };
+                let id = SiteId::new(0, local);
+                self.module.sites.push(Site {
+                    id,
+                    function: self.module.kernels[running.kernel].name.clone(),
+                    file: line.opcode.to_owned(),
+                    line: 0,
+                    column: 0,
+                    op,
+                    width_bytes,
+                    proof: Proof::Proven,
+                    waits: false,
+                });
+                self.sites[running.kernel].insert(line.opcode.to_owned(), id);
+                id
+            }
         };
         let mut group = AccessGroup {
             site,
@@ -316,6 +288,7 @@ impl<'a> Import<'a> {
     }
 
     fn finish(self) -> Result<Imported> {
+        self.capture.module(&self.module)?;
         for running in self.running.into_values() {
             let stream = &self.streams[running.stream.0 as usize];
             stream.writer.write(running.chunk)?;

@@ -2,22 +2,19 @@
 
 use superstep_trace::Op;
 
-/// Meaning of an opcode for a trace of global memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// It accesses global memory; `generic`: or any other, the opcode does not say.
     Global {
         op: Op,
         width_bytes: u32,
-        /// Whether the address may lie in other memory.
+        /// The opcode does not tell the memory space; the address may be in another.
         generic: bool,
     },
-    /// It accesses shared, local or constant memory.
+    /// Shared, local or constant memory.
     OtherMemory,
     Unknown,
 }
 
-/// Meaning of `opcode`, such as `LDG.E.64.CONSTANT`.
 pub fn meaning(opcode: &str) -> Meaning {
     let mut parts = opcode.split('.');
     let base = parts.next().unwrap_or_default();

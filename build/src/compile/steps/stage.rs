@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use crate::compile::steps::cache::{HeaderList, StepCache};
 use crate::compile::steps::depfile;
@@ -184,30 +183,27 @@ impl Stage<'_> {
         if let Some(commands) = &runner.dry_run {
             return Ok(self.pretend(commands));
         }
-        let tell = |cached, elapsed| {
+        let tell = |cached| {
             (runner.observer)(BuildEvent {
                 stage: self.name,
                 subject: self.subject.name,
                 cached,
-                elapsed,
             });
         };
         let command_key = self.command_key()?;
         runner.cache.alone(&command_key, || {
             if let Some(folder) = self.cached(runner, &command_key) {
-                tell(true, Duration::ZERO);
+                tell(true);
                 return Ok(folder);
             }
             if interrupt::requested() {
                 return Err(BuildError::Interrupted);
             }
             let scratch = runner.cache.scratch()?;
-            let start = Instant::now();
             self.execute(scratch.path())?;
-            let elapsed = start.elapsed();
             let key = self.key_of_headers(runner, &command_key, scratch.path())?;
             let folder = runner.cache.keep(&key, self.outputs, scratch)?;
-            tell(false, elapsed);
+            tell(false);
             Ok(folder)
         })
     }

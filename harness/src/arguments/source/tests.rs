@@ -14,7 +14,7 @@ fn an_executable_takes_no_option_for_a_compilation() {
     let program = std::env::current_exe().unwrap();
     let suite = |words: &[&str]| {
         let line = Line::parse_from([&["line"], words].concat());
-        line.source.suite(&program).map(|(_, name, _)| name)
+        line.source.suite(&program).map(|suite| suite.name)
     };
     assert!(suite(&["--exit-code", "1"]).is_ok());
     let error = suite(&["-D", "N=4"]).unwrap_err().to_string();

@@ -1,6 +1,5 @@
 //! `superstep analyse`: the tables of captures, on this machine or on a Spark cluster.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,7 +16,7 @@ use superstep_trace::captures_in;
 
 use crate::{capture, terminal};
 
-/// The Python that has the module and Spark.
+/// Path of a Python with the module and Spark.
 const PYTHON: &str = "SUPERSTEP_PYTHON";
 
 #[derive(Debug, clap::Args)]
@@ -82,13 +81,12 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     Ok(code)
 }
 
-/// The captures of all processes in each of `paths`.
 fn all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for path in paths {
         let captures = captures_in(path).map_err(failure)?;
         match captures.is_empty() {
-            // Its opening says what is missing.
+            // Opening it reports what is missing.
             true => all.push(path.clone()),
             false => all.extend(captures),
         }
@@ -96,7 +94,7 @@ fn all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(all)
 }
 
-/// A folder for the tables of each capture; `superstep.spark` names them alike.
+/// A folder for the tables of each capture; `superstep.spark` uses the same names.
 fn folders(captures: &[PathBuf]) -> Vec<String> {
     if let [_] = captures {
         return vec![String::new()];
@@ -121,23 +119,17 @@ fn on_cluster(args: &Args, captures: &[PathBuf], master: &str) -> Result<i32, Fa
     let mut command = Command::new(&python);
     command.args(["-m", "superstep.spark", "--spark", master, "--out"]);
     command.arg(&args.out);
-    let mut option = |name: &str, value: Option<&dyn AsRef<OsStr>>| {
-        if let Some(value) = value {
-            command.arg(name).arg(value);
-        }
-    };
-    let number = |number: &Option<u32>| number.map(|number| number.to_string());
-    let (buckets, wait) = (number(&args.buckets), number(&args.executor_wait));
-    let memory = args.task_memory.map(|size| size.bytes.to_string());
     for (name, value) in [
-        ("--buckets", &buckets),
-        ("--executor-wait", &wait),
-        ("--task-memory", &memory),
+        ("--buckets", args.buckets.map(u64::from)),
+        ("--executor-wait", args.executor_wait.map(u64::from)),
+        ("--task-memory", args.task_memory.map(|size| size.bytes)),
     ] {
-        option(name, value.as_ref().map(|value| value as &dyn AsRef<OsStr>));
+        if let Some(value) = value {
+            command.arg(name).arg(value.to_string());
+        }
     }
     for setting in &args.spark_conf {
-        option("--spark-conf", Some(setting));
+        command.arg("--spark-conf").arg(setting);
     }
     let has_module = Command::new(&python)
         .args([
@@ -160,18 +152,9 @@ fn on_cluster(args: &Args, captures: &[PathBuf], master: &str) -> Result<i32, Fa
     }
     let status = command.arg("--").args(captures).status();
     let status = status.map_err(|error| Failure::internal("start Python", error))?;
-    // It ends with the same codes; killed, it has none.
+    // It uses the same codes; a killed process has none.
     Ok(status.code().unwrap_or(exit_code::CLUSTER))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_of_several_captures_has_a_folder() {
-        let paths = ["/runs/a/capture", "/runs/b/capture/", "/runs/c"].map(PathBuf::from);
-        assert_eq!(folders(&paths), ["0-a", "1-b", "2-c"]);
-        assert_eq!(folders(&paths[..1]), [""]);
-    }
-}
+mod tests;

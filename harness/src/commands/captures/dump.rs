@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
 }
 
-/// Prints the selected accesses. Damage ends the list and is returned, so that the accesses before it are printed.
+/// Prints the selected accesses. Damage ends the list and is returned, so that earlier accesses are printed.
 fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Option<TraceError>> {
     let mut left = args.limit.unwrap_or(u64::MAX);
     let mut buffer = GroupBuffer::default();
@@ -146,7 +146,7 @@ fn line(
     )
 }
 
-/// The addresses of a group: start and step when they are evenly spaced inside an allocation, else one by one.
+/// The addresses of a group: start and stride if evenly spaced inside an allocation, else all of them.
 fn addresses(group: &AccessGroup, map: &AllocationMap) -> String {
     let active = group.active_addresses();
     let one = |address: u64| match map.resolve(address) {

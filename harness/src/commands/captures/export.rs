@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::arguments::value::one_of;
 use crate::capture::failure;
 use crate::results::{Reporter, human_count};
 use clap::ValueEnum;
+use clap::builder::TypedValueParser;
 use superstep_analysis::needs_accesses;
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 use superstep_export::appendix_b::{self, NestedFormat};
-use superstep_export::graph::{self, GraphFormat};
 use superstep_export::tables::{self, TableName};
 use superstep_export::timeline;
 use superstep_trace::{Capture, memtrace_v1};
@@ -31,18 +32,12 @@ pub enum Format {
     AppendixBJson,
     /// The structures of appendix B as a Python pickle.
     AppendixBPickle,
-    /// The structures of appendix B as tables, Apache Parquet.
-    AppendixBParquet,
     /// The timeline of launches and copies, for Perfetto or chrome://tracing.
     ChromeTrace,
-    /// The graph of CTAs and their transfers as GraphML.
-    Graphml,
-    /// The graph of CTAs and their transfers for Graphviz.
-    Dot,
 }
 
 impl Format {
-    /// Its name on the command line, and that of the folder when no other is given.
+    /// Name on the command line, and of the default folder.
     fn name(self) -> String {
         let name = self.to_possible_value();
         name.map(|value| value.get_name().to_owned())
@@ -50,31 +45,22 @@ impl Format {
     }
 }
 
-/// A table of a capture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Table {
-    /// One row per thread access.
-    Accesses,
-    /// One row per launch.
-    Launches,
-    /// One row per memory instruction.
-    Sites,
-    /// One row per allocation or device variable.
-    Allocations,
-    /// One row per pair of CTAs of two launches that communicate.
-    Transfers,
-}
-
-impl From<Table> for TableName {
-    fn from(table: Table) -> Self {
-        match table {
-            Table::Accesses => Self::Accesses,
-            Table::Launches => Self::Launches,
-            Table::Sites => Self::Sites,
-            Table::Allocations => Self::Allocations,
-            Table::Transfers => Self::Transfers,
-        }
-    }
+fn table() -> impl TypedValueParser<Value = TableName> {
+    one_of(&[
+        ("accesses", "One row per thread access", TableName::Accesses),
+        ("launches", "One row per launch", TableName::Launches),
+        ("sites", "One row per memory instruction", TableName::Sites),
+        (
+            "allocations",
+            "One row per allocation or device variable",
+            TableName::Allocations,
+        ),
+        (
+            "transfers",
+            "One row per pair of CTAs of two launches that communicate",
+            TableName::Transfers,
+        ),
+    ])
 }
 
 #[derive(Debug, clap::Args)]
@@ -85,8 +71,8 @@ pub struct Args {
     #[arg(long, value_enum)]
     format: Format,
     /// Table to write as Parquet, CSV or JSON; repeat the option for more [default: all].
-    #[arg(long = "table", value_enum, value_name = "TABLE")]
-    tables: Vec<Table>,
+    #[arg(long = "table", value_name = "TABLE", value_parser = table())]
+    tables: Vec<TableName>,
     /// Folder for the files [default: the name of the format].
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -110,24 +96,14 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let folder = (args.out.clone()).unwrap_or_else(|| PathBuf::from(args.format.name()));
     let step = Reporter::only_step("export", &capture);
     let nested = |format| appendix_b::write(&capture, format, &folder).map_err(failure);
-    let graph = |format, name: &str| {
-        let written = graph::write(&capture, format, &folder.join(name));
-        written.map(|path| vec![path]).map_err(failure)
-    };
     let files = match (args.format, as_tables) {
         (_, Some(format)) => tables_in(&capture, format, &args.tables, &folder)?,
         (Format::MemtraceV1, _) => memtrace(&capture, &folder)?,
         (Format::AppendixBPickle, _) => nested(NestedFormat::Pickle)?,
-        (Format::AppendixBParquet, _) => {
-            let format = tables::Format::Parquet;
-            appendix_b::write_tables(&capture, format, &folder).map_err(failure)?
-        }
         (Format::ChromeTrace, _) => {
             let path = folder.join("timeline.json");
             vec![timeline::write(&capture, &path).map_err(failure)?]
         }
-        (Format::Graphml, _) => graph(GraphFormat::Graphml, "communication.graphml")?,
-        (Format::Dot, _) => graph(GraphFormat::Dot, "communication.dot")?,
         (_, None) => nested(NestedFormat::Json)?,
     };
     drop(step);
@@ -142,10 +118,9 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 fn tables_in(
     capture: &Capture,
     format: tables::Format,
-    named: &[Table],
+    named: &[TableName],
     folder: &Path,
 ) -> Result<Vec<PathBuf>, Failure> {
-    let named: Vec<TableName> = named.iter().map(|&table| table.into()).collect();
     let has_no_accesses = named.is_empty() && capture.is_in_situ();
     if has_no_accesses {
         eprintln!("note: the run was in situ, so there is no table of accesses");

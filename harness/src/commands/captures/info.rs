@@ -28,17 +28,22 @@ pub struct Args {
 #[derive(Serialize)]
 struct Info<'a> {
     schema_version: u32,
-    /// `complete`, `incomplete` or `damaged`.
     state: &'static str,
     problems: Vec<String>,
     header: &'a Header,
     outcome: Option<&'a Outcome>,
     stored_bytes: u64,
     thread_accesses: u64,
-    /// They were added up while kernels ran, and are not in the capture.
+    /// Accesses were summed up while kernels ran, and are not in the capture.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     in_situ: bool,
     modules: Vec<ModuleInfo<'a>>,
+    #[serde(flatten)]
+    contents: Contents,
+}
+
+#[derive(Serialize, Default)]
+struct Contents {
     streams: Vec<StreamInfo>,
     kernels: Vec<KernelInfo>,
     launches: u64,
@@ -84,7 +89,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         let _step = Reporter::only_step("verification", &capture);
         capture.verify().map_err(failure)?
     };
-    // Problems that opening did not see are in the accesses' bytes.
+    // Opening does not look at the bytes of accesses.
     let damaged = capture.damaged || problems.len() > capture.problems.len();
     let info = collect(&capture, problems, damaged)?;
     terminal::print(|out| match args.json {
@@ -134,60 +139,56 @@ fn collect<'a>(
         thread_accesses: 0,
         in_situ: capture.is_in_situ(),
         modules: modules.collect(),
-        streams: Vec::new(),
-        kernels: Vec::new(),
-        launches: 0,
-        launches_not_ended: 0,
-        allocations: 0,
-        allocated_bytes: 0,
-        copies: 0,
-        memsets: 0,
-        opaque_launches: 0,
-        notes: Vec::new(),
+        contents: Contents::default(),
     };
+    let contents = &mut info.contents;
     let mut streams: BTreeMap<u32, StreamInfo> = BTreeMap::new();
     for timed in capture.replay() {
         match timed.event {
             HostEvent::Launch(record) => {
-                add_launch(&mut info, &mut streams, capture, &record);
+                add_launch(contents, &mut streams, capture, &record);
             }
             HostEvent::Allocate(allocation) => {
-                info.allocations += 1;
-                info.allocated_bytes += allocation.bytes;
+                contents.allocations += 1;
+                contents.allocated_bytes += allocation.bytes;
             }
-            HostEvent::Copy(_) => info.copies += 1,
-            HostEvent::Memset(_) => info.memsets += 1,
-            HostEvent::OpaqueLaunch(_) => info.opaque_launches += 1,
-            HostEvent::Gap(gap) => info.notes.push(gap.to_string()),
-            HostEvent::Transport(transport) => info.notes.push(transport.to_string()),
-            HostEvent::Note(text) => info.notes.push(text.to_owned()),
+            HostEvent::Copy(_) => contents.copies += 1,
+            HostEvent::Memset(_) => contents.memsets += 1,
+            HostEvent::OpaqueLaunch(_) => contents.opaque_launches += 1,
+            HostEvent::Gap(gap) => contents.notes.push(gap.to_string()),
+            HostEvent::Transport(transport) => contents.notes.push(transport.to_string()),
+            HostEvent::Note(text) => contents.notes.push(text.to_owned()),
             HostEvent::LaunchEnd { .. } | HostEvent::OpaqueEnd { .. } | HostEvent::Free(_) => {}
         }
     }
-    info.streams = streams.into_values().collect();
-    if info.launches == 0 && info.opaque_launches == 0 && capture.complete {
-        (info.notes).push("the program launched no kernel: there are no accesses".to_owned());
+    info.thread_accesses = streams.values().map(|it| it.thread_accesses).sum();
+    contents.streams = streams.into_values().collect();
+    if contents.launches == 0 && contents.opaque_launches == 0 && capture.complete {
+        (contents.notes).push("the program launched no kernel: there are no accesses".to_owned());
     }
     Ok(info)
 }
 
 fn add_launch(
-    info: &mut Info<'_>,
+    contents: &mut Contents,
     streams: &mut BTreeMap<u32, StreamInfo>,
     capture: &Capture,
     record: &LaunchRecord,
 ) {
     let (launch, thread_accesses) = (record.launch, record.thread_accesses());
     let name = capture.sites().display_name(&launch.kernel);
-    let known = info.kernels.iter().position(|kernel| kernel.name == name);
+    let known = contents
+        .kernels
+        .iter()
+        .position(|kernel| kernel.name == name);
     let index = known.unwrap_or_else(|| {
-        info.kernels.push(KernelInfo {
+        contents.kernels.push(KernelInfo {
             name: name.to_owned(),
             ..KernelInfo::default()
         });
-        info.kernels.len() - 1
+        contents.kernels.len() - 1
     });
-    let kernel = &mut info.kernels[index];
+    let kernel = &mut contents.kernels[index];
     kernel.launches += 1;
     kernel.ctas += launch.ctas();
     kernel.thread_accesses += thread_accesses;
@@ -198,14 +199,13 @@ fn add_launch(
     });
     stream.launches += 1;
     stream.thread_accesses += thread_accesses;
-    info.launches += 1;
-    info.launches_not_ended += u64::from(record.end.is_none());
-    info.thread_accesses += thread_accesses;
+    contents.launches += 1;
+    contents.launches_not_ended += u64::from(record.end.is_none());
 }
 
 fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
     let mut line = |label: &str, text: String| writeln!(out, "{label:13} {text}");
-    let header = info.header;
+    let (header, contents) = (info.header, &info.contents);
     line(
         "state",
         match info.state {
@@ -261,12 +261,12 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
         let label = format!("module {:<6}", module.module);
         line(&label, format!("{}: {sites}, {kernels}", module.name))?;
     }
-    let allocations = counted(info.allocations, "allocation");
-    let bytes = human_bytes(info.allocated_bytes);
-    let copies = info.copies + info.memsets;
+    let allocations = counted(contents.allocations, "allocation");
+    let bytes = human_bytes(contents.allocated_bytes);
+    let copies = contents.copies + contents.memsets;
     let copies = format!("copies and memsets by the host: {copies}");
     line("memory", format!("{allocations}, {bytes} in all; {copies}"))?;
-    for stream in &info.streams {
+    for stream in &contents.streams {
         let launches = counted(stream.launches, "launch");
         let label = format!("stream {:<6}", stream.stream);
         line(
@@ -274,11 +274,14 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
             format!("{launches}, {}", accesses(stream.thread_accesses)),
         )?;
     }
-    let open = info.launches_not_ended;
+    let open = contents.launches_not_ended;
     if open > 0 {
-        line("not ended", format!("{open} of {} launches", info.launches))?;
+        line(
+            "not ended",
+            format!("{open} of {} launches", contents.launches),
+        )?;
     }
-    for kernel in &info.kernels {
+    for kernel in &contents.kernels {
         let launches = counted(kernel.launches, "launch");
         let ctas = counted(kernel.ctas, "CTA");
         let all = accesses(kernel.thread_accesses);
@@ -287,14 +290,14 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
             format!("{}: {launches}, {ctas}, {all}", kernel.name),
         )?;
     }
-    if info.opaque_launches > 0 {
-        let launches = counted(info.opaque_launches, "launch");
+    if contents.opaque_launches > 0 {
+        let launches = counted(contents.opaque_launches, "launch");
         line(
             "opaque",
             format!("{launches} of code that Superstep did not build; what it wrote is unknown"),
         )?;
     }
-    for note in &info.notes {
+    for note in &contents.notes {
         line("note", note.clone())?;
     }
     Ok(())

@@ -69,7 +69,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     Ok(exit_code::OK)
 }
 
-/// The folders in the cache and their sizes in bytes, largest first.
 fn parts(folder: &Path) -> Vec<(String, u64)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let part = |entry: std::fs::DirEntry| {

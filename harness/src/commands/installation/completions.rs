@@ -11,7 +11,6 @@ pub struct Args {
     shell: Shell,
 }
 
-/// Runs the command for the command line `C`.
 pub fn run<C: CommandFactory>(args: &Args) -> Result<i32, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut C::command(), "superstep", &mut script);

@@ -9,12 +9,11 @@ use superstep_build::{bail, exit_code};
 use superstep_trace::{Backend, Protocol};
 
 use crate::arguments::source::{self, SourceArgs, is_elf};
-use crate::arguments::{BuildArgs, FetchArgs, InSituArgs, protocol, start_workers};
+use crate::arguments::{BuildArgs, FetchArgs, InSituArgs, PatternArgs, protocol, start_workers};
 use crate::bundle::{self, BundledProgram, Parts, Programs, traced_programs};
 use crate::probe::injection::PROBES;
 use crate::results::{MessageFormat, human_bytes};
 use crate::session::{Fetched, Prepared, Session};
-use crate::suite::{ProgramChoice, Selection};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -24,12 +23,8 @@ pub struct Args {
     /// Folder for the bundle.
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
-    /// Take only benchmarks whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
-    #[arg(long, value_name = "PATTERNS")]
-    only: Vec<String>,
-    /// Leave out benchmarks whose names match one of these comma-separated patterns.
-    #[arg(long, value_name = "PATTERNS")]
-    exclude: Vec<String>,
+    #[command(flatten)]
+    patterns: PatternArgs,
     /// Sizes whose inputs are included, comma-separated [default: the default size of the suite].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     size: Vec<String>,
@@ -50,9 +45,9 @@ pub struct Args {
     build: BuildArgs,
 }
 
-/// Runs the command. `--backend auto` means CUDA here: a bundle is for another machine.
+/// `--backend auto` means CUDA here: a bundle is for another machine.
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    let backend = args.build.backend.fixed().unwrap_or(Backend::Cuda);
+    let backend = args.build.backend.0.unwrap_or(Backend::Cuda);
     let build = args
         .build
         .options_on(Some(backend), args.in_situ.protocol(args.protocol));
@@ -61,7 +56,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let program = Path::new(&args.suite);
     let one_program = is_elf(program) || program.extension().is_some() && !program.is_dir();
     let suite = if one_program {
-        args.source.suite(program)?.0
+        args.source.suite(program)?
     } else if args.source.any() {
         bail!(
             Usage,
@@ -71,15 +66,11 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         session.suite(&args.suite)?
     };
     start_workers(args.build.jobs)?;
-    let choice = ProgramChoice {
-        size: None,
-        selection: Selection::new(&args.only, &args.exclude)?,
-    };
     let probes: Vec<Probe> = (with_their_own(&args.probe).into_iter())
         .map(|name| session.probe(name))
         .collect::<Result<_, _>>()?;
-    // Inputs come later: what is missing is left out of the bundle, with a warning.
-    let fetched = session.fetch_sources(&suite, &choice)?;
+    // Missing inputs are left out of the bundle with a warning.
+    let fetched = session.fetch_sources(&suite, &args.patterns.choice(None)?)?;
     let mut code = exit_code::OK;
     let mut programs = Vec::new();
     let built = build_programs(&session, &fetched, &probes)?;
@@ -97,7 +88,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             }
         }
     }
-    // A program without a manifest gets one, for the machine that has nothing but the bundle.
+    // A program without a manifest gets one.
     let staging = tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))?;
     let written = one_program
         .then(|| source::write_manifests(&suite, staging.path()))
@@ -132,7 +123,7 @@ fn say_how_to_run(folder: &Path, bytes: u64, suite: &str, probe: Option<&Probe>)
     println!("bundle: {folder} ({bytes}); run {folder}/superstep {command} there");
 }
 
-/// The probes of that names, with what belongs to them: an injection is chosen from a profile.
+/// Adds both probes of an injection if one is named.
 fn with_their_own(names: &[String]) -> Vec<&str> {
     let mut all = Vec::new();
     for name in names {
@@ -149,7 +140,7 @@ fn with_their_own(names: &[String]) -> Vec<&str> {
     all
 }
 
-/// Each program with all three executables of a suite; with probes, without and with each of them.
+/// Builds each program with the three executables of a suite; with probes, without and with each of them.
 fn build_programs<'a>(
     session: &Session,
     fetched: &Fetched<'a>,

@@ -6,20 +6,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use superstep_analysis::tables;
 use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code, interrupt};
-use superstep_report::probes::{FOLDER, OutcomeShare, outcomes};
+use superstep_report::probes::{OutcomeShare, outcomes};
 use superstep_table::{Table, table};
 use superstep_trace::Backend;
 
 use crate::arguments::programs::ProgramArgs;
 use crate::arguments::start_workers;
 use crate::probe::injection::{
-    Campaign, CampaignOptions, Injection, Interval, Made, Outcome, PROBES, Tally, tally,
-    tally_table,
+    Campaign, CampaignOptions, Injection, Made, Outcome, PROBES, Tally, tally, tally_table,
 };
 use crate::probe::{write_found, write_page};
-use crate::results::{Reporter, RunFolder};
+use crate::results::Reporter;
 use crate::session::{Fetched, Probed, Session};
-use crate::suite::{Case, Execution, redraw};
+use crate::suite::{Case, Execution};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -35,9 +34,6 @@ pub struct Args {
     /// Treat a run as a hang after this many times the duration of a run without an error, plus 2 seconds.
     #[arg(long, value_name = "TIMES", default_value_t = 10.0)]
     patience: f64,
-    /// Add the results to this run of the suite, and to its report.
-    #[arg(long, value_name = "RUN_DIR")]
-    into: Option<PathBuf>,
     #[command(flatten)]
     programs: ProgramArgs,
 }
@@ -50,10 +46,10 @@ table! {
     }
 }
 
-/// Name and title of what is found.
+/// Name and title.
 const PAGE: (&str, &str) = ("injection", "what came of one flipped bit");
 
-/// Processes that use one GPU at the same time: with more, each only waits longer for the driver.
+/// Processes that share one GPU; more of them only wait for the driver.
 const GPU_JOBS: usize = 4;
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
@@ -74,30 +70,18 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         seed: args.seed,
         patience: args.patience.max(1.0),
     };
-    let run = args.into.as_ref().map(RunFolder::open);
-    // Before hours are spent: is it a run?
-    let summary = run.as_ref().map(RunFolder::read_summary).transpose()?;
-    let folder = match &run {
-        Some(run) => run.path().join(FOLDER).join(PAGE.0),
-        None => {
-            let out = &args.programs.execute.out;
-            out.join(PAGE.0).join(&asked.suite.name)
-        }
-    };
+    let out = &args.programs.execute.out;
+    let folder = out.join(PAGE.0).join(&asked.suite.name);
     let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
     let mut failed = None;
     for (profile, flip) in profiles.iter().zip(&flips) {
         if interrupt::requested() {
             break;
         }
-        let one = ProgramCampaign {
-            session: &session,
-            fetched: &fetched,
-            execution: &execution,
-            folder: folder.join(&profile.benchmark.name),
-        };
-        match one.run(profile, flip, &campaign) {
-            Ok(tally) => tallies.push((profile.benchmark.name.clone(), tally)),
+        let name = &profile.benchmark.name;
+        let (programs, place) = ((profile, flip), folder.join(name));
+        match run_one(&session, &fetched, &execution, programs, &campaign, &place) {
+            Ok(tally) => tallies.push((name.clone(), tally)),
             Err(failure) => {
                 session.reporter.line(&format!("error: {failure}"));
                 failed = Some(exit_code::of(failure.kind));
@@ -114,9 +98,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         format!("Up to {injections} injections into each program, seed {seed}."),
     ];
     write(&folder, suite, &lines, &tallies)?;
-    if let (Some(run), Some(summary)) = (&run, &summary) {
-        redraw(run, summary)?;
-    }
     crate::terminal::print(|out| {
         writeln!(out, "{}", tally_table(&tallies))?;
         writeln!(out, "results: {}", folder.display())
@@ -129,58 +110,50 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
-/// The campaign on one program.
-struct ProgramCampaign<'a> {
-    session: &'a Session,
-    fetched: &'a Fetched<'a>,
-    execution: &'a Execution,
-    folder: PathBuf,
+/// Runs the campaign on a program, which is built with both probes.
+fn run_one(
+    session: &Session,
+    fetched: &Fetched<'_>,
+    execution: &Execution,
+    (profile, flip): (&Probed<'_>, &Probed<'_>),
+    wanted: &CampaignOptions,
+    folder: &Path,
+) -> Result<Vec<Tally>, Failure> {
+    let (benchmark, size_name) = (profile.benchmark, &fetched.size);
+    let (name, reporter) = (&benchmark.name, &session.reporter);
+    let (counting, flipping) = (profile.executables.clone()?, flip.executables.clone()?);
+    let Some(size) = benchmark.sizes.get(size_name) else {
+        bail!(
+            Usage,
+            "failed to inject into {name}: it has no size {size_name}"
+        );
+    };
+    let campaign = Campaign {
+        case: Case {
+            suite: fetched.suite,
+            benchmark,
+            size,
+            execution,
+            sources: &profile.sources,
+        },
+        size: size_name,
+        profile: &counting.probed,
+        flip: &flipping.probed,
+        folder,
+    };
+    let done = AtomicU64::new(0);
+    let _step = reporter.step(format!("{name}: injection"), None);
+    let made = campaign.run(wanted, || {
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        reporter.doing(format!("injecting into {name}: {done} runs"));
+    })?;
+    write_outcomes(folder, &made)?;
+    warn(name, &made, reporter);
+    let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
+    Ok(tally(&classes))
 }
 
-impl ProgramCampaign<'_> {
-    /// The campaign on a program, which is there with both probes.
-    fn run(
-        &self,
-        profile: &Probed<'_>,
-        flip: &Probed<'_>,
-        wanted: &CampaignOptions,
-    ) -> Result<Vec<Tally>, Failure> {
-        let (benchmark, size_name) = (profile.benchmark, &self.fetched.size);
-        let (name, reporter) = (&benchmark.name, &self.session.reporter);
-        let (counting, flipping) = (profile.executables.clone()?, flip.executables.clone()?);
-        let Some(size) = benchmark.sizes.get(size_name) else {
-            bail!(
-                Usage,
-                "failed to inject into {name}: it has no size {size_name}"
-            );
-        };
-        let campaign = Campaign {
-            case: Case {
-                suite: self.fetched.suite,
-                benchmark,
-                size,
-                execution: self.execution,
-                sources: &profile.sources,
-            },
-            size: size_name,
-            profile: &counting.probed,
-            flip: &flipping.probed,
-            folder: &self.folder,
-        };
-        let done = AtomicU64::new(0);
-        let _step = reporter.step(format!("{name}: injection"), None);
-        let made = campaign.run(wanted, || {
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            reporter.doing(format!("injecting into {name}: {done} runs"));
-        })?;
-        write_outcomes(&self.folder, &made)?;
-        warn(name, &made, reporter);
-        let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
-        Ok(tally(&classes))
-    }
-}
-
-/// Says what a campaign could not do as it should.
+/// Reports unsteady places and missed injections.
 fn warn(name: &str, made: &Made, reporter: &Reporter) {
     if made.unsteady_places > 0 {
         reporter.line(&format!(
@@ -197,9 +170,9 @@ fn warn(name: &str, made: &Made, reporter: &Reporter) {
     }
 }
 
-/// Lets the programs that we start have the same addresses in each run: what a flipped bit of a pointer leads to depends on them.
+/// Disables address randomisation of the programs that we start: the effect of a flipped bit of a pointer depends on addresses.
 fn fix_addresses() {
-    /// Makes `personality` return the present setting without a change.
+    /// Makes `personality` return the setting without a change.
     const ASK: libc::c_ulong = 0xffff_ffff;
     // SAFETY: no pointers; children inherit the setting, this process keeps its addresses.
     unsafe {
@@ -227,14 +200,11 @@ fn write(
     tallies: &[(String, Vec<Tally>)],
 ) -> Result<(), Failure> {
     let shares = tallies.iter().flat_map(|(program, tallies)| {
-        tallies.iter().map(|tally| {
-            let Interval { share, low, high } = tally.interval;
-            OutcomeShare {
-                program: program.clone(),
-                class: tally.outcome.word(),
-                count: tally.count,
-                share: [share, low, high],
-            }
+        tallies.iter().map(|tally| OutcomeShare {
+            program: program.clone(),
+            class: tally.outcome.word(),
+            count: tally.count,
+            share: tally.share,
         })
     });
     let found = outcomes(&shares.collect::<Vec<_>>());

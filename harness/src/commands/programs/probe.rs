@@ -33,7 +33,7 @@ pub struct Args {
     programs: ProgramArgs,
 }
 
-/// Runs the command: each probe by itself, since the code of one would be measured by another.
+/// Runs each probe by itself: its code must not be measured by another.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let programs = &args.programs;
     programs.execute.record.whole_launches()?;
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         let folder = folder.join(&asked.suite.name);
         let record = measure(&session, &fetched, &execution, probe, &run, &folder)?;
         session.reporter.finish();
-        let study = write_study(&folder, &record, None)?;
+        let study = write_study(&folder, &record)?;
         print(|out| writeln!(out, "{}", run_text(&folder, &record, study)))?;
         if code == exit_code::OK {
             code = code_of(&record);

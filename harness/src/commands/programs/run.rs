@@ -56,13 +56,12 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         return print_lines(&session.commands(&fetched)?);
     }
     let programs = session.build(&fetched, |_, _| ())?;
-    // Without a program there is nothing to record: the error is all there is to say.
+    // Without executables, the build error is the only result.
     for program in &programs {
         program.executables.as_ref().map_err(Clone::clone)?;
     }
-    let (summary, folder) = SuiteRun::begin(&session, &fetched, &options)?.run(&programs)?;
-    args.run.write_junit(&summary)?;
-    let code = args.run.conclude(&summary, &folder, color);
+    let run = SuiteRun::begin(&session, &fetched, &options)?;
+    let (summary, code) = args.run.finish(run, &programs, color)?;
     if code != exit_code::BENCHMARK_FAILED {
         return Ok(code);
     }

@@ -40,7 +40,6 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     };
     let fetched = session.fetch(&suite, &args.select.choice()?)?;
     let run = SuiteRun::begin(&session, &fetched, &options)?;
-    let (summary, folder) = run.run(&session.build(&fetched, |_, _| ())?)?;
-    args.run.write_junit(&summary)?;
-    Ok(args.run.conclude(&summary, &folder, color))
+    let programs = session.build(&fetched, |_, _| ())?;
+    Ok(args.run.finish(run, &programs, color)?.1)
 }

@@ -19,7 +19,6 @@ use superstep_trace::Backend;
 
 use crate::suite::arch_here;
 
-/// The tools and where steps are kept.
 struct Tools {
     installation: Installation,
     toolchain: Toolchain,

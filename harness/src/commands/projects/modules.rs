@@ -9,7 +9,7 @@ use superstep_build::manifest::{Flags, Language, TranslationUnit};
 use superstep_trace::Backend;
 
 use super::Tools;
-use crate::arguments::BackendChoice;
+use crate::arguments::value::{self, BackendChoice};
 use crate::terminal::print;
 
 /// Makes the untraced code of a program's modules and prints the list of it.
@@ -17,7 +17,7 @@ use crate::terminal::print;
 pub struct Args {
     /// Executable, or shared library.
     file: PathBuf,
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, default_value = "auto", value_parser = value::backend())]
     backend: BackendChoice,
     /// Index of the first module.
     #[arg(long, default_value_t = 0)]
@@ -26,7 +26,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let tools = Tools::find()?;
-    let backend = args.backend.fixed().unwrap_or(Backend::Cpu);
+    let backend = args.backend.0.unwrap_or(Backend::Cpu);
     let builder = tools.builder(BuildOptions {
         first_module: args.first,
         ..BuildOptions::new(backend)

@@ -7,7 +7,6 @@ use superstep_build::nvcc::{self, Nvcc};
 
 use super::Tools;
 
-/// Does what `nvcc` would do with `arguments`, and gives the exit code.
 pub fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
     let arguments = arguments.map(|word| word.to_string_lossy().into_owned());
     let failed = |failure: Failure| nvcc::Failure::Failed(format!("error: {failure}"));

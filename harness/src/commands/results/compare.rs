@@ -11,8 +11,7 @@ use superstep_analysis::run_summary::{
 };
 use superstep_build::bail;
 use superstep_build::exit_code;
-use superstep_build::failure::{Failure, chain};
-use superstep_report::page::compare::{Quantity, Side, page, quantities};
+use superstep_build::failure::Failure;
 use superstep_trace::Bounds;
 
 #[derive(Debug, clap::Args)]
@@ -21,29 +20,17 @@ pub struct Args {
     run_a: PathBuf,
     /// Folder of the second run, of the same suite and size.
     run_b: PathBuf,
-    #[command(flatten)]
-    thresholds: Thresholds,
-    /// Also write a page with the communication of both runs side by side, in tables and figures.
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    /// Accepted increase of a time from the first run to the second, in percent [default: any; times are only shown]. Times below 0.05 s
+    /// in both runs do not count.
+    #[arg(long, value_name = "PERCENT", value_parser = value::not_negative)]
+    max_slowdown: Option<f64>,
     /// Format of the messages.
     #[arg(long, value_enum, default_value_t)]
     message_format: MessageFormat,
 }
 
-/// Differences that still count as equal.
-#[derive(Debug, Clone, Copy, Default, clap::Args)]
-struct Thresholds {
-    /// Accepted change of bytes and of communicated bytes in programs whose accesses vary, in percent of the first run [default: any].
-    #[arg(long, value_name = "PERCENT", value_parser = value::not_negative)]
-    max_volume_change: Option<f64>,
-    /// Accepted increase of a time from the first run to the second, in percent [default: any; times are only shown].
-    #[arg(long, value_name = "PERCENT", value_parser = value::not_negative)]
-    max_slowdown: Option<f64>,
-    /// Do not apply --max-slowdown to times that are below this in both runs.
-    #[arg(long, value_name = "SECONDS", value_parser = value::not_negative, default_value = "0.05")]
-    min_time: f64,
-}
+/// Times below this in both runs are not compared.
+const MIN_TIME_S: f64 = 0.05;
 
 #[derive(Debug, Serialize)]
 struct Line {
@@ -52,33 +39,18 @@ struct Line {
     benchmark: String,
     equal: bool,
     detail: String,
-    /// Times of the second run over those of the first; none where one ran on a GPU and one on a CPU.
+    /// Times of the second run over those of the first; empty if one ran on a GPU and one on a CPU.
     time_ratios: Vec<(&'static str, f64)>,
-    /// The communication in both runs, where both were analysed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    communication: Vec<Quantity>,
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let a = RunFolder::open(&args.run_a).read_summary()?;
     let b = RunFolder::open(&args.run_b).read_summary()?;
     let apart = devices_apart(&a, &b);
-    if let (Some(why), Some(_)) = (&apart, args.thresholds.max_slowdown) {
+    if let (Some(why), Some(_)) = (&apart, args.max_slowdown) {
         bail!(Usage, "failed to apply --max-slowdown: {why}; leave it out");
     }
-    let mut lines = compare(&a, &b, args.thresholds);
-    let side = |folder, run| {
-        Side::read(folder, run).map_err(|error| Failure::internal("read the tables", chain(&error)))
-    };
-    let (a, b) = (side(&args.run_a, a)?, side(&args.run_b, b)?);
-    for line in &mut lines {
-        line.communication = quantities(&line.benchmark, &a, &b);
-    }
-    if let Some(path) = &args.html {
-        let page = page(&a, &b)
-            .map_err(|error| Failure::internal("draw the comparison", chain(&error)))?;
-        std::fs::write(path, page).map_err(Failure::io("write", &path))?;
-    }
+    let lines = compare(&a, &b, args.max_slowdown);
     crate::terminal::print(|out| {
         if let (Some(why), MessageFormat::Human) = (&apart, args.message_format) {
             writeln!(out, "no ratios of times: {why}")?;
@@ -95,11 +67,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
                         .collect();
                     let word = if line.equal { "equal" } else { "DIFFERENT" };
                     writeln!(out, "{}: {word}: {}{times}", line.benchmark, line.detail)?;
-                    for row in &line.communication {
-                        let (name, first, second) = (&row.quantity, &row.first, &row.second);
-                        let mark = if first == second { "" } else { "  *" };
-                        writeln!(out, "    {name:24} {first:>20} {second:>20}{mark}")?;
-                    }
                 }
             }
         }
@@ -113,7 +80,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
-/// Why the times of two runs have nothing to say about each other.
+/// Reason why times of the two runs are not comparable.
 fn devices_apart(a: &RunSummary, b: &RunSummary) -> Option<String> {
     (a.backend != b.backend).then(|| {
         format!(
@@ -123,7 +90,7 @@ fn devices_apart(a: &RunSummary, b: &RunSummary) -> Option<String> {
     })
 }
 
-fn compare(a: &RunSummary, b: &RunSummary, thresholds: Thresholds) -> Vec<Line> {
+fn compare(a: &RunSummary, b: &RunSummary, max_slowdown: Option<f64>) -> Vec<Line> {
     fn find<'a>(run: &'a RunSummary, name: &str) -> Option<&'a BenchmarkSummary> {
         run.benchmarks.iter().find(|one| one.name == name)
     }
@@ -136,10 +103,10 @@ fn compare(a: &RunSummary, b: &RunSummary, thresholds: Thresholds) -> Vec<Line> 
                 if devices_apart(a, b).is_none() {
                     time_ratios = ratios(&first.seconds, &second.seconds);
                 }
-                benchmarks(first, second, thresholds)
+                benchmarks(first, second, max_slowdown)
             }
-            (None, _) => Err(Difference::OnlyIn("second")),
-            (_, None) => Err(Difference::OnlyIn("first")),
+            (None, _) => Err(Difference("only in the second run".to_owned())),
+            (_, None) => Err(Difference("only in the first run".to_owned())),
         };
         Line {
             reason: "comparison",
@@ -148,13 +115,11 @@ fn compare(a: &RunSummary, b: &RunSummary, thresholds: Thresholds) -> Vec<Line> 
             equal: result.is_ok(),
             detail: result.unwrap_or_else(|difference| difference.to_string()),
             time_ratios,
-            communication: Vec::new(),
         }
     };
     a.benchmarks.iter().chain(only_in_b).map(line).collect()
 }
 
-/// The times that both runs have.
 fn times(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64, f64)> {
     [
         ("native", a.native, b.native),
@@ -175,41 +140,14 @@ fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
         .collect()
 }
 
-/// The first thing in which two runs of a benchmark differ.
+/// The first difference between two runs of a benchmark.
 #[derive(Debug, thiserror::Error)]
-enum Difference {
-    #[error("only in the {0} run")]
-    OnlyIn(&'static str),
-    #[error("{status} in the {run} run")]
-    NotPassed {
-        run: &'static str,
-        status: &'static str,
-    },
-    #[error("{what}: {first} and {second}")]
-    Value {
-        what: &'static str,
-        first: String,
-        second: String,
-    },
-    #[error("{name}: {first:.3} s and {second:.3} s, more than {limit} % slower")]
-    Slower {
-        name: &'static str,
-        first: f64,
-        second: f64,
-        limit: f64,
-    },
-    #[error("{name}: {first} and {second}, {percent:.1} % apart")]
-    Volume {
-        name: &'static str,
-        first: String,
-        second: String,
-        percent: f64,
-    },
-}
+#[error("{0}")]
+struct Difference(String);
 
-/// Compares two values, which `show` writes where they differ.
+/// Compares two values; `show` formats them for the message.
 fn same<T: PartialEq>(
-    what: &'static str,
+    what: &str,
     first: &T,
     second: &T,
     show: impl Fn(&T) -> String,
@@ -217,11 +155,8 @@ fn same<T: PartialEq>(
     if first == second {
         return Ok(());
     }
-    Err(Difference::Value {
-        what,
-        first: show(first),
-        second: show(second),
-    })
+    let (first, second) = (show(first), show(second));
+    Err(Difference(format!("{what}: {first} and {second}")))
 }
 
 fn inputs(benchmark: &BenchmarkSummary) -> Vec<(&str, &str)> {
@@ -250,16 +185,16 @@ fn show_communication(communication: &Option<CommunicationSummary>) -> String {
     )
 }
 
-/// Summary of two equal results, or their first difference.
+/// A summary of two equal results, or the first difference.
 fn benchmarks(
     a: &BenchmarkSummary,
     b: &BenchmarkSummary,
-    thresholds: Thresholds,
+    max_slowdown: Option<f64>,
 ) -> Result<String, Difference> {
     for (run, benchmark) in [("first", a), ("second", b)] {
         if benchmark.status != Status::Passed {
             let status = benchmark.status.as_str();
-            return Err(Difference::NotPassed { run, status });
+            return Err(Difference(format!("{status} in the {run} run")));
         }
     }
     same("size", &a.size, &b.size, String::clone)?;
@@ -299,26 +234,22 @@ fn benchmarks(
         let digest = digest(&a.digest);
         format!("{launches} launches, {ctas} CTAs, digest {digest}")
     } else {
-        let change = volume_changes(a, b, thresholds.max_volume_change)?;
+        let change = volume_changes(a, b);
         format!("{launches} launches, {ctas} CTAs; accesses differ from run to run{change}")
     };
-    if let Some(limit) = thresholds.max_slowdown {
+    if let Some(limit) = max_slowdown {
         for (name, a, b) in times(&a.seconds, &b.seconds) {
-            let counts = a >= thresholds.min_time || b >= thresholds.min_time;
-            if counts && b > a * (1.0 + limit / 100.0) {
-                return Err(Difference::Slower {
-                    name,
-                    first: a,
-                    second: b,
-                    limit,
-                });
+            if a.max(b) >= MIN_TIME_S && b > a * (1.0 + limit / 100.0) {
+                return Err(Difference(format!(
+                    "{name}: {a:.3} s and {b:.3} s, more than {limit} % slower"
+                )));
             }
         }
     }
     Ok(detail)
 }
 
-/// Whether what two runs say about communication can be the same, where one of them was in situ.
+/// Compares the bounds of communication, where one run was in situ.
 fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), Difference> {
     let (a, b) = (a.communication, b.communication);
     let (first, second) = (a.unwrap_or_default(), b.unwrap_or_default());
@@ -331,21 +262,16 @@ fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), Diffe
     let [x, y] = [&first, &second].map(CommunicationSummary::communicated_between);
     if x.least > y.most || y.least > x.most {
         let words = |it: Bounds| in_words(it, human_bytes);
-        return Err(Difference::Value {
-            what: "bytes communicated",
-            first: words(x),
-            second: words(y),
-        });
+        let (first, second) = (words(x), words(y));
+        return Err(Difference(format!(
+            "bytes communicated: {first} and {second}"
+        )));
     }
     Ok(())
 }
 
-/// How the volumes of a program that varies differ.
-fn volume_changes(
-    a: &BenchmarkSummary,
-    b: &BenchmarkSummary,
-    limit: Option<f64>,
-) -> Result<String, Difference> {
+/// Describes the change of volumes of a nondeterministic program.
+fn volume_changes(a: &BenchmarkSummary, b: &BenchmarkSummary) -> String {
     let volumes = |benchmark: &BenchmarkSummary| {
         let bytes = benchmark.bytes.unwrap_or_default();
         let communicated = benchmark.communication.unwrap_or_default();
@@ -356,23 +282,13 @@ fn volume_changes(
             ("communicated", communicated.communicated_bytes),
         ]
     };
-    let mut text = String::new();
-    for ((name, a), (_, b)) in volumes(a).into_iter().zip(volumes(b)) {
-        if a == b {
-            continue;
-        }
+    let changed = volumes(a).into_iter().zip(volumes(b));
+    let changed = changed.filter(|((_, a), (_, b))| a != b);
+    let texts = changed.map(|((name, a), (_, b))| {
         let percent = 100.0 * (b as f64 - a as f64).abs() / (a as f64).max(1.0);
-        if limit.is_some_and(|limit| percent > limit) {
-            return Err(Difference::Volume {
-                name,
-                first: human_bytes(a),
-                second: human_bytes(b),
-                percent,
-            });
-        }
-        text.push_str(&format!("; {name} {percent:.1} % apart"));
-    }
-    Ok(text)
+        format!("; {name} {percent:.1} % apart")
+    });
+    texts.collect()
 }
 
 #[cfg(test)]

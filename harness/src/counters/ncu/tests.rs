@@ -22,16 +22,6 @@ fn a_recorded_profile_is_read() {
 }
 
 #[test]
-fn a_raw_page_says_the_same() {
-    let text = "==PROF== Connected\nhello\n\"ID\",\"Process ID\",\"Kernel Name\",\"Device\",\"a.sum\",\"b.sum\"\n\
-                \"\",\"\",\"\",\"\",\"inst\",\"\"\n\"0\",\"7\",\"_Zk\",\"0\",\"1,234\",\"n/a\"\n\"1\",\"7\",\"_Zk\",\"0\",\"5\",\"6\"\nbye\n";
-    let launches = read_csv(text).unwrap();
-    assert_eq!(launches[0].metrics["a.sum"], Some(1234));
-    assert_eq!(launches[0].metrics["b.sum"], None);
-    assert_eq!(launches[1].metrics["b.sum"], Some(6));
-}
-
-#[test]
 fn what_cannot_be_read_is_named() {
     let header = "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n";
     let table = |rest: &str| header.to_owned() + rest;

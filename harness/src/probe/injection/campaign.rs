@@ -31,7 +31,7 @@ pub struct CampaignOptions {
     pub patience: f64,
 }
 
-/// An injection and what came of it: a line of `outcomes.jsonl`.
+/// A line of `outcomes.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Line {
     #[serde(flatten)]
@@ -39,7 +39,7 @@ struct Line {
     outcome: Outcome,
 }
 
-/// Identity of a campaign, equal for one to be continued: `campaign.json`.
+/// `campaign.json`, equal for a campaign that is continued.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
     schema_version: u32,
@@ -59,27 +59,26 @@ pub struct Campaign<'a> {
     pub folder: &'a Path,
 }
 
-/// How the program is run once. The probe's results go to `results` in its place.
+/// One run of the program. The probe's results go to `results` in `place`.
 pub(super) struct Setting<'a> {
     pub program: &'a Path,
     pub place: &'a Path,
     pub parameters: [u64; 5],
-    /// The file that says whose threads' counts are kept.
+    /// A file with the places whose counts by thread are kept.
     pub places: Option<&'a Path>,
     pub limit: Option<Duration>,
 }
 
-/// Results of a campaign so far.
 #[derive(Debug, Clone, Default)]
 pub struct Made {
-    /// Every injection with its outcome, in the order of their numbers.
+    /// All injections, in order.
     pub outcomes: Vec<(Injection, Outcome)>,
-    /// Places that were not executed as often in two runs without an error.
+    /// Places with different counts in two runs without an error.
     pub unsteady_places: u64,
 }
 
 impl Campaign<'_> {
-    /// Runs the missing injections of the campaign. Returns every outcome in the order of injections; fewer after an interruption.
+    /// Runs the missing injections. Returns every outcome in order; fewer after an interruption.
     pub fn run(
         &self,
         options: &CampaignOptions,
@@ -122,8 +121,8 @@ impl Campaign<'_> {
         })
     }
 
-    /// One run with one flipped bit, in a folder that is removed afterwards. `None` when the user stopped it. A run that seems to hang gets
-    /// another try without the `company` of other runs, which may only have kept it waiting.
+    /// One run with one flipped bit, in a folder that is removed afterwards; `None` after an interruption. A run that seems to hang is
+    /// repeated without the `company` of other runs, which may have slowed it down.
     fn inject(
         &self,
         injection: &Injection,
@@ -169,7 +168,7 @@ impl Campaign<'_> {
             std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
         };
         let mut execution = self.case.execution.clone();
-        // One worker on the CPU backend: what threads do to each other comes in the same order in each run.
+        // One worker on the CPU backend: threads interact in the same order in each run.
         execution.config.cpu_threads = Some(NonZeroUsize::MIN);
         execution.config.probe_parameters = setting.parameters.to_vec();
         let place = absolute(setting.place);
@@ -209,7 +208,7 @@ impl Campaign<'_> {
     }
 }
 
-/// The outcomes so far. A last line that an interruption cut off is dropped, and its injection made again.
+/// The outcomes so far. A truncated last line is dropped, and its injection repeated.
 fn read_lines(path: &Path) -> Result<BTreeMap<u64, Line>, Failure> {
     let Ok(file) = File::open(path) else {
         return Ok(BTreeMap::new());
@@ -236,7 +235,7 @@ fn append(file: &Mutex<File>, line: &Line, path: &Path) -> Result<(), Failure> {
     file.write_all(&text).map_err(Failure::io("write", &path))
 }
 
-/// How many bits a run flipped, of a launch that ended.
+/// Number of flipped bits, of a launch that ended.
 fn flips(results: &Path) -> Option<u64> {
     let results = ProbeResults::open(results).ok()?;
     let launch = results.launches.first()?;

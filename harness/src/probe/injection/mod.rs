@@ -11,7 +11,7 @@ mod profile;
 mod select;
 
 pub use campaign::{Campaign, CampaignOptions, Made};
-pub use outcome::{Interval, Outcome, Tally, tally, tally_table};
+pub use outcome::{Outcome, Tally, tally, tally_table};
 /// The probes of a campaign: the first counts, the second flips a bit.
 pub const PROBES: [&str; 2] = ["injection-profile", "injection"];
 

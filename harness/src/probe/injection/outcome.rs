@@ -11,26 +11,25 @@ use crate::verify::{check_manifest, outputs_equal};
 use superstep_build::manifest::Checks;
 use superstep_build::run::End;
 
-/// How a run with an error ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     Masked,
-    /// The program was ended by a signal, or for want of memory.
+    /// Ended by a signal, or out of memory.
     Crash,
     Hang,
-    /// It said that something is wrong: a kernel failed, the exit code or an expected message is another, or there is an error message.
+    /// A kernel failed, the exit code or an expected message differs, or there is an error message.
     FailureSymptom,
-    /// A file that it wrote differs.
+    /// An output file differs.
     OutputDiffers,
-    /// Only what it printed differs.
+    /// Only standard output differs.
     StdoutOnly,
-    /// The execution was not reached, so nothing was flipped: the program does not execute the same instructions in each run.
+    /// The execution was not reached, and nothing was flipped: instructions differ from run to run.
     Missed,
 }
 
 impl Outcome {
-    /// Every class, in the order of the figure.
+    /// All classes, in the order of the figure.
     pub const ALL: [Outcome; 6] = [
         Outcome::Masked,
         Outcome::Crash,
@@ -52,8 +51,8 @@ impl Outcome {
         }
     }
 
-    /// Outcome of `run`, compared with a `reference` without an injection. `flips` is how many bits the probe says were flipped; unknown where
-    /// the launch did not end.
+    /// Outcome of `run`, compared with a `reference` without an injection. `flips` is the number of flipped bits that the probe counted;
+    /// unknown if the launch did not end.
     pub fn of(run: &Run, reference: &Run, checks: &Checks, flips: Option<u64>) -> Self {
         match run.files.end {
             End::Signalled(_) | End::OutOfMemory => return Outcome::Crash,
@@ -62,7 +61,7 @@ impl Outcome {
         }
         let faults = run.summary.as_ref().map(|summary| summary.faults.len());
         let failed = faults.as_ref().is_ok_and(|&faults| faults > 0);
-        // Without a summary the program ended in the middle of something, the launch perhaps.
+        // Without a summary the program ended abruptly, perhaps in the launch.
         if flips == Some(0) || flips.is_none() && faults.as_ref().is_ok_and(|&faults| faults == 0) {
             return Outcome::Missed;
         }
@@ -79,7 +78,7 @@ impl Outcome {
         if outputs_equal(&reference.files, &run.files, checks).ok {
             return Outcome::Masked;
         }
-        // Files alone: every line of the standard output may differ.
+        // Only files: every line of standard output may differ.
         let files_only = Checks {
             volatile_lines: Regex::new("").into_iter().collect(),
             ..checks.clone()
@@ -102,45 +101,29 @@ fn without_numbers(text: &str) -> String {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
-    pub share: f64,
-    pub low: f64,
-    pub high: f64,
-}
-
-impl Interval {
-    /// The 95 % interval of `count` of `all` (Wilson, "Probable inference, the law of succession, and statistical inference", 1927).
-    pub fn wilson(count: u64, all: u64) -> Self {
-        const Z: f64 = 1.959_963_984_540_054;
-        if all == 0 {
-            return Interval {
-                share: 0.0,
-                low: 0.0,
-                high: 1.0,
-            };
-        }
-        let (n, share) = (all as f64, count as f64 / all as f64);
-        let scale = 1.0 + Z * Z / n;
-        let middle = (share + Z * Z / (2.0 * n)) / scale;
-        let reach = Z / scale * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-        Interval {
-            share,
-            low: (middle - reach).max(0.0),
-            high: (middle + reach).min(1.0),
-        }
+/// The share of `count` in `all` and its 95 % interval (Wilson, "Probable inference, the law of succession, and statistical inference",
+/// 1927).
+fn wilson(count: u64, all: u64) -> [f64; 3] {
+    const Z: f64 = 1.959_963_984_540_054;
+    if all == 0 {
+        return [0.0, 0.0, 1.0];
     }
+    let (n, share) = (all as f64, count as f64 / all as f64);
+    let scale = 1.0 + Z * Z / n;
+    let middle = (share + Z * Z / (2.0 * n)) / scale;
+    let reach = Z / scale * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    [share, (middle - reach).max(0.0), (middle + reach).min(1.0)]
 }
 
-/// How often one class came of a campaign.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tally {
     pub outcome: Outcome,
     pub count: u64,
-    pub interval: Interval,
+    /// Share, and its 95 % interval.
+    pub share: [f64; 3],
 }
 
-/// Every class with its count. Injections that missed are none.
+/// Counts of all classes; missed injections are left out.
 pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
     let made = (outcomes.iter()).filter(|&&outcome| outcome != Outcome::Missed);
     let all = made.count() as u64;
@@ -155,12 +138,12 @@ pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
         .map(|outcome| Tally {
             outcome,
             count: count(outcome),
-            interval: Interval::wilson(count(outcome), all),
+            share: wilson(count(outcome), all),
         })
         .collect()
 }
 
-/// A line a program, a column a class; below several programs their mean, in which each counts as much as every other.
+/// One line per program and one column per class; the mean of several programs weighs them equally.
 pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
     let header = ["program", "injections"].into_iter();
     let header = header.chain(Outcome::ALL.map(|outcome| outcome.word()));
@@ -168,7 +151,7 @@ pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
     for (name, tallies) in programs {
         let all: u64 = tallies.iter().map(|tally| tally.count).sum();
         let cells = tallies.iter().map(|tally| {
-            let Interval { share, low, high } = tally.interval;
+            let [share, low, high] = tally.share;
             format!(
                 "{:.1} % ({:.1}-{:.1})",
                 100.0 * share,
@@ -182,7 +165,7 @@ pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
         let means = Outcome::ALL.map(|outcome| {
             let tallies = programs.iter().flat_map(|(_, tallies)| tallies);
             let shares = tallies.filter(|tally| tally.outcome == outcome);
-            let sum: f64 = shares.map(|tally| tally.interval.share).sum();
+            let sum: f64 = shares.map(|tally| tally.share[0]).sum();
             format!("{:.1} %", 100.0 * sum / programs.len() as f64)
         });
         let all = ["mean".to_owned(), String::new()];

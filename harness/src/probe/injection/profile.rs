@@ -13,7 +13,7 @@ use crate::verify::outputs_equal;
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
-/// Parameters of a run without an error: there is no such launch.
+/// Parameters that match no launch.
 const NO_ERROR: [u64; 5] = [u64::MAX, 0, 0, 0, 0];
 
 fn without_error<'a>(program: &'a Path, place: &'a Path, places: Option<&'a Path>) -> Setting<'a> {
@@ -28,13 +28,12 @@ fn without_error<'a>(program: &'a Path, place: &'a Path, places: Option<&'a Path
 
 pub(super) struct Profile<'a, 'b> {
     campaign: &'a Campaign<'b>,
-    /// The run that others are compared with.
     pub reference: Run,
     pub space: Space,
 }
 
 impl<'a, 'b> Profile<'a, 'b> {
-    /// Runs the program without an error, and once more to count what it executes.
+    /// Runs the program without an error, and once more to count executions.
     pub fn of(campaign: &'a Campaign<'b>) -> Result<Self, Failure> {
         let place = campaign.folder.join("reference");
         remove(&place);
@@ -64,7 +63,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         Ok(profile)
     }
 
-    /// Finds thread and execution of each choice by another run. Also returns how many places were not executed as often as before.
+    /// Finds thread and execution of each choice by another run. Also returns the number of places whose counts changed.
     pub fn locate(&self, choices: &[Choice]) -> Result<(Vec<Injection>, u64), Failure> {
         if choices.is_empty() {
             return Ok((Vec::new(), 0));
@@ -77,7 +76,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         found.map_err(capture::failure)
     }
 
-    /// Runs the counting program; `places` is a file that names whose threads' counts are kept.
+    /// Runs the counting program; `places` names the places whose counts by thread are kept.
     fn count(&self, name: &str, places: Option<&Path>) -> Result<ProbeResults, Failure> {
         let place = self.campaign.folder.join(name);
         remove(&place);
@@ -104,7 +103,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         ProbeResults::open(&place.join("results")).map_err(capture::failure)
     }
 
-    /// Both probes must number the same instructions alike.
+    /// Fails unless both probes number the instructions alike.
     fn same_places(&self, flip: &Path, counts: &ProbeResults) -> Result<(), Failure> {
         let flip = ProbeResults::open(flip).map_err(capture::failure)?;
         let places = |results: &ProbeResults| -> Vec<(u32, Vec<String>)> {

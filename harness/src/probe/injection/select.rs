@@ -25,22 +25,21 @@ table! {
     }
 }
 
-/// An injection into an instruction of a launch; which of its executions, the threads' counts say.
+/// An injection into an instruction of a launch; the counts of threads give the execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     row: usize,
     number: u64,
-    /// Where among the executions: a share of them, of 2^64.
+    /// Position among the executions, in units of 2^-64.
     part: u64,
     bit: u32,
 }
 
-/// One instruction in one launch.
+/// An instruction in a launch.
 #[derive(Debug, Clone)]
 struct Row {
     launch: u32,
     kernel: String,
-    /// Number of the module, and of the place in it.
     module: u32,
     slot: u32,
     executions: u64,
@@ -54,12 +53,12 @@ struct Row {
 #[derive(Debug, Clone, Default)]
 pub struct Space {
     rows: Vec<Row>,
-    /// Executions before each row, and behind the last.
+    /// Executions before each row, and the total at the end.
     before: Vec<u64>,
 }
 
 impl Space {
-    /// The space of a profile. Launches of streams other than the first are left out: their order may change.
+    /// Launches of other streams than the first are left out: their order may change.
     pub fn of(profile: &ProbeResults) -> Result<Self, TraceError> {
         let names = SiteTable::new(&profile.modules);
         let mut space = Space::default();
@@ -101,8 +100,7 @@ impl Space {
         self.before.last().copied().unwrap_or(0)
     }
 
-    /// Injection `number` of the campaign with `seed`: every execution is as likely as every other, then every bit of its result. `None`
-    /// of an empty space.
+    /// Injection `number` of the campaign with `seed`: uniform over executions, then over the bits of the result.
     pub fn choose(&self, seed: u64, number: u64) -> Option<Choice> {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -120,7 +118,7 @@ impl Space {
         })
     }
 
-    /// The places of some choices, by launch: whose threads' counts are needed.
+    /// Slots by launch whose counts by thread are needed.
     pub fn places(&self, choices: &[Choice]) -> BTreeMap<u32, Vec<u32>> {
         let mut places: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for row in choices
@@ -136,9 +134,8 @@ impl Space {
         places
     }
 
-    /// The execution of each choice, from a second profile with the counts of the threads at its place. Returns the injections, and how
-    /// many places were not executed as often as in the first profile: what other threads do decides that, and it may be different
-    /// again in the next run.
+    /// Finds the execution of each choice in a second profile, which has counts by thread. Also returns the number of places whose counts
+    /// changed: another thread's timing may decide them.
     pub fn locate(
         &self,
         choices: &[Choice],
@@ -167,7 +164,7 @@ impl Space {
 }
 
 impl Row {
-    /// The execution that `choice` means, in the order of the threads. `None` when there is none at all.
+    /// The chosen execution, in the order of threads; `None` without any.
     fn injection(&self, choice: &Choice, counts: &[u64]) -> Option<Injection> {
         let mut execution = share(choice.part, counts.iter().sum());
         let thread = counts.iter().position(|&count| {
@@ -192,7 +189,7 @@ impl Row {
     }
 }
 
-/// A number below `n`, as far as `part` of 2^64 reaches: as even as 64 bits allow.
+/// `part / 2^64` of `n`, rounded down.
 fn share(part: u64, n: u64) -> u64 {
     ((u128::from(part) * u128::from(n)) >> 64) as u64
 }

@@ -52,11 +52,8 @@ fn the_mean_is_geometric_and_what_does_not_count_is_named() {
         ],
         ..RunSummary::default()
     };
-    let all = slowdowns([&run]);
-    assert!((all.geometric_mean.unwrap() - 4.0).abs() < 1e-9);
     let untimed = "d (thesis): not all of its kernels were timed";
-    assert_eq!(all.left_out, [untimed, "c (thesis): failed"]);
-    let table = slowdown_table(&all);
+    let table = slowdown_table(&run);
     let cells = |line: &str| {
         let cells = line.split("  ").map(str::trim);
         let cells: Vec<&str> = cells.filter(|cell| !cell.is_empty()).collect();

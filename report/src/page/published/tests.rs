@@ -22,7 +22,7 @@ fn published_run() -> RunSummary {
 #[test]
 fn published_values_stand_in_the_figures_and_below_them() {
     let measured = vec![("hs2d".to_owned(), metrics())];
-    let page = index(&published_run(), &measured, &[]).unwrap();
+    let page = index(&published_run(), &measured).unwrap();
     check_nesting(&page);
     for text in [
         "Lines in vermilion",
@@ -44,12 +44,12 @@ fn published_values_stand_in_the_figures_and_below_them() {
 #[test]
 fn other_sizes_say_where_published_values_are_and_other_suites_nothing() {
     let measured = vec![("hs2d".to_owned(), metrics())];
-    let page = index(&run(), &measured, &[]).unwrap();
+    let page = index(&run(), &measured).unwrap();
     assert!(page.contains("are of the size <code>thesis</code>"));
     assert!(!page.contains("id=\"published\"") && !page.contains("Lines in vermilion"));
     let mut other = published_run();
     other.suite = "rodinia".to_owned();
-    let page = index(&other, &measured, &[]).unwrap();
+    let page = index(&other, &measured).unwrap();
     assert!(!page.contains("vermilion") && !page.contains("that the thesis published"));
 }
 

@@ -1,8 +1,7 @@
 //! Tests of `page`.
 
 use crate::probes::Study;
-use crate::probes::page::{FOLDER, MOST_ROWS, SECTION, heading, section, sections};
-use std::fs;
+use crate::probes::page::{MOST_ROWS, page};
 use superstep_table::Table;
 
 superstep_table::table! {
@@ -21,7 +20,7 @@ superstep_table::table! {
 }
 
 #[test]
-fn a_section_has_its_tables_and_nothing_from_outside_is_code() {
+fn a_page_has_its_tables_and_nothing_from_outside_is_code() {
     let program = "<script>".to_owned();
     let few = FewRow {
         program: program.clone(),
@@ -34,7 +33,7 @@ fn a_section_has_its_tables_and_nothing_from_outside_is_code() {
         ],
         figures: vec![],
     };
-    let text = section("p", "<b>", &["a & b".into()], &study).unwrap();
+    let text = page("t", ("p", "<b>"), &["a & b".into()], &study).unwrap();
     assert!(
         !text.contains("<script>") && !text.contains("<b>"),
         "{text}"
@@ -42,15 +41,4 @@ fn a_section_has_its_tables_and_nothing_from_outside_is_code() {
     assert!(text.contains("a &amp; b") && text.contains("accesses, access groups"));
     assert!(text.contains("<summary>many: 100 rows</summary>"), "{text}");
     assert_eq!(text.matches("&lt;script&gt;").count(), 2 + MOST_ROWS);
-
-    let folder = tempfile::tempdir().unwrap();
-    assert_eq!(sections(folder.path()).unwrap(), []);
-    for probe in ["b", "a"] {
-        let place = folder.path().join(FOLDER).join(probe);
-        fs::create_dir_all(&place).unwrap();
-        fs::write(place.join(SECTION), probe).unwrap();
-    }
-    let found = sections(folder.path()).unwrap();
-    assert_eq!(found[0].html, "a");
-    assert_eq!(heading(&found[1].probe), "probe-b");
 }

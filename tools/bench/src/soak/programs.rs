@@ -6,16 +6,14 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use superstep_analysis::communication::Matching;
-use superstep_analysis::metrics::Settings;
 use superstep_analysis::run_summary::{Check, RunSummary};
 use superstep_build::compile::BuildOptions;
 use superstep_build::failure::Failure;
 use superstep_build::fetch::FetchOptions;
 use superstep_build::manifest::Suite;
 use superstep_harness::{
-    AnalysisOptions, Bundle, Execution, Fetched, Kind, MessageFormat, Prepared, ProgramChoice,
-    Resume, Run, RunFolder, Running, Selection, Session, SuiteOptions, SuiteRun, capture_failure,
+    AnalysisOptions, Bundle, Execution, Fetched, Kind, MessageFormat, Prepared, ProgramChoice, Run,
+    RunFolder, Running, Selection, Session, SuiteOptions, SuiteRun, capture_failure,
     check_manifest, check_runtime, golden_folder,
 };
 use superstep_trace::{Backend, Capture, Protocol, Reproducibility};
@@ -121,17 +119,13 @@ impl Source {
         execution.config.protocol = Some(protocol);
         let options = SuiteOptions {
             execution,
-            analysis: AnalysisOptions {
-                matching: Matching::Bytes,
-                metrics: Settings::default(),
-                memory_bytes: None,
-                keep_captures: true,
-            },
+            analysis: AnalysisOptions::default(),
             running: Running {
-                resume: Resume::No,
-                repeats: 1,
-                retries: 0,
+                resume: None,
+                repeat: 1,
+                retry: 0,
                 require_golden: false,
+                junit: None,
             },
             out: out.to_owned(),
             golden: Some(golden_folder(&self.suite)),
