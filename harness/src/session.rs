@@ -25,7 +25,7 @@ use superstep_trace::{Backend, Protocol};
 
 use crate::bundle::Bundle;
 use crate::results::{MessageFormat, Reporter};
-use crate::suite::{ProgramChoice, Selection};
+use crate::suite::{Case, Execution, ProgramChoice, Selection};
 
 pub type SourceHashes = BTreeMap<String, String>;
 
@@ -370,6 +370,30 @@ impl Session {
 }
 
 impl<'a> Fetched<'a> {
+    /// A prepared program in the chosen size.
+    pub fn case<'c, E>(
+        &'c self,
+        program: &'c Prepared<'_, E>,
+        execution: &'c Execution,
+    ) -> Result<Case<'c>, Failure> {
+        let benchmark = program.benchmark;
+        let Some(size) = benchmark.sizes.get(&self.size) else {
+            bail!(
+                Usage,
+                "failed to run {}: it has no size {}",
+                benchmark.name,
+                self.size
+            );
+        };
+        Ok(Case {
+            suite: self.suite,
+            benchmark,
+            size,
+            execution,
+            sources: &program.sources,
+        })
+    }
+
     pub fn sources(&self) -> impl Iterator<Item = (&'a Benchmark, Result<&SourceTree, Failure>)> {
         let trees = self.trees.iter();
         let trees = trees.map(|tree| tree.as_ref().map_err(Clone::clone));

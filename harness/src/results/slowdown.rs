@@ -3,7 +3,7 @@
 use superstep_analysis::run_summary::{BenchmarkSummary, KernelTime, RunSummary, Status};
 use superstep_trace::KernelResources;
 
-use super::text::{geometric_mean, plain_table, table_lines};
+use super::table::{geometric_mean, plain_table, table_lines};
 
 /// A line per program, with a line per kernel below it if there are several. Programs that failed, were not timed, or of which only a
 /// part was recorded are left out.
