@@ -32,7 +32,6 @@ codes! {
     INTERRUPTED = 130, "interrupted";
 }
 
-/// The exit code of a command that ends with a failure of this kind.
 pub fn of(kind: FailureKind) -> i32 {
     match kind {
         FailureKind::Manifest => MANIFEST,

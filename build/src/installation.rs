@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::compile::BuildError;
+use crate::compile::{BuildError, Result};
 
-/// Environment variable that names the repository root (the folder with `runtime/` and `suites/`).
 pub const ROOT_VARIABLE: &str = "SUPERSTEP_ROOT";
 
 /// Superstep's own pieces, each checked when it is first used, so that commands that only read captures work anywhere.
@@ -30,19 +29,19 @@ impl Installation {
         Self { binaries, root }
     }
 
-    pub fn instrumenter(&self) -> Result<PathBuf, BuildError> {
+    pub fn instrumenter(&self) -> Result<PathBuf> {
         self.binary("superstep-instrument")
     }
 
-    pub fn cpu_runtime(&self) -> Result<PathBuf, BuildError> {
+    pub fn cpu_runtime(&self) -> Result<PathBuf> {
         self.binary("libsuperstep_cudart_cpu.so")
     }
 
-    pub fn cuda_runtime(&self) -> Result<PathBuf, BuildError> {
+    pub fn cuda_runtime(&self) -> Result<PathBuf> {
         self.binary("libsuperstep_cuda.so")
     }
 
-    pub fn folder(&self, relative: &str) -> Result<PathBuf, BuildError> {
+    pub fn folder(&self, relative: &str) -> Result<PathBuf> {
         let why = match self.root.as_ref().map(|root| root.join(relative)) {
             Some(folder) if folder.is_dir() => return Ok(folder),
             Some(folder) => format!("{} is not a folder", folder.display()),
@@ -64,7 +63,7 @@ impl Installation {
         root.join("suites").join(name)
     }
 
-    fn binary(&self, name: &str) -> Result<PathBuf, BuildError> {
+    fn binary(&self, name: &str) -> Result<PathBuf> {
         let path = self.binaries.join(name);
         if path.is_file() {
             return Ok(path);

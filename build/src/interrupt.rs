@@ -15,7 +15,6 @@ const HANDLER_LATENCY: Duration = Duration::from_millis(300);
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// Catches SIGINT, SIGTERM and SIGHUP from now on. Called once, by `main`.
 pub fn install() -> Result<(), ctrlc::Error> {
     ctrlc::set_handler(|| {
         if REQUESTED.swap(true, Ordering::SeqCst) {

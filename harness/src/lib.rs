@@ -20,7 +20,7 @@ pub use arguments::value::ByteSize;
 pub use bundle::Bundle;
 pub use capture::failure as capture_failure;
 pub use commands::{exit, main};
-pub use results::{MessageFormat, RunFolder, host, write_json};
+pub use results::{MessageFormat, RunFolder, host, plain_table, table_lines, write_json};
 pub use session::{Fetched, Prepared, Session};
 pub use suite::{
     AnalysisOptions, Case, Execution, Kind, ProgramChoice, Run, Running, Selection, SuiteOptions,

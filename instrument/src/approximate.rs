@@ -8,22 +8,14 @@ const ATTRIBUTE: &str = "reciprocal-estimates";
 const FULL: &str = "divf";
 const FAST: &str = "divf:0";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Division {
-    /// PTX's `div.full`, for the whole range of numbers (`-prec-div=false`).
-    Full,
-    /// PTX's `div.approx` (`-use_fast_math`).
-    Fast,
-}
-
 /// Makes the divisions those of PTX. For a CPU they stay exact, which is what comes closest to both: how a GPU rounds them is its secret.
 pub fn lower(module: &Module, for_gpu: bool) {
     for function in module.defined_functions() {
         let value = function.text_attribute(ATTRIBUTE);
         let division = (value.iter()).flat_map(|value| value.split(','));
         let division = division.fold(None, |found, part| match part {
-            FULL => Some(Division::Full),
-            FAST => Some(Division::Fast),
+            FULL => Some(FULL),
+            FAST => Some(FAST),
             _ => found,
         });
         function.remove_string_attributes(|name| name == ATTRIBUTE);
@@ -36,7 +28,7 @@ pub fn lower(module: &Module, for_gpu: bool) {
     }
 }
 
-fn lower_one<'m>(module: &'m Module, fdiv: Instruction<'m>, division: Division, flushes: bool) {
+fn lower_one<'m>(module: &'m Module, fdiv: Instruction<'m>, division: &str, flushes: bool) {
     let (dividend, divisor) = (fdiv.operand(0), fdiv.operand(1));
     let builder = Builder::before(fdiv);
     let result = if flushes && dividend.constant_number() == Some(1.0) {
@@ -45,10 +37,10 @@ fn lower_one<'m>(module: &'m Module, fdiv: Instruction<'m>, division: Division, 
         builder.call(reciprocal, &[divisor])
     } else {
         let name = match (division, flushes) {
-            (Division::Full, false) => "llvm.nvvm.div.full",
-            (Division::Full, true) => "llvm.nvvm.div.full.ftz",
-            (Division::Fast, false) => "llvm.nvvm.div.approx.f",
-            (Division::Fast, true) => "llvm.nvvm.div.approx.ftz.f",
+            (FULL, false) => "llvm.nvvm.div.full",
+            (FULL, true) => "llvm.nvvm.div.full.ftz",
+            (_, false) => "llvm.nvvm.div.approx.f",
+            (_, true) => "llvm.nvvm.div.approx.ftz.f",
         };
         let divide = module.intrinsic(name, &[]);
         builder.call(divide, &[dividend, divisor])

@@ -40,11 +40,11 @@ pub fn extend_functions<'m>(
     module: &'m Module,
     probed: &HashSet<Function<'m>>,
 ) -> (HashMap<Function<'m>, Context<'m>>, Rebuilt<'m>) {
-    let extended = needing_context(module, probed);
+    let (extended, indirect) = needing_context(module, probed);
     let extra = [Type::pointer(0), Type::int(64)];
     let (mut contexts, mut rebuilt) = (HashMap::new(), HashMap::new());
     for function in module.defined_functions() {
-        if !extended.functions.contains(&function) {
+        if !extended.contains(&function) {
             continue;
         }
         let target = module.add_function("", function.signature().with_parameters(&extra));
@@ -63,7 +63,7 @@ pub fn extend_functions<'m>(
             // A call of an extended function still has the type that the function had.
             let passes_on = match call.callee().as_function() {
                 Some(callee) => contexts.contains_key(&callee),
-                None => extended.indirect && call.is_indirect(),
+                None => indirect && call.is_indirect(),
             };
             if passes_on {
                 rebuilt.insert(call.value(), rebuild_call(call, *context, &extra));
@@ -73,12 +73,11 @@ pub fn extend_functions<'m>(
     (contexts, rebuilt)
 }
 
-struct Extended<'m> {
-    functions: HashSet<Function<'m>>,
-    indirect: bool,
-}
-
-fn needing_context<'m>(module: &'m Module, probed: &HashSet<Function<'m>>) -> Extended<'m> {
+/// The functions that get the context, and whether indirect calls pass it on.
+fn needing_context<'m>(
+    module: &'m Module,
+    probed: &HashSet<Function<'m>>,
+) -> (HashSet<Function<'m>>, bool) {
     let defined = module.defined_functions();
     let calls_indirectly = |f: &Function| f.calls().any(|call| call.is_indirect());
     // Uses by `llvm.used` and the like are no addresses that code could call; indirect calls decide.
@@ -88,10 +87,10 @@ fn needing_context<'m>(module: &'m Module, probed: &HashSet<Function<'m>>) -> Ex
             || probed.contains(f)
             || indirect && (f.is_address_taken() || calls_indirectly(f))
     };
-    Extended {
-        functions: leading_to(defined.into_iter().filter(needs).collect()),
+    (
+        leading_to(defined.into_iter().filter(needs).collect()),
         indirect,
-    }
+    )
 }
 
 /// Functions, and all that call them, directly or not.

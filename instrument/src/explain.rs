@@ -13,29 +13,24 @@ const SCHEMA_VERSION: u32 = 1;
 #[derive(Debug, Serialize)]
 pub struct Explanation {
     schema_version: u32,
-    /// Copies of device functions that specialisation made.
     clones: usize,
-    /// Inline PTX statements with unknown effects on memory, let through.
     opaque_assembly: usize,
     operations: Vec<Explained>,
 }
 
 #[derive(Debug, Serialize)]
 struct Explained {
-    /// Mangled name of the function.
     symbol: String,
     function: String,
     file: String,
     line: u32,
     column: u32,
     op: &'static str,
-    /// Bytes; 0 when known only at run time.
     width_bytes: u32,
     /// `global`, `shared`, `local`, `constant`, `parameter`, or `undecided`.
     space: &'static str,
     /// `proven` (traced if the space is global, else left alone) or `tested` (asked at run time).
     decision: &'static str,
-    /// From the address back to where it comes from; when undecided, the origins that disagree.
     because: Vec<String>,
 }
 

@@ -15,7 +15,6 @@ pub const NAMES: &str = "__superstep_global_names";
 /// What the row of a kernel that may call `malloc` is named with, before the kernel's name. It has neither address nor bytes.
 pub const DEVICE_HEAP_OF: &str = "device malloc heap of ";
 
-/// The variables of the user's module that lie in global or constant memory.
 pub fn device_variables(module: &Module) -> Vec<Variable<'_>> {
     let ours = |name: &str| name.starts_with("llvm.") || name.starts_with("superstep.");
     let mut variables = module.variables();
@@ -52,7 +51,6 @@ pub fn add_table(module: &Module) {
     }
 }
 
-/// Names of the kernels from which calls lead to `malloc`; one that calls what it computes may come there too.
 fn allocating_kernels(module: &Module) -> Vec<String> {
     let heap: Vec<Function> = ["malloc", children::MALLOC]
         .iter()

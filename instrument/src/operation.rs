@@ -16,7 +16,6 @@ pub enum Width<'m> {
 }
 
 impl Width<'_> {
-    /// The bytes; 0 when known at run time only.
     pub fn known_bytes(self) -> u32 {
         match self {
             Width::Fixed(bytes) => bytes,
@@ -25,7 +24,6 @@ impl Width<'_> {
     }
 }
 
-/// One access that an instruction makes to memory. A copy makes two: a load and a store.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryOperation<'m> {
     pub pointer: Value<'m>,
@@ -236,20 +234,12 @@ fn intrinsic<'m>(
         vec![access(arguments[1], Op::Load, width)]
     } else if let Some(operation) = crate::matrix::of_intrinsic(name) {
         let stride = (arguments.last().copied()).filter(|_| name.contains(".stride."));
-        match operation {
-            MatrixOperation::Load(tile) => {
-                vec![MemoryOperation::piece(arguments[0], Op::Load, tile, stride)]
-            }
-            MatrixOperation::Store(tile) => {
-                vec![MemoryOperation::piece(
-                    arguments[0],
-                    Op::Store,
-                    tile,
-                    stride,
-                )]
-            }
-            _ => Vec::new(),
-        }
+        let (op, tile) = match operation {
+            MatrixOperation::Load(tile) => (Op::Load, tile),
+            MatrixOperation::Store(tile) => (Op::Store, tile),
+            _ => return Ok(Vec::new()),
+        };
+        vec![MemoryOperation::piece(arguments[0], op, tile, stride)]
     } else if is("llvm.masked.load.")
         && let Some(bytes) = bytes_through_last(module, call)
     {
@@ -296,10 +286,7 @@ fn bytes_through_last(module: &Module, call: Call) -> Option<u32> {
 }
 
 fn atomic_op(operation: Option<Rmw>) -> Op {
-    let Some(operation) = operation else {
-        return Op::AtomicOther;
-    };
-    match operation {
+    operation.map_or(Op::AtomicOther, |operation| match operation {
         Rmw::Add | Rmw::FAdd => Op::AtomicAdd,
         Rmw::Sub | Rmw::FSub => Op::AtomicSub,
         Rmw::Xchg => Op::AtomicExch,
@@ -311,7 +298,7 @@ fn atomic_op(operation: Option<Rmw>) -> Op {
         Rmw::Or => Op::AtomicOr,
         Rmw::Xor => Op::AtomicXor,
         _ => Op::AtomicOther,
-    }
+    })
 }
 
 pub fn named_atomic_op(name: &str) -> Option<Op> {

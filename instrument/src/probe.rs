@@ -240,7 +240,6 @@ fn piece_offset<'m>(module: &'m Module, builder: &Builder<'m>, lines: Lines<'m>)
     builder.binary(Opcode::Add, before, inside)
 }
 
-/// `width`, or 0 where the guard does not hold.
 fn only_if<'m>(builder: &Builder<'m>, guard: Guard<'m>, width: Value<'m>) -> Value<'m> {
     let zero = guard.value.ty().constant(0);
     let predicate = if guard.zero { EQ } else { NE };

@@ -15,17 +15,13 @@ const MAXIMUM_SITES: usize = 1 << 16;
 #[derive(Clone, Copy, Debug)]
 pub struct TracedOperation<'m> {
     pub id: SiteId,
-    /// The instruction that the probe stands before.
     pub instruction: Instruction<'m>,
-    /// Which of the instruction's operations it is.
     pub index: usize,
-    /// Whether the address must be tested at run time.
     pub tested: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SiteOptions {
-    /// Number of the module within the program.
     pub module_index: u32,
     /// Refuse what the analysis cannot decide, as Rieber 2017 does.
     pub strict: bool,

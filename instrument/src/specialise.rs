@@ -50,7 +50,7 @@ pub fn specialise<'m>(module: &'m Module, contexts: &Contexts<'m>) -> Copies {
             Some(copy) => copy.as_call(),
             None => Some(*call),
         };
-        if let Some(call) = call.filter(|call| call.function() != Some(*callee)) {
+        if let Some(call) = call.filter(|call| call.get_called_fn_value() != Some(*callee)) {
             call.set_callee(*callee);
         }
     }

@@ -160,7 +160,9 @@ impl<'m> Waits<'m, '_> {
     fn may_change(&self, look: Instruction<'m>) -> bool {
         match (look.get_opcode(), look.as_call()) {
             (Load, _) => look.is_volatile() || look.is_atomic(),
-            (_, Some(call)) => !call.function().is_some_and(Function::is_intrinsic),
+            (_, Some(call)) => !call
+                .get_called_fn_value()
+                .is_some_and(Function::is_intrinsic),
             _ => true,
         }
     }
@@ -188,7 +190,7 @@ impl<'m> Waits<'m, '_> {
         let Some(call) = instruction.as_call() else {
             return true;
         };
-        match call.function() {
+        match call.get_called_fn_value() {
             None => !call.is_indirect(),
             Some(function) if function.is_intrinsic() => true,
             Some(function) if function.is_declaration() => false,

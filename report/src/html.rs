@@ -5,7 +5,6 @@ use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
 const STYLE: &str = include_str!("style.css");
 
-/// A self-contained page.
 pub(crate) fn document(title: &str, header: &Markup, main: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
@@ -33,10 +32,12 @@ pub(crate) enum Cell {
     Number(String),
     /// Text with a meaning of its own.
     Word(String, Meaning),
-    /// A name, as in source code.
     Code(String),
     /// Text that leads to an element of the page.
-    Link { text: String, id: String },
+    Link {
+        text: String,
+        id: String,
+    },
 }
 
 /// How a word is marked; never by colour alone.
@@ -97,7 +98,7 @@ pub(crate) fn table_of(
 ) -> Markup {
     let name = id("table", caption);
     html! {
-        // The region can be focused, so that a wide table is scrolled from the keyboard; it has the caption's name.
+        // Focusable, to scroll a wide table from the keyboard.
         div.scroll role="region" tabindex="0" aria-labelledby=(name) {
             table {
                 caption id=(name) { (caption) }
@@ -132,7 +133,6 @@ pub(crate) fn section(id: &str, heading: impl Render, content: Markup) -> Markup
     }
 }
 
-/// A drawing with its description.
 pub(crate) fn figure(drawing: Markup, description: &str) -> Markup {
     html! {
         figure { (drawing) figcaption { (description) } }

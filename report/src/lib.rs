@@ -2,6 +2,23 @@
 //!
 //! This is the one crate that knows suites, programs and papers by name.
 
+/// Makes a type a column of the texts that its `as_str` returns.
+macro_rules! text_column {
+    ($type:ty) => {
+        impl superstep_table::Value for $type {
+            const TYPE: superstep_table::arrow_schema::DataType = String::TYPE;
+
+            fn array<'a>(
+                values: impl Iterator<Item = &'a Self>,
+            ) -> superstep_table::arrow_array::ArrayRef {
+                let words = values.map(|value| value.as_str().to_owned());
+                superstep_table::Value::array(words.collect::<Vec<String>>().iter())
+            }
+        }
+    };
+}
+use text_column;
+
 pub mod claims;
 mod error;
 pub mod figures;

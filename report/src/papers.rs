@@ -1,6 +1,8 @@
 //! The works that documents cite, by the short names that figures and tables use for them, and published times to compare with.
 
-/// Short name, and the full citation.
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
 pub(crate) struct Work {
     pub(crate) name: &'static str,
     pub(crate) citation: &'static str,
@@ -25,44 +27,36 @@ pub(crate) const STUDIES: [Work; 2] = [
     },
 ];
 
-/// Kernel time of a program of [`CPU_SUITE`] on a processor.
-pub struct CpuTime {
-    pub program: &'static str,
-    /// The problem, for people.
-    pub problem: &'static str,
-    pub ms: f64,
-    pub by: &'static str,
+/// The suite for whose programs papers have numbers.
+pub const RODINIA: &str = "rodinia";
+
+/// Those numbers; the file describes them.
+#[derive(Deserialize)]
+pub struct Rodinia {
+    /// SASSI's tables 1 to 3.
+    pub(crate) branches: BTreeMap<String, [f64; 4]>,
+    pub(crate) values: BTreeMap<String, [f64; 4]>,
+    pub(crate) costs: BTreeMap<String, [[f64; 2]; 3]>,
+    pub cpu: Vec<CpuTime>,
 }
 
-/// The suite whose programs others have timed on processors.
-pub const CPU_SUITE: &str = "rodinia";
-/// The size in its manifests that they used.
+/// Kernel time of a program on a processor.
+#[derive(Deserialize)]
+pub struct CpuTime {
+    pub program: String,
+    pub problem: String,
+    pub ms: f64,
+    pub by: String,
+}
+
+pub fn rodinia() -> Rodinia {
+    let data = include_str!("../../suites/rodinia/published.json");
+    serde_json::from_str(data).expect("a test reads the file")
+}
+
+/// The size in Rodinia's manifests that they used.
 pub const CPU_SIZE: &str = "published";
-/// The program of that suite whose tracing is measured, and at which size.
+/// The program of Rodinia whose tracing is measured, and at which size.
 pub const CPU_TRACED: (&str, &str) = ("hotspot3D", "thesis");
-/// The best times that were published for two cores with AVX-512.
-pub const CPU_TIMES: [CpuTime; 7] = [
-    cpu_time("hotspot", "512 × 512, 1000 steps", 1650.0, "PoCL"),
-    cpu_time("pathfinder", "100000 × 100", 38.0, "CuPBoP"),
-    cpu_time("nw", "2048", 65.0, "CuPBoP"),
-    cpu_time("lud", "512", 33.0, "CuPBoP"),
-    cpu_time("gaussian", "1024", 1240.0, "CuPBoP"),
-    cpu_time("srad_v2", "2048 × 2048, 2 iterations", 530.0, "CuPBoP"),
-    cpu_time("bfs", "1M nodes", 49.0, "PoCL"),
-];
 /// The best time of an empty launch with synchronisation, in microseconds.
 pub const CPU_EMPTY_LAUNCH_US: f64 = 4.0;
-
-const fn cpu_time(
-    program: &'static str,
-    problem: &'static str,
-    ms: f64,
-    by: &'static str,
-) -> CpuTime {
-    CpuTime {
-        program,
-        problem,
-        ms,
-        by,
-    }
-}

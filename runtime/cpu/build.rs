@@ -1,4 +1,4 @@
-//! Gives the shared library a name of its own, so that programs record that instead of the path they were linked with.
+//! Gives the shared library a soname, which programs record instead of a path.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

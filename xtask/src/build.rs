@@ -12,7 +12,6 @@ use crate::context::Context;
 /// The profile of Cargo.toml for all builds but releases.
 pub const PROFILE: &str = "quick";
 
-/// All that is built.
 pub const ALL: &[&str] = &[
     "superstep-harness",
     "superstep-instrument",
@@ -25,7 +24,6 @@ pub const ALL: &[&str] = &[
 /// this list builds, with LLVM's place in the environment) and the two runtimes.
 pub const TO_RUN: &[&str] = ALL.split_at(4).0;
 
-/// `cargo xtask setup`: finds or installs everything.
 pub fn setup() -> Result<()> {
     let toolchain = install()?;
     let (llvm, cuda) = (&toolchain.llvm, &toolchain.cuda);
@@ -56,7 +54,6 @@ fn install() -> Result<Toolchain> {
         .context("failed to set this machine up")
 }
 
-/// Builds the packages and returns the folder with the artifacts.
 pub fn run(context: &Context, packages: &[&str]) -> Result<PathBuf> {
     let packages = packages.iter().flat_map(|package| ["-p", package]);
     context

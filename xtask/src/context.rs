@@ -45,7 +45,6 @@ impl Context {
         Ok(Path::new(target.context("cargo metadata names no target folder")?).to_owned())
     }
 
-    /// Whether Cargo has this subcommand.
     pub fn has_cargo(&self, subcommand: &str) -> bool {
         let asked = cmd!(self.shell, "cargo {subcommand} --version").quiet();
         asked.ignore_stderr().read().is_ok()
@@ -79,17 +78,4 @@ pub struct ToolMissing(pub String);
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let is_tool = error.is::<ToolMissing>() || error.is::<InstallError>() || error.is::<Missing>();
     if is_tool { 5 } else { 1 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_kind_of_error_has_its_code() {
-        assert_eq!(exit_code(&ToolMissing("no clang".into()).into()), 5);
-        let missing = anyhow::Error::from(Missing { tools: Vec::new() });
-        assert_eq!(exit_code(&missing.context("failed to set up")), 5);
-        assert_eq!(exit_code(&anyhow::anyhow!("a test failed")), 1);
-    }
 }

@@ -11,13 +11,13 @@ use xshell::cmd;
 
 use crate::context::Context;
 
-/// Where the Python packages are.
+/// Folder of the Python packages.
 pub const PYTHONPATH: &str = "SUPERSTEP_TEST_PYTHONPATH";
 
-/// Where those are that run a notebook.
+/// Folder of the packages that run a notebook.
 pub const NOTEBOOK_PYTHONPATH: &str = "SUPERSTEP_TEST_NOTEBOOK_PYTHONPATH";
 
-/// Where Spark's are, as `PYTHONPATH` would list them.
+/// Folders of Spark's packages, as in `PYTHONPATH`.
 pub const SPARK_PYTHONPATH: &str = "SUPERSTEP_TEST_SPARK_PYTHONPATH";
 
 /// Something that tests need.
@@ -75,8 +75,7 @@ const VARIABLES: [(&str, &[(Tool, &str)]); 6] = [
 
 /// Lists what is missing, installs it where this process may, and returns the variables by which the tests find it.
 ///
-/// If that fails, a warning says so and the tests that need it are skipped. With `CI` set, which no one
-/// watches, that is an error.
+/// If that fails, a warning says so and the tests that need it are skipped; with `CI` set, that is an error.
 pub fn variables(context: &Context) -> Result<BTreeMap<&'static str, String>> {
     let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let tools = VARIABLES.iter().flat_map(|(_, tools)| *tools);
@@ -117,7 +116,7 @@ impl Tool {
         }
     }
 
-    /// Where it is; it is installed first where it is missing.
+    /// Its path; installs it first if it is missing.
     fn path(self, context: &Context) -> Result<String> {
         match self {
             Tool::Python(list, needs) => {
@@ -153,7 +152,6 @@ pub fn python_packages(context: &Context, requirements: &str) -> Result<String> 
     packages(context, requirements, None)
 }
 
-/// Names and versions in a list.
 fn pins(requirements: &str) -> impl Iterator<Item = (&str, &str)> {
     let lines = requirements.lines().filter(|line| !line.starts_with('#'));
     let pins = lines.filter_map(|line| line.split_once("=="));
@@ -188,7 +186,7 @@ fn packages(context: &Context, requirements: &str, build: Option<&str>) -> Resul
             shell.remove_path(&staging)?;
         }
         installed.context("failed to install the packages of the tests with pip")?;
-        // Another process may have been quicker; its folder is as good.
+        // Another process may have made the folder first.
         ensure!(folder.is_dir(), "failed to create {}", folder.display());
     }
     Ok(folder.display().to_string())

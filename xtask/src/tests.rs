@@ -1,8 +1,10 @@
-//! The command line.
+//! The command line and its exit codes.
 
 use clap::CommandFactory as _;
+use superstep_toolchain::Missing;
 
 use super::*;
+use context::{ToolMissing, exit_code};
 
 #[test]
 fn arguments_after_the_command_reach_superstep_unchanged() {
@@ -45,4 +47,19 @@ fn workflows_call_commands_that_exist() {
         count += 1;
     }
     assert!(count > 10, "only {count} calls were found");
+}
+
+#[test]
+fn only_fuzz_targets_that_exist_are_accepted() {
+    assert_eq!(checks::fuzz_target("capture").unwrap(), "capture");
+    let error = checks::fuzz_target("nothing").unwrap_err();
+    assert!(error.to_string().contains("nothing.rs"));
+}
+
+#[test]
+fn each_kind_of_error_has_its_code() {
+    assert_eq!(exit_code(&ToolMissing("no clang".into()).into()), 5);
+    let missing = anyhow::Error::from(Missing { tools: Vec::new() });
+    assert_eq!(exit_code(&missing.context("failed to set up")), 5);
+    assert_eq!(exit_code(&anyhow::anyhow!("a test failed")), 1);
 }

@@ -12,11 +12,6 @@ use crate::test_tools::python_packages;
 /// maturin, pinned by version and hash.
 const REQUIREMENTS: &str = include_str!("../wheel-requirements.txt");
 
-pub fn run(context: &Context) -> Result<()> {
-    println!("{}", build(context)?.display());
-    Ok(())
-}
-
 /// Builds the wheel for this machine and returns it.
 pub fn build(context: &Context) -> Result<PathBuf> {
     build_with(context, |maturin| maturin.args(["--profile", PROFILE]))
@@ -49,7 +44,7 @@ pub fn test(context: &Context, packages: &[String]) -> Result<()> {
     let wheel = build(context)?;
     let environment = wheel.with_file_name("environment");
     let python = environment.join("bin/python");
-    // Without a pip of its own: what that needs is a package more on Debian.
+    // Without a pip of its own, which needs one more package on Debian.
     for step in [
         cmd!(context.shell, "python3 -m venv --without-pip {environment}"),
         cmd!(

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 use superstep_trace::{Backend, Probe, Protocol};
 
-use crate::compile::error::BuildError;
+use crate::compile::error::Result;
 use crate::compile::link::libraries::asks_for_residency;
 use crate::compile::object::embedded::EmbeddedDeviceCode;
 use crate::compile::object::record::DeviceCodeRecord;
@@ -30,11 +30,9 @@ pub struct BuildOptions {
     /// Write down how nvcc builds the program, as the reference for the native build (CUDA backend).
     pub reference: bool,
     pub protocol: Protocol,
-    /// Index of the first module.
     pub first_module: usize,
 }
 
-/// Architecture of device code unless one is given.
 pub const DEFAULT_ARCH: u32 = 90;
 
 impl BuildOptions {
@@ -84,7 +82,6 @@ pub struct Executables {
     pub recording: Option<PathBuf>,
     pub counted: PathBuf,
     pub reference: Reference,
-    /// Folder of the sources, where they are on this machine.
     pub sources: Option<PathBuf>,
 }
 
@@ -122,7 +119,6 @@ impl Builder {
         }
     }
 
-    /// Lists commands instead of running them.
     #[must_use]
     pub fn dry(mut self) -> Self {
         self.runner.dry_run = Some(Mutex::default());
@@ -137,7 +133,7 @@ impl Builder {
             .unwrap_or_default()
     }
 
-    pub fn prune(&self, limits: PruneLimits) -> Result<Pruned, BuildError> {
+    pub fn prune(&self, limits: PruneLimits) -> Result<Pruned> {
         self.runner.cache.prune(limits)
     }
 
@@ -145,7 +141,7 @@ impl Builder {
         &self.options
     }
 
-    pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
+    pub fn build(&self, program: &Program) -> Result<Executables> {
         let parts = self.parts(program)?;
         let nothing = self.nothing()?;
         let list = |probe: Probe, as_resident: bool| {
@@ -190,7 +186,7 @@ impl Builder {
         parts: &CompiledModules<'_>,
         inserted: &Inserted,
         host: Option<PathBuf>,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let (executable, list) = self.with_executable(program, parts, |as_resident| {
             let inserted = Inserted {
                 as_resident,
@@ -202,7 +198,7 @@ impl Builder {
         self.start(&executable, &search, &list?)
     }
 
-    pub(crate) fn nothing(&self) -> Result<Inserted, BuildError> {
+    pub(crate) fn nothing(&self) -> Result<Inserted> {
         Ok(Inserted {
             probe: Probe::None,
             spec: None,
@@ -212,10 +208,7 @@ impl Builder {
         })
     }
 
-    pub(crate) fn parts<'a>(
-        &self,
-        program: &'a Program,
-    ) -> Result<CompiledModules<'a>, BuildError> {
+    pub(crate) fn parts<'a>(&self, program: &'a Program) -> Result<CompiledModules<'a>> {
         if program.is_built() {
             return Ok(CompiledModules {
                 modules: self.built_modules(program)?,
@@ -249,7 +242,7 @@ impl Builder {
         program: &Program,
         parts: &CompiledModules<'_>,
         make: impl FnOnce(bool) -> T + Send,
-    ) -> Result<(PathBuf, T), BuildError> {
+    ) -> Result<(PathBuf, T)> {
         if self.options.backend == Backend::Cpu || self.runner.dry_run.is_some() {
             let executable = || self.executable(program, parts);
             let (executable, made) = rayon::join(executable, || make(false));
@@ -265,11 +258,7 @@ impl Builder {
         Ok((executable, make(asks)))
     }
 
-    fn executable(
-        &self,
-        program: &Program,
-        parts: &CompiledModules<'_>,
-    ) -> Result<PathBuf, BuildError> {
+    fn executable(&self, program: &Program, parts: &CompiledModules<'_>) -> Result<PathBuf> {
         match program.units.first() {
             Some(unit) if program.is_built() => Ok(program.folder.join(&unit.file)),
             _ => self.link(program, || self.objects(program, &parts.embedded)),

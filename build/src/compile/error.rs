@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, FailureKind};
 
+pub(crate) type Result<T, E = BuildError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     #[error(
@@ -11,7 +13,6 @@ pub enum BuildError {
         indent(output)
     )]
     Command {
-        /// Benchmark and file.
         subject: String,
         stage: &'static str,
         status: String,
@@ -41,15 +42,7 @@ pub enum BuildError {
         source: std::io::Error,
     },
     #[error("failed to build {subject}: {reason}")]
-    Unsupported {
-        subject: String,
-        /// With a hint.
-        reason: String,
-    },
-    #[error(
-        "failed to build {subject} for the CPU backend: it needs {library}, whose code is precompiled and runs on a GPU only; run it with --backend cuda on a machine with a GPU, or build it without {library}"
-    )]
-    ProprietaryLibrary { subject: String, library: String },
+    Unsupported { subject: String, reason: String },
     #[error("the build was interrupted")]
     Interrupted,
 }
@@ -63,12 +56,16 @@ impl BuildError {
         }
     }
 
-    /// `reason` has a hint.
     pub(crate) fn installation(what: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Installation {
             what: what.into(),
             reason: reason.into(),
         }
+    }
+
+    pub(crate) fn tool(tool: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let tool = tool.into();
+        move |source| Self::Tool { tool, source }
     }
 
     pub(crate) fn source(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
@@ -94,7 +91,6 @@ impl From<BuildError> for Failure {
         let kind = match &error {
             BuildError::Command { .. }
             | BuildError::Source { .. }
-            | BuildError::ProprietaryLibrary { .. }
             | BuildError::Unsupported { .. } => FailureKind::Build,
             BuildError::Tool { .. } | BuildError::Installation { .. } => FailureKind::Tool,
             BuildError::Io { .. } => FailureKind::Internal,

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 
 pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables};
 pub use device::explain::{Explanation, Summary};
-pub(crate) use error::BuildError;
+pub(crate) use error::{BuildError, Result};
 pub use link::driver::DRIVERS;
 pub use link::libraries::{Library, Supplier, libraries};
 pub use link::loaded::{identity, started_by};
@@ -47,7 +47,6 @@ pub struct Program {
     pub name: String,
     /// Folder in which the compilers run; every path below is relative to it.
     pub folder: PathBuf,
-    /// In link order, by which CUDA units are numbered.
     pub units: Vec<TranslationUnit>,
     pub include: Vec<PathBuf>,
     pub flags: Flags,
@@ -71,7 +70,6 @@ impl Program {
 #[derive(Debug, Clone, Copy)]
 pub struct BuildEvent<'a> {
     pub stage: &'static str,
-    /// Benchmark and file.
     pub subject: &'a str,
     pub cached: bool,
 }

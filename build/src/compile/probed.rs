@@ -8,7 +8,7 @@ use superstep_trace::{Backend, Probe};
 use super::Program;
 use crate::compile::builder::{Builder, CompiledModules};
 use crate::compile::device::support::DEVICE_PASSES;
-use crate::compile::error::BuildError;
+use crate::compile::error::{BuildError, Result};
 use crate::compile::steps::stage::{Args, BITCODE, LIBRARY, Subject};
 use crate::compile::unit::{FRONT_END_ONLY, Inserted};
 use crate::probe::{self, Probe as Definition};
@@ -20,11 +20,7 @@ pub struct ProbedExecutables {
 }
 
 impl Builder {
-    pub fn build_probed(
-        &self,
-        program: &Program,
-        probe: &Definition,
-    ) -> Result<ProbedExecutables, BuildError> {
+    pub fn build_probed(&self, program: &Program, probe: &Definition) -> Result<ProbedExecutables> {
         let parts = self.parts(program)?;
         let (native, probed) = rayon::join(
             || self.with_probe(program, &parts, None),
@@ -41,7 +37,7 @@ impl Builder {
         program: &Program,
         parts: &CompiledModules<'_>,
         probe: Option<&Definition>,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let nothing = self.nothing()?;
         let Some(probe) = probe else {
             return self.variant(program, parts, &nothing, None);
@@ -58,7 +54,7 @@ impl Builder {
         self.variant(program, parts, &inserted, host.transpose()?)
     }
 
-    fn defined_handler(&self, probe: &Definition) -> Result<PathBuf, BuildError> {
+    fn defined_handler(&self, probe: &Definition) -> Result<PathBuf> {
         let path = &probe.handler;
         let text = fs::read_to_string(path).map_err(BuildError::io("read", path))?;
         let source = probe::source(&probe.spec, &probe.file, &text, path);
@@ -74,8 +70,7 @@ impl Builder {
         self.prepare(subject(probe, path), &front_end, passes)
     }
 
-    /// The probe's own code on the host: a library that the program loads.
-    fn host_hooks(&self, probe: &Definition, file: &Path) -> Result<PathBuf, BuildError> {
+    fn host_hooks(&self, probe: &Definition, file: &Path) -> Result<PathBuf> {
         let text = fs::read_to_string(file).map_err(BuildError::io("read", file))?;
         let source = probe::host_source(&text, file);
         let source = self.runner.text_file("host.cpp", source.as_bytes())?;
@@ -100,7 +95,7 @@ impl Builder {
         args: Args,
         source: PathBuf,
         output: &'static str,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let args = args
             .place("-I", &self.installation.folder("probes/include")?)
             .text("-I.")
@@ -112,7 +107,6 @@ impl Builder {
     }
 }
 
-/// `file` of a probe, which is compiled in its folder.
 fn subject<'a>(probe: &'a Definition, file: &'a Path) -> Subject<'a> {
     let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
     Subject::of(&probe.spec.name, folder.unwrap_or(Path::new(".")))

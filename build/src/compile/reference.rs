@@ -9,11 +9,10 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 
 use super::Program;
-use crate::compile::builder::Builder;
-use crate::compile::error::BuildError;
 use crate::compile::object::linked;
 use crate::compile::source::constants;
 use crate::compile::source::sources::{normalised, own_texts};
+use crate::compile::{BuildError, Builder, Result};
 use crate::manifest::Language;
 use crate::run::die_with_this_process;
 
@@ -36,18 +35,15 @@ pub enum Reference {
 pub struct Recipe {
     /// Where nvcc runs, relative to the folder in which the files are put.
     folder: PathBuf,
-    /// The program's own files and their texts.
     files: BTreeMap<PathBuf, String>,
-    /// nvcc's arguments, one list for each compilation and the link.
     commands: Vec<Vec<String>>,
 }
 
-/// The executable that the last command writes.
 const PROGRAM: &str = "superstep-reference";
 
 impl Builder {
     /// Builds what is compared with nvcc's build of `program`, and writes down how nvcc builds that.
-    pub(crate) fn reference(&self, program: &Program) -> Result<Reference, BuildError> {
+    pub(crate) fn reference(&self, program: &Program) -> Result<Reference> {
         if program.is_built() {
             let why = "the program's own build system built it";
             return Ok(Reference::Refused(why.to_owned()));
@@ -93,7 +89,7 @@ impl RecipeError {
 }
 
 impl Recipe {
-    fn of(program: &Program, arch: u32) -> Result<Self, BuildError> {
+    fn of(program: &Program, arch: u32) -> Result<Self> {
         let mut files = constants::set(program)?;
         for unit in &program.units {
             for source in own_texts(program, unit) {
@@ -119,7 +115,6 @@ impl Recipe {
         })
     }
 
-    /// Builds the program in `folder`, and returns the executable.
     pub fn build(recipe: &Path, nvcc: &Path, folder: &Path) -> Result<PathBuf, RecipeError> {
         let text = fs::read(recipe).map_err(RecipeError::io("read", recipe))?;
         let recipe: Self = serde_json::from_slice(&text)

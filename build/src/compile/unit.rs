@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 use superstep_trace::{Backend, Probe, Protocol};
 
 use super::Program;
-use crate::compile::builder::Builder;
 use crate::compile::device::gpu::Waits;
-use crate::compile::error::BuildError;
 use crate::compile::object::linked;
 use crate::compile::object::record::DeviceCodeRecord;
 use crate::compile::source::arithmetic;
 use crate::compile::source::default_stream;
 use crate::compile::source::macros;
 use crate::compile::steps::stage::{Args, BITCODE, LIBRARY, OBJECT, Stage, Subject};
+use crate::compile::{BuildError, Builder, Result};
 use crate::manifest::{Flags, Language, TranslationUnit};
 
 pub(crate) const DEVICE_IR: &str = "device IR";
@@ -33,7 +32,6 @@ pub(crate) struct Unit<'a> {
     /// Distinguishes its static kernels and variables from those of other units.
     pub(crate) id: usize,
     pub(crate) name: String,
-    /// Whether its device code may use that of other units.
     pub(crate) linked: bool,
 }
 
@@ -43,17 +41,13 @@ pub(crate) struct DeviceIr {
     pub(crate) optimised: PathBuf,
 }
 
-/// Device code of a CUDA file, or of several that are linked.
 pub(crate) struct Module {
     pub(crate) index: usize,
-    /// Program and files, for messages.
     pub(crate) name: String,
-    /// Its name in tables: its files.
     files: String,
     folder: PathBuf,
     /// Its name in the program's registration code.
     pub(crate) hash: String,
-    /// The IR of each unit.
     pub(crate) ir: Vec<PathBuf>,
 }
 
@@ -85,7 +79,6 @@ pub(crate) struct Inserted {
     pub(crate) spec: Option<PathBuf>,
     pub(crate) handler: Option<PathBuf>,
     pub(crate) support: PathBuf,
-    /// As many CTAs must be resident as without the probe.
     pub(crate) as_resident: bool,
 }
 
@@ -98,7 +91,7 @@ pub(crate) struct Instrumented {
 
 impl Builder {
     /// Stage 1: the device IR of a unit, the same for every backend and probe.
-    pub(crate) fn device_ir(&self, unit: &Unit<'_>) -> Result<DeviceIr, BuildError> {
+    pub(crate) fn device_ir(&self, unit: &Unit<'_>) -> Result<DeviceIr> {
         let args = Args::of(["-x", "cuda", "--cuda-device-only"])
             .and(self.cuda_flags(unit)?)
             .texts(["-O2", "-g1", "-c", "-emit-llvm"])
@@ -127,7 +120,7 @@ impl Builder {
         subject: Subject<'_>,
         front_end: &Path,
         more: Args,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let gpu = format!("sm_{}", self.options.lowest_arch());
         let args = Args::of(["prepare", "--target-cpu", &gpu])
             .and(more)
@@ -144,11 +137,7 @@ impl Builder {
     }
 
     /// Stage 2: the probes, and for the CPU the retargeting.
-    pub(crate) fn instrument(
-        &self,
-        module: &Module,
-        inserted: &Inserted,
-    ) -> Result<Instrumented, BuildError> {
+    pub(crate) fn instrument(&self, module: &Module, inserted: &Inserted) -> Result<Instrumented> {
         let mut args = self.instrumenter_args(module, inserted.probe);
         args = args.text("--support").input(&inserted.support);
         for (flag, file) in [("--spec", &inserted.spec), ("--handler", &inserted.handler)] {
@@ -170,7 +159,7 @@ impl Builder {
     }
 
     /// Where stage 2 explains each memory operation of a module, which needs no handler.
-    pub(crate) fn explanation(&self, module: &Module) -> Result<PathBuf, BuildError> {
+    pub(crate) fn explanation(&self, module: &Module) -> Result<PathBuf> {
         let args = self.instrumenter_args(module, Probe::Trace);
         let args = args.output("--explain", EXPLANATION);
         let folder = self.run_instrumenter(module, args, &[EXPLANATION])?;
@@ -204,7 +193,7 @@ impl Builder {
         module: &Module,
         args: Args,
         outputs: &[&'static str],
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let stage = Stage {
             name: INSTRUMENT,
             subject: module.subject(),
@@ -216,11 +205,7 @@ impl Builder {
     }
 
     /// Stage 3 for the CPU: the shared object that is loaded for a module.
-    pub(crate) fn cpu_library(
-        &self,
-        module: &Module,
-        bitcode: &Path,
-    ) -> Result<PathBuf, BuildError> {
+    pub(crate) fn cpu_library(&self, module: &Module, bitcode: &Path) -> Result<PathBuf> {
         let args = Args::of(["-x", "ir", "-O3", "-fPIC", "-shared"])
             .text("-Wno-override-module")
             .texts(self.options.cpu_flags())
@@ -230,7 +215,7 @@ impl Builder {
     }
 
     /// The host half of a CUDA file; `more` embeds the device half.
-    pub(crate) fn host_object(&self, unit: &Unit<'_>, more: Args) -> Result<PathBuf, BuildError> {
+    pub(crate) fn host_object(&self, unit: &Unit<'_>, more: Args) -> Result<PathBuf> {
         // The runtime looks up which line calls it.
         let args = Args::of(["-x", "cuda", "--cuda-host-only"])
             .and(self.cuda_flags(unit)?)
@@ -244,7 +229,7 @@ impl Builder {
         &self,
         program: &Program,
         unit: &TranslationUnit,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let unit = &Unit {
             program,
             unit,
@@ -263,7 +248,7 @@ impl Builder {
     }
 
     /// Flags that every compilation of a CUDA file needs, device or host.
-    pub(crate) fn cuda_flags(&self, unit: &Unit<'_>) -> Result<Args, BuildError> {
+    pub(crate) fn cuda_flags(&self, unit: &Unit<'_>) -> Result<Args> {
         let linked = [
             linked::FLAG,
             "--offload-new-driver",
@@ -309,7 +294,7 @@ impl Builder {
         unit: &Unit<'_>,
         args: Args,
         output: &'static str,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let source = unit.program.folder.join(&unit.unit.file);
         if self.runner.dry_run.is_none() {
             fs::metadata(&source).map_err(BuildError::source(&source))?;
@@ -325,8 +310,7 @@ impl Builder {
     }
 }
 
-/// The CUDA files of a program, numbered in their order.
-pub(crate) fn units(program: &Program) -> Result<Vec<Unit<'_>>, BuildError> {
+pub(crate) fn units(program: &Program) -> Result<Vec<Unit<'_>>> {
     let linked = linked::asked(&program.flags);
     let units: Vec<_> = (program.units.iter())
         .filter(|unit| unit.language == Language::Cuda)

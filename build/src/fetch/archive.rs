@@ -12,7 +12,7 @@ use flate2::bufread::GzDecoder;
 use super::FetchOptions;
 use super::cache::{Cache, io};
 use super::download;
-use super::error::FetchError;
+use super::error::{FetchError, Result};
 use crate::manifest::{DataArchive, Sha256};
 
 /// Takes `data` from the archive into the cache, after downloading the archive if the cache lacks it; `None` when the
@@ -23,7 +23,7 @@ pub(super) fn member(
     sha256: &Sha256,
     cache: &Cache,
     options: &FetchOptions,
-) -> Result<Option<PathBuf>, FetchError> {
+) -> Result<Option<PathBuf>> {
     // Benchmarks of a suite share their archive: it is read by one at a time.
     let _lock = cache.lock(&format!("archive-{}", archive.sha256))?;
     if let Some(path) = cache.get(sha256)? {

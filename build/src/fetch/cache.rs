@@ -4,21 +4,20 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use sha2::Digest;
 use superstep_toolchain::CacheLock;
 use tempfile::NamedTempFile;
 
-use super::error::FetchError;
+use super::error::{FetchError, Result};
 use crate::manifest::Sha256;
 
 /// The cache folder: `SUPERSTEP_CACHE`, else `superstep` in the user's cache folder (`~/.cache` on Linux).
-pub fn default_cache_dir() -> Result<PathBuf, FetchError> {
+pub fn default_cache_dir() -> Result<PathBuf> {
     let folder = superstep_toolchain::cache_dir().ok_or(FetchError::NoCacheFolder)?;
     superstep_toolchain::check_private(&folder).map_err(FetchError::OpenCache)?;
     std::path::absolute(&folder).map_err(io("find the cache folder", &folder))
 }
 
-pub fn hash_file(path: &Path) -> Result<(Sha256, u64), FetchError> {
+pub fn hash_file(path: &Path) -> Result<(Sha256, u64)> {
     superstep_toolchain::hash_file(path).map_err(io("read", path))
 }
 
@@ -34,14 +33,14 @@ impl Cache {
         }
     }
 
-    pub(crate) fn folder(&self, kind: &str) -> Result<PathBuf, FetchError> {
+    pub(crate) fn folder(&self, kind: &str) -> Result<PathBuf> {
         let folder = self.root.join(kind);
         fs::create_dir_all(&folder).map_err(io("create folder", &folder))?;
         Ok(folder)
     }
 
     /// Blocks until no other thread or process holds `key`, a file name: one does the work, the others find it done.
-    pub(super) fn lock(&self, key: &str) -> Result<CacheLock, FetchError> {
+    pub(super) fn lock(&self, key: &str) -> Result<CacheLock> {
         let folder = self.folder("locks")?;
         CacheLock::acquire(&folder, key, &mut || ()).map_err(io("lock", &folder.join(key)))
     }
@@ -54,7 +53,7 @@ impl Cache {
             .join(name)
     }
 
-    pub fn get(&self, hash: &Sha256) -> Result<Option<PathBuf>, FetchError> {
+    pub fn get(&self, hash: &Sha256) -> Result<Option<PathBuf>> {
         let path = self.blob_path(hash);
         if !path.is_file() {
             return Ok(None);
@@ -72,14 +71,14 @@ impl Cache {
         mut reader: impl Read,
         expected: Option<&Sha256>,
         origin: &str,
-    ) -> Result<(Sha256, PathBuf), FetchError> {
+    ) -> Result<(Sha256, PathBuf)> {
         self.put_with(expected, origin, |writer| {
             let copied = io::copy(&mut reader, writer).map(drop);
             copied.map_err(io("copy", Path::new(origin)))
         })
     }
 
-    pub(super) fn adopt(&self, file: &Path, hash: &Sha256) -> Result<PathBuf, FetchError> {
+    pub(super) fn adopt(&self, file: &Path, hash: &Sha256) -> Result<PathBuf> {
         let path = self.blob_path(hash);
         create_folder_of(&path)?;
         fs::rename(file, &path).map_err(io("store", &path))?;
@@ -90,16 +89,16 @@ impl Cache {
         &self,
         expected: Option<&Sha256>,
         origin: &str,
-        write: impl FnOnce(&mut dyn Write) -> Result<(), FetchError>,
-    ) -> Result<(Sha256, PathBuf), FetchError> {
+        write: impl FnOnce(&mut dyn Write) -> Result<()>,
+    ) -> Result<(Sha256, PathBuf)> {
         let incoming = self.folder("blobs")?;
         let file = NamedTempFile::new_in(&incoming).map_err(io("create a file in", &incoming))?;
-        let mut writer = io::BufWriter::with_capacity(1 << 18, HashingWriter::new(file));
+        let mut writer = io::BufWriter::with_capacity(1 << 18, file);
         write(&mut writer)?;
-        let (file, found) = writer
+        let file = writer
             .into_inner()
-            .map_err(|error| io("write to", &incoming)(error.into_error()))?
-            .finish();
+            .map_err(|error| io("write to", &incoming)(error.into_error()))?;
+        let (found, _) = hash_file(file.path())?;
         check_hash(origin, &found, expected)?;
         let path = self.adopt(file.path(), &found)?;
         // It is gone from its old place, so that nothing is left to remove.
@@ -109,11 +108,7 @@ impl Cache {
 }
 
 /// Holds the hash that was found of `origin` against the right one, if that is known.
-pub(crate) fn check_hash(
-    origin: &str,
-    found: &Sha256,
-    expected: Option<&Sha256>,
-) -> Result<(), FetchError> {
+pub(crate) fn check_hash(origin: &str, found: &Sha256, expected: Option<&Sha256>) -> Result<()> {
     match expected {
         Some(expected) if expected != found => Err(FetchError::WrongHash {
             origin: origin.to_owned(),
@@ -124,7 +119,7 @@ pub(crate) fn check_hash(
     }
 }
 
-pub(super) fn create_folder_of(file: &Path) -> Result<(), FetchError> {
+pub(super) fn create_folder_of(file: &Path) -> Result<()> {
     match file.parent() {
         Some(parent) => fs::create_dir_all(parent).map_err(io("create folder", parent)),
         None => Ok(()),
@@ -139,36 +134,5 @@ pub(crate) fn io<'a>(
         action,
         path: path.to_owned(),
         source,
-    }
-}
-
-pub(crate) struct HashingWriter<W> {
-    inner: W,
-    hasher: sha2::Sha256,
-}
-
-impl<W: Write> HashingWriter<W> {
-    pub(crate) fn new(inner: W) -> Self {
-        HashingWriter {
-            inner,
-            hasher: sha2::Sha256::new(),
-        }
-    }
-
-    pub(crate) fn finish(self) -> (W, Sha256) {
-        (self.inner, Sha256(self.hasher.finalize().into()))
-    }
-}
-
-impl<W: Write> Write for HashingWriter<W> {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let written = self.inner.write(buffer)?;
-        self.hasher
-            .update(buffer.get(..written).unwrap_or_default());
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
     }
 }

@@ -6,12 +6,11 @@ use super::FetchOptions;
 use super::archive;
 use super::cache::{Cache, check_hash, hash_file};
 use super::download;
-use super::error::FetchError;
+use super::error::Result;
 use crate::manifest::{DataArchive, Sha256};
 
 #[derive(Debug, Clone, Copy)]
 pub struct DataFile<'a> {
-    /// Path inside the suite's data folder.
     pub data: Option<&'a Path>,
     pub url: Option<&'a str>,
     /// The archive that holds `data`. It is not downloaded if there is a data mirror.
@@ -21,10 +20,8 @@ pub struct DataFile<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// A file of this repository.
     Shipped,
     Mirror,
-    /// Now or earlier, into the cache.
     Downloaded,
     /// Of upstream's format and size, not upstream's content.
     Generated,
@@ -34,7 +31,7 @@ pub enum Origin {
 pub fn data_file(
     wanted: DataFile<'_>,
     options: &FetchOptions,
-) -> Result<Option<(PathBuf, Origin)>, FetchError> {
+) -> Result<Option<(PathBuf, Origin)>> {
     if let (Some(mirror), Some(data)) = (&options.data_mirror, wanted.data) {
         let path = mirror.join(data);
         if path.is_file() {

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::cache::{Cache, check_hash, hash_file, io};
-use super::error::FetchError;
+use super::error::{FetchError, Result};
 use crate::interrupt;
 use crate::manifest::Sha256;
 use crate::run::die_with_this_process;
@@ -48,7 +48,6 @@ const RANGE_NOT_SATISFIABLE: u16 = 416;
 const TOO_MANY_REQUESTS: u16 = 429;
 
 enum Attempt {
-    /// The server has no more to send.
     Whole,
     /// Something went wrong, for this reason, that may go right the next time. Bytes that arrived are kept.
     Broken(String),
@@ -61,7 +60,7 @@ pub(super) fn into_cache(
     sha256: &Sha256,
     limits: &DownloadLimits,
     cache: &Cache,
-) -> Result<PathBuf, FetchError> {
+) -> Result<PathBuf> {
     let _lock = cache.lock(&format!("blob-{sha256}"))?;
     if let Some(path) = cache.get(sha256)? {
         return Ok(path);
@@ -111,7 +110,7 @@ pub(super) fn into_cache(
     }
 }
 
-fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt, FetchError> {
+fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt> {
     let here = partial_bytes(partial);
     let file = OpenOptions::new().create(true).append(true).open(partial);
     let mut file = file.map_err(io("create", partial))?;
@@ -182,7 +181,7 @@ fn receive(
     file: &mut File,
     partial: &Path,
     limits: &DownloadLimits,
-) -> Result<(), FetchError> {
+) -> Result<()> {
     let mut bytes = partial_bytes(partial);
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -221,7 +220,7 @@ fn partial_bytes(partial: &Path) -> u64 {
     fs::metadata(partial).map_or(0, |metadata| metadata.len())
 }
 
-fn remove(partial: &Path) -> Result<(), FetchError> {
+fn remove(partial: &Path) -> Result<()> {
     match fs::remove_file(partial) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io("remove", partial)(error)),
         _ => Ok(()),

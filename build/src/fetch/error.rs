@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use crate::failure::{Failure, FailureKind};
 use crate::manifest::Sha256;
 
+pub(crate) type Result<T, E = FetchError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error("failed to {action} {}: {source}; check that the path exists, its permissions and the free space", path.display())]
@@ -44,7 +46,6 @@ pub enum FetchError {
     Unreachable {
         url: String,
         detail: String,
-        /// The command-line option that avoids the network.
         option: &'static str,
     },
     #[error("failed to find file {} in commit {commit} of {repository}: {detail}; correct `files` in the manifest", path.display())]

@@ -7,7 +7,7 @@ use super::FetchOptions;
 use superstep_toolchain::{CacheLock, hash_bytes};
 
 use super::cache::{Cache, io};
-use super::error::FetchError;
+use super::error::{FetchError, Result};
 use crate::interrupt;
 use crate::run::die_with_this_process;
 
@@ -26,7 +26,7 @@ pub(super) struct Repository {
 
 impl Repository {
     /// A local repository, bare or not, in place of a URL. It is only read.
-    pub(super) fn mirror(folder: &Path, commit: &str) -> Result<Repository, FetchError> {
+    pub(super) fn mirror(folder: &Path, commit: &str) -> Result<Repository> {
         let path = std::path::absolute(folder).map_err(io("find folder", folder))?;
         let repository = Repository {
             name: path.display().to_string(),
@@ -51,7 +51,7 @@ impl Repository {
         commit: &str,
         cache: &Cache,
         options: &FetchOptions,
-    ) -> Result<Repository, FetchError> {
+    ) -> Result<Repository> {
         let offline = options.offline;
         let key = hash_bytes(url.as_bytes()).to_string();
         let lock = cache.lock(&format!("git-{key}"))?;
@@ -120,7 +120,7 @@ impl Repository {
         Ok(repository)
     }
 
-    pub(super) fn file(&self, path: &Path) -> Result<Vec<u8>, FetchError> {
+    pub(super) fn file(&self, path: &Path) -> Result<Vec<u8>> {
         let id = self.entry(path)?;
         let no_content = |detail: String| FetchError::NoContent {
             path: path.to_owned(),
@@ -143,7 +143,7 @@ impl Repository {
         Ok(blob.stdout)
     }
 
-    fn entry(&self, path: &Path) -> Result<String, FetchError> {
+    fn entry(&self, path: &Path) -> Result<String> {
         let no_file = |detail: &str| FetchError::NoFile {
             path: path.to_owned(),
             commit: self.commit.clone(),
@@ -173,7 +173,7 @@ impl Repository {
         }
     }
 
-    fn check_commit(&self) -> Result<(), FetchError> {
+    fn check_commit(&self) -> Result<()> {
         let output = self.git(&["cat-file", "-e", &format!("{}^{{commit}}", self.commit)])?;
         if output.status.success() {
             Ok(())
@@ -190,7 +190,7 @@ impl Repository {
         }
     }
 
-    fn hash_object(&self, content: &[u8]) -> Result<String, FetchError> {
+    fn hash_object(&self, content: &[u8]) -> Result<String> {
         let mut child = self
             .command(&["hash-object", "--stdin", "--no-filters"])
             .stdin(Stdio::piped())
@@ -206,7 +206,7 @@ impl Repository {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    fn git(&self, arguments: &[&str]) -> Result<Output, FetchError> {
+    fn git(&self, arguments: &[&str]) -> Result<Output> {
         self.command(arguments)
             .stdin(Stdio::null())
             .output()

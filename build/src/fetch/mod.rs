@@ -23,7 +23,7 @@ mod tests;
 use std::path::PathBuf;
 
 pub use cache::{Cache, default_cache_dir, hash_file};
-pub(crate) use cache::{HashingWriter, check_hash, io};
+pub(crate) use cache::{check_hash, io};
 pub use data::Origin;
 pub(crate) use data::{DataFile, data_file};
 pub use download::DownloadLimits;

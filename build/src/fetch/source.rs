@@ -7,7 +7,7 @@ use super::FetchOptions;
 use superstep_toolchain::hash_bytes;
 
 use super::cache::{Cache, create_folder_of, hash_file, io};
-use super::error::FetchError;
+use super::error::{FetchError, Result};
 use super::git::Repository;
 use crate::manifest::{Benchmark, GitSource, Sha256, Suite};
 
@@ -16,22 +16,16 @@ pub struct SourceTree {
     pub root: PathBuf,
     pub directory: PathBuf,
     pub files: Vec<SourceFile>,
-    /// Where they are from, for results: `in-tree`, or URL and commit.
     pub origin: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Path inside the source's root.
     pub path: PathBuf,
     pub sha256: Sha256,
 }
 
-pub fn sources(
-    suite: &Suite,
-    benchmark: &Benchmark,
-    options: &FetchOptions,
-) -> Result<SourceTree, FetchError> {
+pub fn sources(suite: &Suite, benchmark: &Benchmark, options: &FetchOptions) -> Result<SourceTree> {
     let paths = benchmark.files.iter();
     let paths = paths.map(|file| benchmark.in_source(file));
     let (root, files, origin) = match &suite.source.git {
@@ -68,7 +62,7 @@ pub fn sources(
     })
 }
 
-fn in_tree(root: &Path, path: PathBuf, benchmark: &Benchmark) -> Result<SourceFile, FetchError> {
+fn in_tree(root: &Path, path: PathBuf, benchmark: &Benchmark) -> Result<SourceFile> {
     let file = root.join(&path);
     if !file.is_file() {
         return Err(FetchError::MissingInTree {
@@ -81,7 +75,7 @@ fn in_tree(root: &Path, path: PathBuf, benchmark: &Benchmark) -> Result<SourceFi
 }
 
 /// Lays the files out in a folder of the cache that is named after what it holds; a complete one is used again.
-fn assemble(cache: &Cache, commit: &str, files: &[SourceFile]) -> Result<PathBuf, FetchError> {
+fn assemble(cache: &Cache, commit: &str, files: &[SourceFile]) -> Result<PathBuf> {
     let mut key = format!("{commit}\n");
     for file in files {
         key.push_str(&format!("{} {}\n", file.sha256, file.path.display()));

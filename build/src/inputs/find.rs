@@ -10,7 +10,6 @@ use crate::manifest::{Input, Suite};
 #[derive(Debug, Clone)]
 pub enum InputPlace {
     File(PathBuf, Origin),
-    /// Generated.
     Generator(Generator),
 }
 

@@ -13,7 +13,6 @@ use crate::fetch::io as io_error;
 
 const SCRIPT: &str = include_str!("../../../suites/inputs.py");
 
-/// A generator with its seed and parameters, as a manifest names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generator {

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use super::generator::Generator;
 use super::{InputPlace, find_input};
 use crate::failure::{Failure, FailureKind};
-use crate::fetch::{self, Cache, FetchError, FetchOptions, HashingWriter, Origin, check_hash};
+use crate::fetch::{self, Cache, FetchError, FetchOptions, Origin, check_hash, hash_file};
 use crate::manifest::{Input, Sha256, Size, Suite};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputUsed {
-    /// Path in the working folder.
     pub name: PathBuf,
     pub sha256: Sha256,
     pub origin: Origin,
@@ -105,10 +104,9 @@ fn copy(
 ) -> Result<(Sha256, u64), InputError> {
     let open = File::open(from).map_err(fetch::io("open", from));
     let mut reader = open.map_err(InputError::fetch(input))?;
-    let writer = File::create(to).map_err(InputError::write(to))?;
-    let mut writer = HashingWriter::new(writer);
-    let bytes = io::copy(&mut reader, &mut writer).map_err(InputError::write(to))?;
-    let (_, found) = writer.finish();
+    let mut writer = File::create(to).map_err(InputError::write(to))?;
+    io::copy(&mut reader, &mut writer).map_err(InputError::write(to))?;
+    let (found, bytes) = hash_file(to).map_err(InputError::fetch(input))?;
     if let Err(wrong) = check_hash(&from.display().to_string(), &found, expected) {
         // Never leave a wrong file where a program might read it.
         fs::remove_file(to).map_err(InputError::write(to))?;

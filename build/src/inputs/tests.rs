@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::*;
-use crate::fetch::FetchOptions;
-use crate::manifest::{Manifest, Sha256, Suite};
+use crate::fetch::{FetchOptions, hash_bytes};
+use crate::manifest::{Manifest, Suite};
 
 fn generator(name: &str, seed: u64, parameters: &[(&str, u64)]) -> Generator {
     let parameters = parameters.iter();
@@ -38,10 +38,7 @@ fn numbers(text: &[u8]) -> Vec<u32> {
 /// Changing what a seed gives would silently change every result that used it.
 #[test]
 fn generated_files_never_change() {
-    let hash = |bytes: &[u8]| {
-        use sha2::Digest;
-        Sha256(sha2::Sha256::digest(bytes).into()).to_string()[..16].to_owned()
-    };
+    let hash = |bytes: &[u8]| hash_bytes(bytes).to_string()[..16].to_owned();
     let field = [("rows", 8), ("columns", 4)];
     let video = [
         ("width", 64),

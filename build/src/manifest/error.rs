@@ -10,6 +10,8 @@ use super::position::{Step, position};
 use super::validate::Broken;
 use crate::failure::{Failure, FailureKind};
 
+pub(crate) type Result<T, E = ManifestError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     #[error("failed to read manifest {}: {source}; {hint}", path.display())]
@@ -101,14 +103,14 @@ impl Text<'_> {
         place: Location,
         problem: impl Into<String>,
         hint: impl Into<String>,
-    ) -> Result<(), ManifestError> {
+    ) -> Result<()> {
         match holds {
             true => Ok(()),
             false => Err(self.error(place, problem, hint)),
         }
     }
 
-    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ManifestError> {
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
         let options = serde_saphyr::options! {
             duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
             strict_booleans: true,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::error::{ManifestError, Text};
+use super::error::{ManifestError, Result, Text};
 use super::model::{Benchmark, Suite};
 
 #[derive(Debug, Clone, Copy)]
@@ -11,7 +11,7 @@ pub struct Manifest;
 
 impl Manifest {
     /// Reads `suite.yaml` and the manifests of all its benchmarks from `folder`, and checks them.
-    pub fn load_suite(folder: &Path) -> Result<Suite, ManifestError> {
+    pub fn load_suite(folder: &Path) -> Result<Suite> {
         let path = folder.join("suite.yaml");
         let shown = folder.display();
         let hint = format!("a suite is a folder with a suite.yaml; is {shown} the right folder?");
@@ -50,14 +50,14 @@ impl Manifest {
     }
 }
 
-pub(super) fn suite(text: Text<'_>, folder: &Path) -> Result<Suite, ManifestError> {
+pub(super) fn suite(text: Text<'_>, folder: &Path) -> Result<Suite> {
     let mut suite: Suite = text.parse()?;
     suite.validate().map_err(|broken| text.broken(broken))?;
     folder.clone_into(&mut suite.folder);
     Ok(suite)
 }
 
-pub(super) fn benchmark(text: Text<'_>, suite: &Suite) -> Result<Benchmark, ManifestError> {
+pub(super) fn benchmark(text: Text<'_>, suite: &Suite) -> Result<Benchmark> {
     let mut benchmark: Benchmark = text.parse()?;
     let stem = text.path.file_stem().unwrap_or_default().to_string_lossy();
     let valid = benchmark.validate(&suite.source, &stem);
@@ -66,7 +66,7 @@ pub(super) fn benchmark(text: Text<'_>, suite: &Suite) -> Result<Benchmark, Mani
     Ok(benchmark)
 }
 
-pub(crate) fn read(path: &Path, hint: &str) -> Result<String, ManifestError> {
+pub(crate) fn read(path: &Path, hint: &str) -> Result<String> {
     fs::read_to_string(path).map_err(|source| ManifestError::Unreadable {
         path: path.to_owned(),
         source,

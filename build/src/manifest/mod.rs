@@ -13,7 +13,7 @@ mod scalar;
 mod tests;
 mod validate;
 
-pub(crate) use error::ManifestError;
+pub(crate) use error::Result;
 pub use load::Manifest;
 pub use model::{
     Benchmark, Checks, Determinism, Expected, Flags, GitSource, Input, Language, Sha256, Size,

@@ -36,7 +36,6 @@ pub struct Suite {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Source {
-    /// `true` for the suite's own folder.
     pub in_tree: Option<bool>,
     pub git: Option<GitSource>,
 }
@@ -44,9 +43,7 @@ pub struct Source {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GitSource {
-    /// URL that `git fetch` understands.
     pub url: String,
-    /// Full commit id, 40 lower-case hex digits.
     pub commit: String,
 }
 
@@ -75,7 +72,6 @@ pub struct Benchmark {
     pub schema: (),
     pub name: String,
     pub title: String,
-    /// Which communication the program shows.
     pub why: String,
     /// Folder of the program inside the source; `files`, `include` and the translation units are relative to it.
     #[serde(default)]
@@ -118,7 +114,6 @@ fn five_minutes() -> u64 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TranslationUnit {
-    /// Path relative to the benchmark's `directory`.
     pub file: PathBuf,
     pub language: Language,
 }
@@ -147,16 +142,13 @@ pub struct Flags {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Constant {
-    /// Path relative to the benchmark's `directory`.
     pub file: PathBuf,
-    /// Name of the macro or variable.
     pub name: String,
     pub value: u64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Determinism {
-    /// Digests are compared.
     #[default]
     Deterministic,
     Varies(Variation),
@@ -165,14 +157,11 @@ pub enum Determinism {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Variation {
-    /// The reason.
     pub false_because: String,
     /// The only backend on which they differ; `None` for all.
     pub on: Option<Backend>,
-    /// Properties that all runs share.
     #[serde(default = "launches")]
     pub same: Reproducibility,
-    /// Whether the output files differ as well.
     #[serde(default)]
     pub results_differ: bool,
 }
@@ -200,13 +189,11 @@ impl Determinism {
         }
     }
 
-    /// Properties that all runs on `backend` share.
     pub fn same(&self, backend: Backend) -> Reproducibility {
         self.variation_on(backend)
             .map_or(Reproducibility::Digests, |how| how.same)
     }
 
-    /// Whether the output files of two runs on `backend` may differ.
     pub fn results_differ(&self, backend: Backend) -> bool {
         self.variation_on(backend)
             .is_some_and(|how| how.results_differ)
@@ -216,9 +203,7 @@ impl Determinism {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Size {
-    /// Command-line arguments, without the program's name.
     pub args: Vec<String>,
-    /// Files that the program finds in its working folder.
     #[serde(default)]
     pub inputs: Vec<Input>,
 }
@@ -227,11 +212,9 @@ pub struct Size {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Input {
     pub name: PathBuf,
-    /// Path inside the suite's folder.
     pub shipped: Option<PathBuf>,
     /// Path inside the suite's data folder, or a data mirror.
     pub data: Option<PathBuf>,
-    /// `https` URL of the file itself.
     pub url: Option<String>,
     #[serde(default, with = "optional_hash")]
     pub sha256: Option<Sha256>,
@@ -239,17 +222,14 @@ pub struct Input {
     pub generate: Option<Generator>,
 }
 
-/// Properties of a correct result, untraced and traced.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Checks {
     pub exit_code: i32,
-    /// Texts that its standard output has to contain.
     pub stdout_contains: Vec<String>,
     /// Lines of its standard output that differ from run to run (times); left out of the comparison.
     #[serde(with = "regexes")]
     pub volatile_lines: Vec<Regex>,
-    /// Files in the working folder that have to be the same, byte for byte, after the untraced and the traced run.
     pub output_files: Vec<PathBuf>,
 }
 
@@ -258,15 +238,10 @@ pub struct Checks {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Expected {
     pub launches: Option<u64>,
-    /// CTAs of all launches together.
     pub ctas: Option<u64>,
-    /// CTAs of each single launch.
     pub ctas_each_launch: Option<u64>,
-    /// Loads of global memory by single threads, all launches together.
     pub thread_loads: Option<u64>,
-    /// Stores to global memory by single threads.
     pub thread_stores: Option<u64>,
-    /// Atomic operations on global memory by single threads.
     pub thread_atomics: Option<u64>,
 }
 

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Spanned};
 
-/// A step from a value to one inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     Key(String),

@@ -1,5 +1,6 @@
 //! Malformed manifests with their errors, and the suites of this repository.
 
+use super::error::ManifestError;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

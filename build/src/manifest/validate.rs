@@ -11,7 +11,6 @@ use super::position::Step;
 
 #[derive(Debug)]
 pub(super) struct Broken {
-    /// The keys that lead to the value, the innermost first.
     pub steps: Vec<Step>,
     pub problem: String,
     pub hint: String,

@@ -1,3 +1,5 @@
+//! One call of `nvcc`: compiles, archives and links.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +15,6 @@ enum Source {
     Cuda,
     C,
     Cpp,
-    /// For the linker as it is.
     Linked,
 }
 
@@ -64,7 +65,6 @@ impl Call<'_> {
         }
     }
 
-    /// The output that the command line names, else `default`.
     fn output<'a>(&'a self, default: &'a str) -> &'a Path {
         self.args.output.as_deref().unwrap_or(Path::new(default))
     }

@@ -1,45 +1,45 @@
 //! nvcc's flags, as a table: those of CUDA 12.9 and 13, and some that no manual lists.
 
+use std::path::PathBuf;
+
+use super::invocation::NvccInvocation;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     Nothing,
     Value,
-    /// Values with commas between them.
     List,
 }
 use Takes::{List, Nothing, Value};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum Meaning {
     Met,
     Ignored(&'static str),
     Refused(&'static str),
     Makes(Mode),
+    Sets(fn(&mut NvccInvocation) -> &mut bool),
+    Path(fn(&mut NvccInvocation) -> &mut Option<PathBuf>),
+    Text(fn(&mut NvccInvocation) -> &mut Option<String>),
+    /// Arguments for another program.
+    Parts(fn(&mut NvccInvocation) -> &mut Vec<String>),
+    /// For every compilation, in front of its value.
     All(&'static str),
     /// For both halves of CUDA files.
     Cuda(&'static str),
     /// For host code, in front of its value.
     Host(&'static str),
-    Compiler,
     Linker,
-    Archiver,
-    ArchiverOptions,
     Frontend,
+    /// For the link, in front of its value.
     Link(&'static str),
     Include,
-    Output,
-    OutputFolder,
-    Language,
-    HostCompiler,
     Machine,
+    /// `sm_90`, `compute_90`, or a list of `arch=…,code=…`.
     Architecture,
     Relocatable,
-    NoDeviceLink,
     Cudart,
-    DependencyFile,
-    DependencyTarget,
-    DependencyTargets,
-    /// Dependencies beside what is made otherwise; with `own`, without those in folders of the system.
+    /// Dependencies beside the other output; with `own`, without those in folders of the system.
     DependenciesToo {
         own: bool,
     },
@@ -48,11 +48,7 @@ pub(super) enum Meaning {
     DefaultStream,
     DeviceDebug,
     DeviceOptimization,
-    FastMath,
-    /// `true` or `false`.
     Switch(Arithmetic),
-    Verbose,
-    DryRun,
 }
 use Meaning::*;
 
@@ -124,8 +120,8 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Refused("start the program after the build"), Value: "run-args";
     Refused("remove the files by hand"), Nothing: "clean/clean-targets";
     Refused("join objects with `ld -r`"), Nothing: "r/relocatable-link";
-    Output, Value: "o/output-file";
-    OutputFolder, Value: "odir/output-directory";
+    Path(|it| &mut it.output), Value: "o/output-file";
+    Path(|it| &mut it.output_folder), Value: "odir/output-directory";
     Met, Nothing: "objtemp/objdir-as-tempdir allow-unsupported-compiler \
         nohdinitlist/no-host-device-initializer-list \
         nohdmoveforward/no-host-device-move-forward m64 lineinfo/generate-line-info restrict \
@@ -137,10 +133,10 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
         force-cl-env-setup no-align-double";
     DependenciesToo { own: false }, Nothing: "MD/generate-dependencies-with-compile";
     DependenciesToo { own: true }, Nothing: "MMD/generate-nonsystem-dependencies-with-compile";
-    DependencyFile, Value: "MF/dependency-output";
-    DependencyTarget, Value: "MT/dependency-target-name";
-    DependencyTargets, Nothing: "MP/generate-dependency-targets";
-    Language, Value: "x";
+    Path(|it| &mut it.dependency_file), Value: "MF/dependency-output";
+    Text(|it| &mut it.dependency_target), Value: "MT/dependency-target-name";
+    Sets(|it| &mut it.dependency_targets), Nothing: "MP/generate-dependency-targets";
+    Text(|it| &mut it.language), Value: "x";
     Include, List: "I/include-path";
     All("-isystem"), List: "isystem/system-include";
     All("-include"), List: "include/pre-include";
@@ -156,11 +152,11 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Ignored("libdevice is that of the toolkit folder"), Value: "ldir/libdevice-directory";
     Ignored("there is one target, x86-64"), Value: "target-dir/target-directory";
     Options, List: "optf/options-file";
-    HostCompiler, Value: "ccbin/compiler-bindir";
-    Archiver, Value: "arbin/archiver-binary";
-    Compiler, List: "Xcompiler/compiler-options";
+    Path(|it| &mut it.host_compiler), Value: "ccbin/compiler-bindir";
+    Path(|it| &mut it.archiver), Value: "arbin/archiver-binary";
+    Parts(|it| &mut it.host), List: "Xcompiler/compiler-options";
     Linker, List: "Xlinker/linker-options";
-    ArchiverOptions, List: "Xarchive/archive-options";
+    Parts(|it| &mut it.archiver_options), List: "Xarchive/archive-options";
     Ignored(AT_RUN), List:
         "Xptxas/ptxas-options Xnvprune/nvprune-options Xtileiras/tileiras-options \
         Xfatbin/fatbinary-options";
@@ -188,7 +184,7 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Cuda("-D__CUDACC_EWP__"), Nothing: "ewp/extensible-whole-program";
     DeviceDebug, Nothing: "G/device-debug";
     DeviceOptimization, Value: "dopt";
-    FastMath, Nothing: "use_fast_math";
+    Sets(|it| &mut it.fast_math), Nothing: "use_fast_math";
     Switch(Arithmetic::Fused), Value: "fmad";
     Switch(Arithmetic::Flushed), Value: "ftz";
     Switch(Arithmetic::ExactDivision), Value: "prec-div";
@@ -199,9 +195,9 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Ignored("device code has no stack canaries"), Value: "device-stack-protector";
     Ignored("device code is not made for compute-sanitizer"), Value: "fdevice-sanitize";
     Refused("Clang has no tile kernels"), Nothing: "enable-tile tile-only";
-    NoDeviceLink, Nothing: "nodlink/no-device-link";
-    Verbose, Nothing: "v/verbose";
-    DryRun, Nothing: "dryrun dry-run";
+    Sets(|it| &mut it.no_device_link), Nothing: "nodlink/no-device-link";
+    Sets(|it| &mut it.verbose), Nothing: "v/verbose";
+    Sets(|it| &mut it.dry_run), Nothing: "dryrun dry-run";
     Ignored(INTERMEDIATE), Nothing: "keep save-temps";
     Ignored(INTERMEDIATE), Value: "keep-dir";
     Ignored(TIMES), Value: "time fdevice-time-trace";

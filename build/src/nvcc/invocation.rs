@@ -1,5 +1,7 @@
+//! A command line of nvcc.
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::flags::{Arithmetic, Meaning, Mode, Takes, look_up};
 use super::words::{architectures, list, macros, parts, preprocessing, words};
@@ -33,7 +35,7 @@ pub(super) enum Word {
 }
 
 impl Word {
-    pub(super) fn file(&self) -> Option<&Path> {
+    pub(super) fn file(&self) -> Option<&std::path::Path> {
         match self {
             Word::File(file) => Some(file),
             Word::Flag(_) => None,
@@ -69,7 +71,7 @@ pub(super) struct NvccInvocation {
     pub verbose: bool,
     pub dry_run: bool,
     pub ignored: Vec<(String, &'static str)>,
-    fast_math: bool,
+    pub fast_math: bool,
     arithmetic: BTreeMap<Arithmetic, bool>,
     device_debug: bool,
     device_optimized: bool,
@@ -189,14 +191,11 @@ impl NvccInvocation {
             }
             Cuda(flag) => self.cuda.push(flag.to_owned()),
             Host(flag) => self.host.push(format!("{flag}{value}")),
-            Compiler => self.host.extend(parts(&value)),
             Linker => {
                 let parts = parts(&value);
                 self.words
                     .extend(parts.map(|part| Word::Flag(format!("-Wl,{part}"))));
             }
-            ArchiverOptions => self.archiver_options.extend(parts(&value)),
-            Archiver => self.archiver = Some(value.into()),
             Link(flag) => {
                 let each = list(&value).into_iter();
                 self.words
@@ -206,10 +205,10 @@ impl NvccInvocation {
                 let folders = list(&value).into_iter();
                 self.include.extend(folders.map(PathBuf::from));
             }
-            Output => self.output = Some(value.into()),
-            OutputFolder => self.output_folder = Some(value.into()),
-            Language => self.language = Some(value),
-            HostCompiler => self.host_compiler = Some(value.into()),
+            Sets(field) => *field(self) = true,
+            Path(field) => *field(self) = Some(value.into()),
+            Text(field) => *field(self) = Some(value),
+            Parts(field) => field(self).extend(parts(&value)),
             Machine if value == "64" => {}
             Architecture => {
                 for (number, is_specific) in architectures(&value) {
@@ -223,15 +222,11 @@ impl NvccInvocation {
                 }
             }
             Relocatable => self.relocatable = truth(word, &value)?,
-            NoDeviceLink => self.no_device_link = true,
             Cudart => self.no_cudart = value == "none",
             DependenciesToo { own } => {
                 self.dependencies = true;
                 self.own_dependencies = own;
             }
-            DependencyFile => self.dependency_file = Some(value.into()),
-            DependencyTarget => self.dependency_target = Some(value),
-            DependencyTargets => self.dependency_targets = true,
             DefaultStream => match value.as_str() {
                 "per-thread" => self.all.push(DEFINITION.into()),
                 "legacy" | "null" => {}
@@ -246,13 +241,10 @@ impl NvccInvocation {
                 );
             }
             DeviceOptimization if value == "on" => self.device_optimized = true,
-            FastMath => self.fast_math = true,
             Switch(what) => {
                 self.arithmetic.insert(what, truth(word, &value)?);
             }
             Machine | DeviceOptimization => return Err(undefined(word, &value)),
-            Verbose => self.verbose = true,
-            DryRun => self.dry_run = true,
         }
         Ok(())
     }

@@ -24,7 +24,6 @@ pub struct Nvcc {
     pub toolkit: PathBuf,
     pub version: String,
     pub arch: u32,
-    /// The compiler of host code, which links as well.
     pub clangxx: PathBuf,
 }
 

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use superstep_toolchain::proprietary::{PROPRIETARY_PACKAGES, ProprietaryPackage};
-use superstep_toolchain::{Toolchain, replace_file};
+use superstep_toolchain::{Progress, Toolchain, replace_file};
 
 use super::toolkit::run;
-use crate::compile::BuildError;
 use crate::compile::steps::hash::KeyHasher;
+use crate::compile::{BuildError, Result};
 use crate::run::proprietary::functions;
 
 pub(super) struct ProprietaryFolder {
@@ -53,7 +53,7 @@ impl ProprietaryFolder {
         lacking.flat_map(|package| package.libraries())
     }
 
-    pub(super) fn prepare(&self) -> Result<(), BuildError> {
+    pub(super) fn prepare(&self) -> Result<()> {
         for name in ["include", "lib64"] {
             let folder = self.root.join(name);
             fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
@@ -74,12 +74,7 @@ impl ProprietaryFolder {
         Ok(())
     }
 
-    pub(super) fn add(
-        &self,
-        toolchain: &Toolchain,
-        name: &str,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<(), BuildError> {
+    pub(super) fn add(&self, toolchain: &Toolchain, name: &str, progress: Progress) -> Result<()> {
         let Some(package) = self.lacking.iter().find(|package| package.name == name) else {
             progress(&format!("{} has it", toolchain.cuda.root.display()));
             return Ok(());
@@ -152,7 +147,7 @@ fn leads_to(package: &ProprietaryPackage, header: &str, place: &Path) -> String 
     format!("#if __has_include(\"{place}\")\n#include \"{place}\"\n{otherwise}#endif\n")
 }
 
-fn put(place: &Path, text: &str) -> Result<(), BuildError> {
+fn put(place: &Path, text: &str) -> Result<()> {
     if fs::read_to_string(place).is_ok_and(|before| before == text) {
         return Ok(());
     }
@@ -160,7 +155,7 @@ fn put(place: &Path, text: &str) -> Result<(), BuildError> {
         .map_err(BuildError::io("write", place))
 }
 
-fn copy_headers(from: &Path, to: &Path) -> Result<(), BuildError> {
+fn copy_headers(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).map_err(BuildError::io("create", to))?;
     let entries = fs::read_dir(from).map_err(BuildError::io("read", from))?;
     for entry in entries {
@@ -173,7 +168,7 @@ fn copy_headers(from: &Path, to: &Path) -> Result<(), BuildError> {
     Ok(())
 }
 
-fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String), BuildError> {
+fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String)> {
     let start = format!("lib{stem}.so.");
     let entries = fs::read_dir(folder).map_err(BuildError::io("read", folder))?;
     let mut names: Vec<String> = entries
@@ -207,7 +202,7 @@ pub(super) fn make_stub<'a>(
     folder: &Path,
     name: &str,
     functions: impl Iterator<Item = &'a str>,
-) -> Result<(), BuildError> {
+) -> Result<()> {
     let mut source = String::from(".text\n");
     for function in functions {
         source.push_str(&format!(

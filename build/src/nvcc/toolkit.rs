@@ -20,11 +20,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use superstep_toolchain::Toolchain;
+use superstep_toolchain::{Progress, Toolchain};
 
 use super::proprietary::{self, ProprietaryFolder};
 use crate::compile::steps::hash::{self, KeyHasher};
-use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, quote};
+use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, Result, quote};
 use crate::installation::{Installation, ROOT_VARIABLE};
 
 /// Changes with what is written into the folder.
@@ -39,7 +39,6 @@ pub fn arch_wanted() -> u32 {
     value.parse().unwrap_or(DEFAULT_ARCH)
 }
 
-/// A header that CUDA's small packages lack.
 const PROFILER: &str = include_str!("../../../harness/compatibility/include/cuda_profiler_api.h");
 
 pub struct Toolkit {
@@ -55,7 +54,7 @@ impl Toolkit {
         builder: &Builder,
         cache: &Path,
         arch: u32,
-    ) -> Result<Self, BuildError> {
+    ) -> Result<Self> {
         let stub = builder.cudart_stub()?;
         let command = installation.binaries.join("superstep");
         let script = script(toolchain, installation, cache, arch, &command);
@@ -115,8 +114,8 @@ impl Toolkit {
         toolchain: &Toolchain,
         cache: &Path,
         names: &[&str],
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<(), BuildError> {
+        progress: Progress,
+    ) -> Result<()> {
         let proprietary = ProprietaryFolder::of(toolchain, cache);
         proprietary.prepare()?;
         let mut names = names.iter();
@@ -217,7 +216,7 @@ fn fill(
     fs::write(root.join("version.json"), format!("{version:#}\n"))
 }
 
-fn put_drivers(staging: &Path, root: &Path, builder: &Builder) -> Result<(), BuildError> {
+fn put_drivers(staging: &Path, root: &Path, builder: &Builder) -> Result<()> {
     let folder = staging.join("lib64/stubs");
     fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
     for driver in &DRIVERS {
@@ -233,11 +232,9 @@ fn put_drivers(staging: &Path, root: &Path, builder: &Builder) -> Result<(), Bui
     Ok(())
 }
 
-pub(super) fn run(command: &mut Command) -> Result<(), BuildError> {
-    let output = command.output().map_err(|source| BuildError::Tool {
-        tool: command.get_program().into(),
-        source,
-    })?;
+pub(super) fn run(command: &mut Command) -> Result<()> {
+    let output = command.output();
+    let output = output.map_err(BuildError::tool(command.get_program()))?;
     if output.status.success() {
         return Ok(());
     }

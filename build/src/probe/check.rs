@@ -7,7 +7,7 @@ use superstep_trace::{ProbeSpec, SelectionError};
 
 use super::load::Probe;
 use super::schema::{PointEntry, ProbeFile};
-use crate::manifest::ManifestError;
+use crate::manifest::Result;
 use crate::manifest::error::Located;
 use crate::manifest::error::Text;
 
@@ -15,7 +15,7 @@ const SCHEMA: u32 = 1;
 /// Words of all tables together: 8 MiB, of which each SM has a copy.
 const MOST_TABLE_WORDS: u64 = 1 << 20;
 
-pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe, ManifestError> {
+pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe> {
     header(text, &file)?;
     let folder = text.path.parent().unwrap_or(Path::new("."));
     let beside = |name: &Located<String>, what: &str| {
@@ -84,7 +84,7 @@ pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe, ManifestEr
     })
 }
 
-fn header(text: Text<'_>, file: &ProbeFile) -> Result<(), ManifestError> {
+fn header(text: Text<'_>, file: &ProbeFile) -> Result<()> {
     text.require(
         file.schema.value == SCHEMA,
         file.schema.referenced,
@@ -99,7 +99,7 @@ fn header(text: Text<'_>, file: &ProbeFile) -> Result<(), ManifestError> {
     )
 }
 
-fn fields(text: Text<'_>, file: &ProbeFile) -> Result<Vec<Field>, ManifestError> {
+fn fields(text: Text<'_>, file: &ProbeFile) -> Result<Vec<Field>> {
     let mut fields: Vec<Field> = Vec::new();
     for entry in &file.fields {
         identifier(text, &entry.name, "field")?;
@@ -113,7 +113,7 @@ fn fields(text: Text<'_>, file: &ProbeFile) -> Result<Vec<Field>, ManifestError>
     Ok(fields)
 }
 
-fn tables(text: Text<'_>, file: &ProbeFile) -> Result<Vec<TableSpec>, ManifestError> {
+fn tables(text: Text<'_>, file: &ProbeFile) -> Result<Vec<TableSpec>> {
     let mut tables: Vec<TableSpec> = Vec::new();
     let mut words = 0u64;
     for entry in &file.tables {
@@ -136,7 +136,7 @@ fn tables(text: Text<'_>, file: &ProbeFile) -> Result<Vec<TableSpec>, ManifestEr
     Ok(tables)
 }
 
-fn point(text: Text<'_>, entry: &PointEntry, spec: &ProbeSpec) -> Result<Point, ManifestError> {
+fn point(text: Text<'_>, entry: &PointEntry, spec: &ProbeSpec) -> Result<Point> {
     identifier(text, &entry.call, "function")?;
     let at = &entry.at.value;
     let place = entry.at.referenced;
@@ -203,7 +203,7 @@ fn argument(
     entry: &PointEntry,
     at: At,
     spec: &ProbeSpec,
-) -> Result<Pass, ManifestError> {
+) -> Result<Pass> {
     let Some(pass) = Pass::from_word(&word.value) else {
         let words: Vec<&str> = Pass::WORDS.iter().map(|(name, _)| *name).collect();
         return Err(text.error(
@@ -256,7 +256,7 @@ fn argument(
     }
 }
 
-fn identifier(text: Text<'_>, name: &Located<String>, what: &str) -> Result<(), ManifestError> {
+fn identifier(text: Text<'_>, name: &Located<String>, what: &str) -> Result<()> {
     let word = &name.value;
     let good = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && word.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -269,7 +269,7 @@ fn identifier(text: Text<'_>, name: &Located<String>, what: &str) -> Result<(), 
     )
 }
 
-fn file_name(text: Text<'_>, name: &Located<String>) -> Result<(), ManifestError> {
+fn file_name(text: Text<'_>, name: &Located<String>) -> Result<()> {
     let word = &name.value;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     text.require(
@@ -284,7 +284,7 @@ fn once<'a>(
     text: Text<'_>,
     name: &Located<String>,
     mut known: impl Iterator<Item = &'a String>,
-) -> Result<(), ManifestError> {
+) -> Result<()> {
     text.require(
         known.all(|other| *other != name.value),
         name.referenced,

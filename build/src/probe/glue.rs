@@ -108,7 +108,7 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
     }
     match point.once_per {
         OncePer::Thread => {
-            let arguments = arguments(spec, point, argument);
+            let arguments = arguments(spec, point, false);
             let keyword = if point.replaces { "return " } else { "" };
             let _ = writeln!(text, "  {keyword}{}({arguments});", point.call);
         }
@@ -120,7 +120,7 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
                     let _ = writeln!(text, "  const unsigned {line};");
                 }
             }
-            let arguments = arguments(spec, point, argument);
+            let arguments = arguments(spec, point, false);
             let shares_tables = point.pass.iter().any(|pass| matches!(pass, Pass::Table(_)));
             let in_memory = spec.fields_in == FieldsIn::Memory;
             if in_memory {
@@ -143,7 +143,7 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
     text.push_str("}\n");
 }
 
-fn arguments(spec: &ProbeSpec, point: &Point, one: fn(&Pass) -> &'static str) -> String {
+fn arguments(spec: &ProbeSpec, point: &Point, of_group: bool) -> String {
     let list: Vec<String> = point
         .pass
         .iter()
@@ -153,52 +153,40 @@ fn arguments(spec: &ProbeSpec, point: &Point, one: fn(&Pass) -> &'static str) ->
                 let offset: u64 = before.map(|table| table.words).sum();
                 format!("superstep::tables(context) + {offset}")
             }
-            other => one(other).to_owned(),
+            other => {
+                let [own, group] = expressions(other);
+                (if of_group { group } else { own }).to_owned()
+            }
         })
         .collect();
     list.join(", ")
 }
 
-fn argument(pass: &Pass) -> &'static str {
+/// The C++ expression of an argument for one lane or warp, and for a group of lanes that the CPU backend has collected; `arguments` has
+/// that of a table.
+fn expressions(pass: &Pass) -> [&'static str; 2] {
     match pass {
-        Pass::Fields => "*static_cast<Fields *>(fields)",
-        Pass::Site => "site",
-        Pass::Line => "line",
-        Pass::Launch => "superstep::fixed(superstep::context_of(context)->launch)",
-        Pass::Address | Pass::Value => "payload",
-        Pass::Width => "width",
-        Pass::Operation => "operation",
-        Pass::Taken => "payload != 0",
-        Pass::Parameters => {
-            "superstep::in_global_memory<const unsigned long long>(superstep::fixed(superstep::context_of(context)->parameters))"
-        }
-        Pass::ActiveMask => "mask",
-        Pass::TakenMask => "taken_mask",
-        Pass::UniqueLines => "unique_lines",
-        Pass::AndBits => "and_bits",
-        Pass::OrBits => "or_bits",
-        // It is not one of these, as `arguments` knows.
-        Pass::Table(_) => "0",
-    }
-}
-
-fn group_argument(pass: &Pass) -> &'static str {
-    match pass {
-        Pass::Fields => "fields",
-        Pass::Site => "group->site",
-        Pass::Line => "group->line",
-        Pass::Launch => "superstep::context_of(group->context)->launch",
-        Pass::Width => "group->width",
-        Pass::Operation => "group->operation",
-        Pass::Parameters => {
-            "superstep::in_global_memory<const unsigned long long>(superstep::context_of(group->context)->parameters)"
-        }
-        Pass::ActiveMask => "group->active_mask",
-        Pass::TakenMask => "group->taken_mask",
-        Pass::UniqueLines => "group->unique_lines",
-        Pass::AndBits => "group->and_bits",
-        Pass::OrBits => "group->or_bits",
-        Pass::Address | Pass::Value | Pass::Taken | Pass::Table(_) => "0",
+        Pass::Fields => ["*static_cast<Fields *>(fields)", "fields"],
+        Pass::Site => ["site", "group->site"],
+        Pass::Line => ["line", "group->line"],
+        Pass::Launch => [
+            "superstep::fixed(superstep::context_of(context)->launch)",
+            "superstep::context_of(group->context)->launch",
+        ],
+        Pass::Address | Pass::Value => ["payload", "0"],
+        Pass::Width => ["width", "group->width"],
+        Pass::Operation => ["operation", "group->operation"],
+        Pass::Taken => ["payload != 0", "0"],
+        Pass::Parameters => [
+            "superstep::in_global_memory<const unsigned long long>(superstep::fixed(superstep::context_of(context)->parameters))",
+            "superstep::in_global_memory<const unsigned long long>(superstep::context_of(group->context)->parameters)",
+        ],
+        Pass::ActiveMask => ["mask", "group->active_mask"],
+        Pass::TakenMask => ["taken_mask", "group->taken_mask"],
+        Pass::UniqueLines => ["unique_lines", "group->unique_lines"],
+        Pass::AndBits => ["and_bits", "group->and_bits"],
+        Pass::OrBits => ["or_bits", "group->or_bits"],
+        Pass::Table(_) => ["0", "0"],
     }
 }
 
@@ -301,7 +289,7 @@ fn groups(text: &mut String, spec: &ProbeSpec) {
     );
     for (index, point) in spec.points.iter().enumerate() {
         if point.once_per == OncePer::Warp {
-            let arguments = arguments(spec, point, group_argument);
+            let arguments = arguments(spec, point, true);
             let call = &point.call;
             let _ = writeln!(text, "    case {index}: {call}({arguments}); break;");
         }

@@ -1,3 +1,5 @@
+//! Reads a probe: by name one of those that come with Superstep, else a YAML file.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +16,6 @@ pub struct Probe {
     pub spec: ProbeSpec,
     pub file: PathBuf,
     pub handler: PathBuf,
-    /// Host code to run before and after the program.
     pub host: Option<PathBuf>,
 }
 

@@ -43,7 +43,6 @@ pub enum End {
     Signalled(i32),
     TimedOut,
     OutOfMemory,
-    /// Ended because of Ctrl-C.
     Interrupted,
 }
 

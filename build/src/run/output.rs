@@ -1,3 +1,5 @@
+//! Copies a program's output into a file, up to a limit.
+
 use std::fs::File;
 use std::io::{self, Read};
 

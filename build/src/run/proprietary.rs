@@ -10,7 +10,7 @@ use std::process::Command;
 use object::{Object, ObjectSymbol};
 
 use crate::compile::steps::hash::KeyHasher;
-use crate::compile::{BuildError, Library, Supplier, libraries};
+use crate::compile::{BuildError, Library, Result, Supplier, libraries};
 
 const PATH: &str = "LD_LIBRARY_PATH";
 
@@ -21,7 +21,7 @@ pub fn library_path(
     cache: &Path,
     blas: Option<&Path>,
     say: &mut dyn FnMut(&str),
-) -> Result<OsString, BuildError> {
+) -> Result<OsString> {
     let given = std::env::var_os(PATH).unwrap_or_default();
     let is_needed = |library: &Library| match blas {
         Some(_) => library.is_blas(),
@@ -72,8 +72,7 @@ pub fn library_path(
     std::env::join_paths(folders).map_err(|error| BuildError::installation(PATH, error.to_string()))
 }
 
-/// The folder in `cache` in which `target` has the name `name`.
-fn link(cache: &Path, name: &str, target: &Path) -> Result<PathBuf, BuildError> {
+fn link(cache: &Path, name: &str, target: &Path) -> Result<PathBuf> {
     let target = std::path::absolute(target).map_err(BuildError::io("find", target))?;
     let mut key = KeyHasher::new("stand-in");
     key.text(&target.to_string_lossy());
@@ -126,7 +125,7 @@ fn newer(place: &Path, name: &str) -> Option<PathBuf> {
     Some(found.min()?.1)
 }
 
-fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<(), BuildError> {
+fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<()> {
     if stand_ins.is_empty() {
         return Ok(());
     }
@@ -153,7 +152,7 @@ fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<(), BuildErr
 }
 
 /// Names of functions that an executable or a shared library has for others, or takes from them.
-pub(crate) fn functions(file: &Path, are_its_own: bool) -> Result<BTreeSet<String>, BuildError> {
+pub(crate) fn functions(file: &Path, are_its_own: bool) -> Result<BTreeSet<String>> {
     let content = fs::File::open(file).map_err(BuildError::io("read", file))?;
     let content = object::ReadCache::new(content);
     let parsed = object::File::parse(&content).map_err(|error| {

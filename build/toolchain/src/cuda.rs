@@ -17,7 +17,6 @@ use toolkit::ToolkitError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CudaOrigin {
     Toolkit,
-    /// Pinned wheels, merged in the per-user cache.
     Wheels,
 }
 
@@ -30,16 +29,10 @@ pub struct Cuda {
     pub fatbinary: PathBuf,
     pub include: PathBuf,
     pub libdevice: PathBuf,
-    /// The shared CUDA runtime, `libcudart.so.12` or its successor.
     pub cudart: PathBuf,
 }
 
 impl Cuda {
-    /// The folder of the shared CUDA runtime, for `-rpath`.
-    pub fn library_dir(&self) -> &Path {
-        self.cudart.parent().unwrap_or(&self.root)
-    }
-
     /// The newest PTX version that this `ptxas` reads and that was tried here, as `llc -mattr=+…` wants it, for
     /// example `ptx88`. Source: the release history in NVIDIA's PTX ISA manual.
     pub fn ptx_feature(&self) -> &'static str {

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::Progress;
 use crate::cuda;
 use crate::cuda::wheels::{self, WheelError};
 use crate::llvm::{self, Llvm};
@@ -22,10 +23,7 @@ pub enum InstallError {
     Check(#[from] check::CheckFailure),
 }
 
-pub(crate) fn install(
-    search: &Search,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Toolchain, InstallError> {
+pub(crate) fn install(search: &Search, progress: Progress) -> Result<Toolchain, InstallError> {
     let llvm = match llvm::locate(search) {
         Ok(llvm) => llvm,
         Err(tools) => {
@@ -37,10 +35,7 @@ pub(crate) fn install(
     with_cuda(search, llvm, progress)
 }
 
-pub(crate) fn fetch(
-    search: &Search,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Toolchain, InstallError> {
+pub(crate) fn fetch(search: &Search, progress: Progress) -> Result<Toolchain, InstallError> {
     let survey = Survey::of(search);
     if let (Ok(llvm), Err(_)) = (&survey.llvm, &survey.cuda) {
         return with_cuda(search, llvm.clone(), progress);
@@ -48,11 +43,7 @@ pub(crate) fn fetch(
     Ok(survey.toolchain()?)
 }
 
-fn with_cuda(
-    search: &Search,
-    llvm: Llvm,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Toolchain, InstallError> {
+fn with_cuda(search: &Search, llvm: Llvm, progress: Progress) -> Result<Toolchain, InstallError> {
     let locate_cuda = || cuda::locate(search, Some(&llvm), &mut Vec::new());
     let cuda = match locate_cuda() {
         Ok(cuda) => cuda,

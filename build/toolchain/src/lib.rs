@@ -32,10 +32,12 @@ pub use packages::{PackageError, all_to_run as all_packages_to_run, install as i
 pub use search::{Purpose, Search};
 pub use version::{Version, VersionError};
 
+/// Receives one line for each long step.
+pub type Progress<'a> = &'a mut dyn FnMut(&str);
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolchain {
     pub llvm: Llvm,
-    /// `ptxas`, `fatbinary`, the CUDA headers, libdevice and the shared CUDA runtime.
     pub cuda: Cuda,
 }
 
@@ -45,15 +47,12 @@ impl Toolchain {
     }
 
     /// [`Toolchain::locate`], but fetches the wheels into the cache if only the CUDA pieces are missing and the user named none.
-    pub fn locate_or_fetch(progress: &mut dyn FnMut(&str)) -> Result<Toolchain, InstallError> {
+    pub fn locate_or_fetch(progress: Progress) -> Result<Toolchain, InstallError> {
         install::fetch(&Search::from_environment(Purpose::Run), progress)
     }
 
-    /// Installs what is missing for `purpose`. `progress` receives one line for each long step.
-    pub fn install(
-        purpose: Purpose,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<Toolchain, InstallError> {
+    /// Installs what is missing for `purpose`.
+    pub fn install(purpose: Purpose, progress: Progress) -> Result<Toolchain, InstallError> {
         install::install(&Search::from_environment(purpose), progress)
     }
 
@@ -73,12 +72,10 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Looks where the process's environment and the usual folders point.
     pub fn here(purpose: Purpose) -> Survey {
         Self::of(&Search::from_environment(purpose))
     }
 
-    /// Looks only where `search` says.
     pub fn of(search: &Search) -> Survey {
         let llvm = llvm::locate(search);
         let mut left_aside = Vec::new();

@@ -18,7 +18,6 @@ pub struct Llvm {
     pub prefix: PathBuf,
     pub version: Version,
     pub clang: PathBuf,
-    /// The C++ and CUDA compiler.
     pub clangxx: PathBuf,
     pub llc: PathBuf,
     pub llvm_link: PathBuf,

@@ -6,7 +6,6 @@ use std::fmt;
 pub struct MissingTool {
     pub name: String,
     pub why: String,
-    /// A command to run or a variable to set.
     pub hint: String,
 }
 

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use thiserror::Error;
 
+use crate::Progress;
 use crate::search::Purpose;
 
 const TO_RUN: [&str; 4] = ["clang-22", "llvm-22", "lld-22", "libomp-22-dev"];
@@ -125,7 +126,7 @@ fn name_offered(line: &str) -> &str {
     line.split('|').next().unwrap_or_default().trim()
 }
 
-pub fn install(packages: &[&str], progress: &mut dyn FnMut(&str)) -> Result<(), PackageError> {
+pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError> {
     if !runs("apt-get", &["--version"]) {
         let packages = packages.iter().map(ToString::to_string).collect();
         return Err(PackageError::NoApt { packages });

@@ -21,7 +21,6 @@ pub struct Search {
 }
 
 impl Search {
-    /// The process's environment, `/usr/lib/llvm-22` and `/usr/local/cuda`.
     pub fn from_environment(purpose: Purpose) -> Search {
         // No variable of interest has a name that is not UTF-8.
         let variables = std::env::vars_os();

@@ -120,7 +120,7 @@ impl Case<'_> {
         let summaries = processes::summaries(&place);
         fs::create_dir_all(&summaries).map_err(Failure::io("create", &summaries))?;
         let mut config = Config {
-            summary: Some(summaries.join(format!("{}.json", Process::PLACE))),
+            summary: Some(summaries.join(Process::PLACE)),
             ..self.execution.config.clone()
         };
         if kind == Kind::Recorded {

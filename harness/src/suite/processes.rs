@@ -23,16 +23,8 @@ pub struct ProcessRun {
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{0}")]
+#[error("{0} left no summary, it did not end by itself")]
 pub struct NoSummary(String);
-
-impl NoSummary {
-    fn of(process: &str) -> Self {
-        Self(format!(
-            "{process} left no summary, it did not end by itself"
-        ))
-    }
-}
 
 pub struct Left {
     pub summary: Result<Summary, NoSummary>,
@@ -50,15 +42,14 @@ pub struct EarlyEnd {
     pub is_whole: bool,
 }
 
-/// Folder of the processes' summaries in the folder of a run.
+/// Folder of the processes' journals, and of their summaries where several launched kernels.
 pub fn summaries(place: &Path) -> PathBuf {
     place.join("summaries")
 }
 
 #[derive(Default)]
 struct Found {
-    summary: Option<PathBuf>,
-    journal: Option<PathBuf>,
+    summary: Option<Summary>,
     capture: Option<PathBuf>,
     early: Option<EarlyEnd>,
 }
@@ -76,14 +67,7 @@ pub fn collect(
     for entry in fs::read_dir(&folder).map_err(Failure::io("read", &folder))? {
         let path = entry.map_err(Failure::io("read", &folder))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = name.into_owned();
-        match name.split_once(".json") {
-            Some((name, "")) => found.entry(name.to_owned()).or_default().summary = Some(path),
-            Some((name, ".journal")) => {
-                found.entry(name.to_owned()).or_default().journal = Some(path);
-            }
-            _ => {}
-        }
+        found.entry(name.into_owned()).or_default().summary = Summary::read(&path).ok();
     }
     for path in capture
         .map_or(Ok(Vec::new()), captures)
@@ -93,8 +77,8 @@ pub fn collect(
         let name = name.into_owned();
         found.entry(name).or_default().capture = Some(path);
     }
-    for found in found.values_mut() {
-        sum_up(found, is_over)?;
+    for found in found.values_mut().filter(|_| is_over) {
+        found.early = early_end(found);
     }
     let early = found.values().filter_map(|found| found.early).collect();
     let mut kept: Vec<ProcessRun> = Vec::new();
@@ -105,9 +89,19 @@ pub fn collect(
             None => idle.push(found),
         }
     }
+    fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
+    let write = |summary: &Summary, path: PathBuf| {
+        summary.write(&path).map_err(Failure::io("write", &path))
+    };
     if kept.len() > 1 {
         kept.sort_by_key(|one| one.process);
         idle.iter().try_for_each(remove)?;
+        fs::create_dir(&folder).map_err(Failure::io("create", &folder))?;
+        for one in &kept {
+            if let Ok(summary) = &one.summary {
+                write(summary, folder.join(format!("{}.json", one.process)))?;
+            }
+        }
         return Ok(Left {
             summary: added_up(&kept),
             processes: kept,
@@ -118,10 +112,7 @@ pub fn collect(
     let (only, is_idle) = match kept.pop() {
         Some(only) => {
             let found = Found {
-                summary: only
-                    .summary
-                    .is_ok()
-                    .then(|| folder.join(format!("{}.json", only.process))),
+                summary: only.summary.ok(),
                 capture: only.capture,
                 ..Found::default()
             };
@@ -130,9 +121,8 @@ pub fn collect(
         None => (idle.pop().unwrap_or_default(), true),
     };
     idle.iter().try_for_each(remove)?;
-    let summary = place.join("summary.json");
-    if let Some(path) = &only.summary {
-        fs::rename(path, &summary).map_err(Failure::io("move", path))?;
+    if let Some(summary) = &only.summary {
+        write(summary, place.join("summary.json"))?;
     }
     if let (Some(capture), Some(path)) = (capture, &only.capture) {
         let aside = place.join("capture-of-one");
@@ -141,10 +131,9 @@ pub fn collect(
             .and_then(|()| fs::rename(&aside, capture));
         moved.map_err(Failure::io("move", path))?;
     }
-    fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
-    let summary = match is_idle && is_over && only.summary.is_none() {
-        true => Ok(Summary::new(backend)),
-        false => Summary::read(&summary).map_err(|error| NoSummary(error.to_string())),
+    let summary = match only.summary {
+        None if is_idle && is_over => Ok(Summary::new(backend)),
+        summary => summary.ok_or_else(|| NoSummary("the program".to_owned())),
     };
     if let (Some(capture), true, Ok(summary)) = (capture, is_over, &summary) {
         let ended = match &only.capture {
@@ -161,26 +150,17 @@ pub fn collect(
     })
 }
 
-/// Completes the files of a process that ended early: turns its journal into the summary, and ends its capture.
-fn sum_up(found: &mut Found, is_over: bool) -> Result<(), Failure> {
-    let Some(journal) = found.journal.take() else {
-        return Ok(());
+/// Whether the process ended early, after it had launched a kernel; ends its capture then.
+fn early_end(found: &Found) -> Option<EarlyEnd> {
+    let summary = found.summary.as_ref().filter(|summary| !summary.ended)?;
+    let is_whole = match &found.capture {
+        None => (summary.launches > 0).then_some(true),
+        Some(folder) => end(folder, summary),
     };
-    let path = journal.with_extension("");
-    if found.summary.is_none()
-        && let Ok(summary) = Summary::from_journal(&journal)
-    {
-        summary.write(&path).map_err(Failure::io("write", &path))?;
-        found.summary = Some(path);
-        if let Some(process) = summary.process.filter(|_| is_over) {
-            let is_whole = match &found.capture {
-                None => (summary.launches > 0).then_some(true),
-                Some(folder) => end(folder, &summary),
-            };
-            found.early = is_whole.map(|is_whole| EarlyEnd { process, is_whole });
-        }
-    }
-    fs::remove_file(&journal).map_err(Failure::io("remove", &journal))
+    Some(EarlyEnd {
+        process: summary.process?,
+        is_whole: is_whole?,
+    })
 }
 
 /// Ends the capture of a process that ended early. Returns whether all launches had ended; `None` without launches.
@@ -225,32 +205,29 @@ fn captures(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
 
 /// A process that launched kernels or failed.
 fn process(name: &str, found: &Found) -> Option<ProcessRun> {
-    let Some(path) = &found.summary else {
+    let Some(summary) = &found.summary else {
+        // Its capture says how far it came.
         let path = found.capture.as_ref()?;
         let capture = Capture::open(path).ok()?;
         capture.launches().next()?;
         return Some(ProcessRun {
             process: capture.header.process?,
-            summary: Err(NoSummary::of(name)),
+            summary: Err(NoSummary(name.to_owned())),
             capture: found.capture.clone(),
         });
     };
-    let summary = Summary::read(path).ok()?;
     let did_something = found.early.is_some()
         || summary.launches > 0
         || !summary.opaque.is_empty()
         || !summary.faults.is_empty();
     Some(ProcessRun {
         process: summary.process.filter(|_| did_something)?,
-        summary: Ok(summary),
+        summary: Ok(summary.clone()),
         capture: found.capture.clone(),
     })
 }
 
 fn remove(found: &Found) -> Result<(), Failure> {
-    if let Some(path) = &found.summary {
-        fs::remove_file(path).map_err(Failure::io("remove", path))?;
-    }
     if let Some(path) = &found.capture {
         fs::remove_dir_all(path).map_err(Failure::io("remove", path))?;
     }
@@ -289,7 +266,7 @@ fn added_up(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
     let mut all = processes.iter();
     let mut sum = match all.next() {
         Some(first) => first.summary.clone()?,
-        None => return Err(NoSummary::of("every process")),
+        None => return Err(NoSummary("every process".to_owned())),
     };
     let named = |process: Process, texts: &[String]| -> Vec<String> {
         texts

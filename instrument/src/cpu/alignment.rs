@@ -14,7 +14,6 @@ use std::collections::HashSet;
 pub const ALIGNED: &str = "superstep.aligned";
 /// The runtime's function that ends the launch, with the same parameters.
 const MISALIGNED: &str = "__superstep_misaligned";
-/// The widest access of a GPU, in bytes.
 const WIDEST: u64 = 16;
 /// How far an address is followed to where it comes from.
 const DEPTH: u32 = 12;
@@ -69,7 +68,6 @@ pub fn add<'m>(
     builder.call(module.declare(ALIGNED, signature), &arguments);
 }
 
-/// Addresses of an instruction, each with the power of two that it must be a multiple of.
 fn accesses<'m>(module: &Module, instruction: Instruction<'m>) -> Vec<(Value<'m>, u64)> {
     let natural = |ty| module.store_size_bytes(ty).next_power_of_two().min(WIDEST);
     let promised = |value: Value| {

@@ -98,7 +98,6 @@ fn what(instruction: Instruction) -> Flushes {
     }
 }
 
-/// `number`, or a zero of its sign in place of a denormal.
 fn without_denormals<'m>(builder: &Builder<'m>, number: Value<'m>) -> Value<'m> {
     let ty = number.ty();
     let bits_type = match ty.is_vector_type() {

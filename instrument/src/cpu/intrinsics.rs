@@ -13,14 +13,13 @@ pub const PREFIX: &str = "__superstep_nvvm_";
 /// The same for single PTX instructions that headers write as inline assembly.
 pub const PTX_PREFIX: &str = "__superstep_ptx_";
 
-/// Replaces every intrinsic and every piece of inline PTX that only a GPU has.
 pub fn lower(module: &Module) -> Result<()> {
     for function in module.defined_functions() {
         let mut registers = HashMap::new();
         for call in function.calls() {
             if let Some((template, constraints)) = call.callee().inline_assembly() {
                 ptx::lower(module, call, &template, &constraints)?;
-            } else if let Some(callee) = call.function() {
+            } else if let Some(callee) = call.get_called_fn_value() {
                 let name = callee.name();
                 if let Some(register) = Register::of(call) {
                     let load = || register.load(module, function);
@@ -55,7 +54,6 @@ pub enum Register {
 }
 
 impl Register {
-    /// The register that a call of an intrinsic reads.
     pub fn of(call: Call) -> Option<Self> {
         let name = call.function_name();
         let register = name.strip_prefix("llvm.nvvm.read.ptx.sreg.")?;

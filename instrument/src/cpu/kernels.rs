@@ -12,7 +12,6 @@ pub struct CpuKernel {
     pub parameters: Vec<Parameter>,
     /// Whether its CTAs wait for each other at the barrier of the grid (`cooperative_groups`' `grid.sync()`).
     pub waits_for_grid: bool,
-    /// Whether its CTAs run in clusters of several.
     pub in_clusters: bool,
     /// Whether its threads wait for each other, so that each needs a stack of its own.
     pub needs_fibers: bool,
@@ -56,7 +55,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
     let reached = reach([kernel], |function| {
         let mut callees = Vec::new();
         for call in function.calls() {
-            match call.function() {
+            match call.get_called_fn_value() {
                 Some(callee) if callee.is_declaration() => {
                     let name = callee.name();
                     let waits = waits(&name);

@@ -5,7 +5,6 @@ use crate::ir::{Builder, Call, Module, Type, Value, traits::*};
 use crate::matrix::registers;
 use superstep_trace::matrix::{Element, MatrixOperation, Part, Product, REGISTERS, Tile};
 
-/// A lane's registers in memory.
 pub struct Registers<'m> {
     module: &'m Module,
     call: Call<'m>,

@@ -107,7 +107,7 @@ fn drop_device_properties(module: &Module) {
             });
         }
         for call in function.calls() {
-            if !call.function().is_some_and(|f| f.is_intrinsic()) {
+            if !call.get_called_fn_value().is_some_and(|f| f.is_intrinsic()) {
                 call.set_call_convention(0);
             }
         }

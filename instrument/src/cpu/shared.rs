@@ -10,7 +10,6 @@ use superstep_abi::cpu::SuperstepThread;
 
 const SHARED: u32 = 3;
 
-/// For each shared variable the thread-local one that takes its place; none for the dynamic array.
 type Replacements<'m> = HashMap<Value<'m>, Option<Variable<'m>>>;
 
 pub fn lower(module: &Module) -> Result<()> {

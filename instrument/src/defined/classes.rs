@@ -68,34 +68,23 @@ fn is_local(pointer: Value) -> bool {
 
 /// Machine operations that are functions in LLVM: prefixes of names behind `llvm.`, and behind `llvm.nvvm.`. Those of the last row are of
 /// integers where the result is.
-const OPERATIONS: [(At, &[&str], &[&str]); 4] = [
-    (At::Texture, &[], &["tex.", "tld4.", "suld.", "sust."]),
+const OPERATIONS: [(At, &str, &str); 4] = [
+    (At::Texture, "", "tex. tld4. suld. sust."),
     (
         At::Special,
-        &[
-            "sqrt.", "sin.", "cos.", "exp", "log", "pow", "tanh.", "tan.",
-        ],
-        &[
-            "sqrt.", "rsqrt.", "rcp.", "sin.", "cos.", "ex2.", "lg2.", "tanh",
-        ],
+        "sqrt. sin. cos. exp log pow tanh. tan.",
+        "sqrt. rsqrt. rcp. sin. cos. ex2. lg2. tanh",
     ),
     (
         At::Conversion,
-        &["fptosi.", "fptoui."],
-        &["f2", "d2", "i2", "ui2", "ll2", "ull2", "ff2", "h2"],
+        "fptosi. fptoui.",
+        "f2 d2 i2 ui2 ll2 ull2 ff2 h2",
     ),
     (
         At::Float,
-        &[
-            "fma.", "fmuladd.", "fabs.", "minnum.", "maxnum.", "minimum", "maximum", "copysign",
-            "floor.", "ceil.", "trunc.", "rint.", "nearby", "round", "abs.", "smin.", "smax.",
-            "umin.", "umax.", "ctpop.", "ctlz.", "cttz.", "bswap.", "bitrev", "fshl.", "fshr.",
-            "sadd.", "uadd.", "ssub.", "usub.", "smul.", "umul.",
-        ],
-        &[
-            "f", "mul", "add.", "div.", "idp", "sad", "prmt", "ceil", "floor", "round", "trunc",
-            "saturate", "brev", "clz", "popc",
-        ],
+        "fma. fmuladd. fabs. minnum. maxnum. minimum maximum copysign floor. ceil. trunc. rint. nearby round \
+         abs. smin. smax. umin. umax. ctpop. ctlz. cttz. bswap. bitrev fshl. fshr. sadd. uadd. ssub. usub. smul. umul.",
+        "f mul add. div. idp sad prmt ceil floor round trunc saturate brev clz popc",
     ),
 ];
 
@@ -107,8 +96,9 @@ fn of_operation(call: Call) -> Option<At> {
         return None;
     }
     let (class, ..) = OPERATIONS.iter().find(|(_, plain, of_machine)| {
-        let (name, prefixes) = machine.map_or((name, plain), |name| (name, of_machine));
-        prefixes.iter().any(|prefix| name.starts_with(prefix))
+        let (name, prefixes) = machine.map_or((name, *plain), |name| (name, *of_machine));
+        let mut prefixes = prefixes.split_whitespace();
+        prefixes.any(|prefix| name.starts_with(prefix))
     })?;
     let ty = call.ty();
     let is_integer = *class == At::Float && !ty.is_float_type() && !ty.is_vector_type();

@@ -1,3 +1,5 @@
+//! Inserting a probe's calls, and the fields of its sites.
+
 use super::places::{Place, Subject, value_bits};
 use super::runs::{self, RESERVE};
 use crate::ir::{Builder, Function, Instruction, Module, Opcode::*, Type, Value, traits::*};
@@ -38,7 +40,6 @@ impl<'m> Handlers<'m> {
     }
 }
 
-/// Inserts the calls of all places. `contexts` has the context of each function (CUDA).
 pub fn insert<'m>(
     module: &'m Module,
     spec: &ProbeSpec,
@@ -166,7 +167,6 @@ impl<'m> FunctionProbe<'_, 'm> {
         log.offset_bytes += 8;
     }
 
-    /// The payload and the width of a place that is no access.
     fn subject(&self, builder: &Builder<'m>, place: &Place<'m>) -> (Value<'m>, Value<'m>) {
         let (i64t, i32t) = (Type::int(64), Type::int(32));
         let payload = match place.subject {
@@ -232,7 +232,6 @@ fn logged_width(place: &Place) -> u32 {
     }
 }
 
-/// The bits of a scalar, with zeroes above.
 fn to_bits<'m>(builder: &Builder<'m>, value: Value<'m>) -> Value<'m> {
     let i64t = Type::int(64);
     let whole = match value.ty() {
@@ -246,7 +245,6 @@ fn to_bits<'m>(builder: &Builder<'m>, value: Value<'m>) -> Value<'m> {
     }
 }
 
-/// The scalar of type `ty` that has these bits.
 fn from_bits<'m>(builder: &Builder<'m>, bits: Value<'m>, ty: Type) -> Value<'m> {
     let narrow = |width: u32| match width {
         64 => bits,

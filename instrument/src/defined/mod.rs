@@ -73,7 +73,6 @@ fn insert_calls(
     })
 }
 
-/// Links the handler in and inlines it.
 pub fn finish(module: &mut Module, handler: &Path, machine: &Machine) -> Result<()> {
     let is_handler = |name: &str| name.starts_with("superstep_");
     link_handler(module, handler, INLINED_CALLS, is_handler)

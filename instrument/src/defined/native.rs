@@ -39,7 +39,7 @@ pub fn keep<'m>(
     }
     for copy in copies.values() {
         for call in copy.calls() {
-            if let Some(callee) = call.function().and_then(|f| copies.get(&f)) {
+            if let Some(callee) = call.get_called_fn_value().and_then(|f| copies.get(&f)) {
                 call.set_callee(*callee);
             }
         }

@@ -1,3 +1,5 @@
+//! Finding the places of a probe.
+
 use super::classes::class_of;
 use crate::context::{Rebuilt, now};
 use crate::ir::{
@@ -16,16 +18,13 @@ const MAXIMUM_SITES: usize = 1 << 16;
 #[derive(Clone, Debug)]
 pub struct Place<'m> {
     pub site: PointSite,
-    /// The call stands before this instruction.
     pub anchor: Instruction<'m>,
     pub subject: Subject<'m>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub enum Subject<'m> {
-    /// Only that the place was reached.
     Place,
-    /// A condition of one bit.
     Condition(Value<'m>),
     Value(Instruction<'m>),
     /// An access: the instruction, which of its operations, and whether the address is tested at run time.
@@ -41,7 +40,6 @@ impl<'m> Place<'m> {
         self.anchor.parent_function()
     }
 
-    /// Follows calls that were rebuilt.
     pub fn follow(&mut self, rebuilt: &Rebuilt<'m>) {
         self.anchor = now(self.anchor, rebuilt);
         match &mut self.subject {
@@ -259,7 +257,6 @@ fn lines(instructions: &[Instruction]) -> (String, Option<(u32, u32)>) {
     (first.file, Some((low, high)))
 }
 
-/// Bits of a scalar result; 0 for types that handlers do not get.
 pub fn value_bits(value: Value) -> u32 {
     let bits = match value.ty() {
         Type::IntType(ty) => ty.get_bit_width(),
@@ -272,7 +269,10 @@ pub fn value_bits(value: Value) -> u32 {
 
 /// LLVM's word for an instruction: `icmp`, `fmul`; of a call what it calls.
 fn operation_name(instruction: Instruction) -> String {
-    if let Some(callee) = instruction.as_call().and_then(|call| call.function()) {
+    if let Some(callee) = instruction
+        .as_call()
+        .and_then(|call| call.get_called_fn_value())
+    {
         return callee.name();
     }
     let code: LLVMOpcode = instruction.get_opcode().into();

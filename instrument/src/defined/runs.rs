@@ -64,7 +64,7 @@ fn lets_others_run(instruction: Instruction) -> bool {
     let Some(call) = instruction.as_call() else {
         return false;
     };
-    call.function().is_none_or(|callee| {
+    call.get_called_fn_value().is_none_or(|callee| {
         // Barriers and warp operations are convergent; reads of special registers are too, but do not wait.
         let name = callee.name();
         let is_operation = name.starts_with("llvm.nvvm.") && !name.contains(".read.ptx.sreg.");

@@ -17,7 +17,6 @@ pub struct Builder<'m> {
 enum Place<'m> {
     Before(Instruction<'m>),
     AtEnd(Block<'m>),
-    /// With the source position of an instruction.
     AtEndFor(Block<'m>, Instruction<'m>),
 }
 

@@ -5,7 +5,6 @@ use super::{Block, Builder, Function, Instruction, Module, Opcode, Value, ext};
 use inkwell::values::PhiValue;
 use std::collections::HashMap;
 
-/// Values and their copies.
 pub type Copies<'m> = HashMap<Value<'m>, Value<'m>>;
 
 /// A copy of the function under another name, internal to the module, and the copies of its values. The copy has the original's

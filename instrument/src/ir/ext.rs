@@ -141,7 +141,6 @@ pub fn constant_opcode<'m>(value: &impl AnyValue<'m>) -> Option<Opcode> {
         .then(|| unsafe { LLVMGetConstOpcode(value.as_value_ref()) }.into())
 }
 
-/// The function of which the value is a parameter.
 pub fn parameter_of<'m>(value: &impl AnyValue<'m>) -> Option<Function<'m>> {
     if value.kind() != ValueKind::LLVMArgumentValueKind {
         return None;
@@ -166,7 +165,6 @@ pub fn replace_uses<'m>(old: &impl AnyValue<'m>, new: &impl AnyValue<'m>) {
     unsafe { LLVMReplaceAllUsesWith(old.as_value_ref(), new.as_value_ref()) }
 }
 
-/// The blocks that a terminator may go to, once for each way.
 pub fn successors<'m>(terminator: Instruction<'m>) -> Vec<Block<'m>> {
     assert!(terminator.is_terminator());
     let raw = terminator.as_value_ref();
@@ -237,7 +235,6 @@ pub fn offset<'m>(
     built.expect("a builder with a place")
 }
 
-/// The same `getelementptr` as the constant `like`, over new operands of the same types.
 pub fn gep_like<'m>(builder: &Builder<'m>, like: Value<'m>, operands: &[Value<'m>]) -> Value<'m> {
     let types = |values: &[Value]| -> Vec<Type> { values.iter().map(RawExt::ty).collect() };
     assert_eq!(constant_opcode(&like), Some(Opcode::GetElementPtr));

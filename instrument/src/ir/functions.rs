@@ -156,7 +156,6 @@ pub trait FunctionExt<'m>: Copy {
     fn is_kernel(self) -> bool;
     fn is_declaration(self) -> bool;
     fn parameters(self) -> Vec<Value<'m>>;
-    /// Its instructions, in layout order.
     fn instructions(self) -> Vec<Instruction<'m>>;
     fn calls(self) -> impl Iterator<Item = Call<'m>>;
     /// The functions with a body that it calls, once for each call.
@@ -172,13 +171,11 @@ pub trait FunctionExt<'m>: Copy {
     fn move_body_to(self, module: &'m Module, target: Function<'m>);
     /// Gives `target`, whose parameters begin with those of `self`, the attributes, convention and linkage of `self`.
     fn copy_properties_to(self, target: Function<'m>);
-    /// Whether parameter `index` is passed by value through a pointer.
     fn is_by_value(self, index: u32) -> bool;
     /// Whether the function promises not to write through parameter `index`.
     fn is_read_only(self, index: u32) -> bool;
     /// Whether denormals in single precision count as zeros.
     fn flushes_denormals(self) -> bool;
-    /// Removes the string attributes of the function itself whose names `unwanted` picks.
     fn remove_string_attributes(self, unwanted: impl Fn(&str) -> bool);
 }
 
@@ -223,7 +220,7 @@ impl<'m> FunctionExt<'m> for Function<'m> {
         let users = self.using_instructions().into_iter();
         users
             .filter_map(|i| Call::try_from(i).ok())
-            .filter(move |call| call.function() == Some(self))
+            .filter(move |call| call.get_called_fn_value() == Some(self))
     }
 
     fn is_address_taken(self) -> bool {
@@ -301,8 +298,6 @@ impl<'m> FunctionExt<'m> for Function<'m> {
 pub trait CallExt<'m>: Copy {
     fn called_type(self) -> Signature;
     fn callee(self) -> Value<'m>;
-    /// The function that is called; `None` for inline assembly, computed pointers, and a function called as another type.
-    fn function(self) -> Option<Function<'m>>;
     /// The name of the function that is called; empty for inline assembly and computed pointers.
     fn function_name(self) -> String;
     fn defined_function(self) -> Option<Function<'m>>;
@@ -318,7 +313,6 @@ pub trait CallExt<'m>: Copy {
     fn pass_as(self, function: Function<'m>);
 }
 
-/// Index of a call's callee among its operands: the last one.
 fn callee_index(call: Call) -> u32 {
     call.operand_count() - 1
 }
@@ -332,20 +326,19 @@ impl<'m> CallExt<'m> for Call<'m> {
         self.operand(callee_index(self))
     }
 
-    fn function(self) -> Option<Function<'m>> {
-        self.get_called_fn_value()
-    }
-
     fn function_name(self) -> String {
-        self.function().map(|f| f.name()).unwrap_or_default()
+        self.get_called_fn_value()
+            .map(|f| f.name())
+            .unwrap_or_default()
     }
 
     fn defined_function(self) -> Option<Function<'m>> {
-        self.function().filter(|f| !f.is_declaration())
+        self.get_called_fn_value().filter(|f| !f.is_declaration())
     }
 
     fn is_indirect(self) -> bool {
-        self.function().is_none() && self.callee().kind() != ValueKind::LLVMInlineAsmValueKind
+        self.get_called_fn_value().is_none()
+            && self.callee().kind() != ValueKind::LLVMInlineAsmValueKind
     }
 
     fn keep_assembly(self) {

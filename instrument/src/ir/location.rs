@@ -5,7 +5,6 @@ use super::{Instruction, ext};
 /// A position in the source. Lines and columns count from 1; line 0 is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Location {
-    /// As passed to the compiler.
     pub file: String,
     pub line: u32,
     pub column: u32,

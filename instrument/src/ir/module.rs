@@ -77,7 +77,6 @@ const PASSES_ONLY: InitializationConfig = InitializationConfig {
     machine_code: true,
 };
 
-/// The thread's module.
 pub struct Module {
     inner: inkwell::module::Module<'static>,
     /// Names of functions and variables that nothing is to use any more, and of those that replace them.
@@ -177,7 +176,6 @@ impl Module {
         old.replace_all_uses_with(new);
     }
 
-    /// Deletes the function or variable of that name, if there is one, which nothing uses.
     pub fn delete_unused(&mut self, name: &str) {
         self.settle();
         self.delete(|module| module.global(name));
@@ -228,7 +226,6 @@ impl Module {
         self.inner.add_function(name, signature, None)
     }
 
-    /// The function of that name, declared when it is not there yet.
     pub fn declare(&self, name: &str, signature: Signature) -> Function<'_> {
         self.function(name)
             .unwrap_or_else(|| self.add_function(name, signature))
@@ -336,7 +333,6 @@ impl Module {
         run.map_err(|reason| failed_passes(passes, &reason))
     }
 
-    /// Makes the module one for `machine`: its triple and its data layout.
     pub fn set_target(&self, machine: &Machine) {
         self.inner.set_triple(&machine.0.get_triple());
         let layout = machine.0.get_target_data().get_data_layout();

@@ -41,13 +41,11 @@ pub trait TypeExt: Sized {
 
     /// The type itself, as one of values in memory.
     fn basic(self) -> BasicTypeEnum<'static>;
-    /// The element of a vector, or the type itself.
     fn scalar(self) -> Type;
     /// Counts the pointers in a value of this type, each told apart by its place; a vector of pointers counts as one.
     fn pointers(self) -> u32;
     /// Position of the member that `indices` lead to among the [`TypeExt::pointers`] of this type, and its type.
     fn member_at(self, indices: &[u32]) -> (u32, Type);
-    /// Address space of a pointer, or of the pointers of a vector.
     fn address_space(self) -> u32;
     fn element(self) -> Type;
     fn members(self) -> Vec<Type>;

@@ -13,7 +13,6 @@ use inkwell::values::{
 };
 use superstep_trace::SiteId;
 
-/// The kind of the metadata that holds an access' sites.
 const SITES: &str = "superstep.sites";
 
 /// The users of a value or block whose first use this is, once for each use.
@@ -117,7 +116,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    /// Every user, once for each use.
     fn users(&self) -> Vec<Value<'m>> {
         users_from(match self.value() {
             Value::InstructionValue(instruction) => instruction.get_first_use(),
@@ -167,7 +165,6 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    /// Sets the alignment of a variable, of what an alloca makes room for, or of a load or store.
     fn set_alignment_bytes(&self, bytes: u32) {
         match (self.as_variable(), self.as_instruction()) {
             (Some(variable), _) => variable.set_alignment(bytes),
@@ -208,7 +205,6 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         self.instruction().get_next_instruction()
     }
 
-    /// Puts `new` wherever `old` is an operand.
     fn replace_operand(&self, old: Value<'m>, new: Value<'m>) {
         assert_eq!(old.ty(), new.ty());
         for (index, operand) in self.indexed_operands() {
@@ -278,7 +274,6 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
             .collect()
     }
 
-    /// Whether a floating-point operation may be fused with its neighbours.
     fn allows_contraction(&self) -> bool {
         let flags = self.instruction().get_fast_math_flags();
         flags.is_ok_and(|flags| flags.contains(FastMathFlags::AllowContract))
@@ -308,7 +303,6 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         numbers.into_iter().flatten().map(number).collect()
     }
 
-    /// Notes that this instruction is the access of `sites`, too.
     fn add_sites(&self, sites: &[SiteId]) {
         let mut all = self.sites();
         all.extend(sites);
@@ -326,7 +320,6 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         ext::clear_metadata(self.instruction(), context().get_kind_id(SITES));
     }
 
-    /// Says that this access touches memory of `own` and none of `other`.
     fn set_scopes(&self, own: Scope, other: Scope) {
         for (name, scope) in [("alias.scope", own), ("noalias", other)] {
             let set = self

@@ -5,7 +5,6 @@ use super::{Module, Opcode, Value};
 
 const ANNOTATIONS: &str = "llvm.global.annotations";
 
-/// Name of a variable that another one has replaced.
 const MOVED: &str = "superstep.moved";
 
 pub struct Annotation<'m> {

@@ -25,7 +25,6 @@ pub fn waits(instruction: &Instruction) -> bool {
     }
 }
 
-/// Whether an access is to memory that other threads may access at the same time.
 pub fn is_strong(instruction: &Instruction) -> bool {
     let words = ["volatile", "relaxed", "acquire", "release", "mmio", "cv"];
     words.iter().any(|word| instruction.has(word))

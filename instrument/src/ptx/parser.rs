@@ -10,6 +10,8 @@ use thiserror::Error;
 #[error("{0}")]
 pub struct SyntaxError(String);
 
+type Result<T> = std::result::Result<T, SyntaxError>;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Register {
     Argument(usize),
@@ -64,7 +66,6 @@ impl Instruction {
         modifiers.any(|m| m == word || m.split_once("::").is_some_and(|(space, _)| space == word))
     }
 
-    /// The types that it names.
     pub fn kinds(&self) -> Vec<Kind> {
         let modifiers = self.modifiers.iter();
         modifiers.filter_map(|word| Kind::of(word)).collect()
@@ -86,12 +87,11 @@ pub enum Statement {
 #[derive(Debug, Default)]
 pub struct Template {
     pub statements: Vec<Statement>,
-    /// Types of the declared registers.
     pub declared: Vec<Kind>,
 }
 
 impl Template {
-    pub fn parse(template: &str) -> Result<Self, SyntaxError> {
+    pub fn parse(template: &str) -> Result<Self> {
         let mut parser = Parser {
             tokens: tokens(template),
             at: 0,
@@ -125,7 +125,7 @@ struct Parser {
 }
 
 impl Parser {
-    fn error<T>(&self) -> Result<T, SyntaxError> {
+    fn error<T>(&self) -> Result<T> {
         let from = self.at.saturating_sub(3);
         let near = self.tokens.iter().skip(from).take(6).map(|t| match t {
             Token::Word(word) => word.clone(),
@@ -140,7 +140,7 @@ impl Parser {
         found
     }
 
-    fn expect(&mut self, mark: char) -> Result<(), SyntaxError> {
+    fn expect(&mut self, mark: char) -> Result<()> {
         if self.take(mark) {
             Ok(())
         } else {
@@ -148,7 +148,7 @@ impl Parser {
         }
     }
 
-    fn word(&mut self) -> Result<String, SyntaxError> {
+    fn word(&mut self) -> Result<String> {
         match self.tokens.get(self.at) {
             Some(Token::Word(word)) => {
                 self.at += 1;
@@ -158,30 +158,33 @@ impl Parser {
         }
     }
 
-    fn statement(&mut self) -> Result<(), SyntaxError> {
+    fn register(&mut self) -> Result<Register> {
+        let name = self.word()?;
+        let register = self.scopes.register(&name);
+        register.map_or_else(|| self.error(), Ok)
+    }
+
+    fn statement(&mut self) -> Result<()> {
         if self.take('{') {
             self.scopes.open();
             return Ok(());
         }
         if self.take('}') {
-            return match self.scopes.close() {
-                true => Ok(()),
-                false => self.error(),
+            return if self.scopes.close() {
+                Ok(())
+            } else {
+                self.error()
             };
         }
         if self.take(';') {
             return Ok(());
         }
-        let guard = if self.take('@') {
+        let mut guard = None;
+        if self.take('@') {
             let negated = self.take('!');
-            let name = self.word()?;
-            let Some(predicate) = self.scopes.register(&name) else {
-                return self.error();
-            };
-            Some(Guard { predicate, negated })
-        } else {
-            None
-        };
+            let predicate = self.register()?;
+            guard = Some(Guard { predicate, negated });
+        }
         let word = self.word()?;
         if guard.is_none() && self.take(':') {
             self.result.statements.push(Statement::Label(word));
@@ -195,10 +198,7 @@ impl Parser {
         let modifiers = modifiers.collect();
         let mut operands = Vec::new();
         if !self.at_end() {
-            operands.push(self.operand()?);
-            while self.take(',') {
-                operands.push(self.operand()?);
-            }
+            operands = self.list()?;
         }
         if !self.at_end() {
             return self.error();
@@ -209,9 +209,8 @@ impl Parser {
             modifiers,
             operands,
         };
-        self.result
-            .statements
-            .push(Statement::Instruction(instruction));
+        let statement = Statement::Instruction(instruction);
+        self.result.statements.push(statement);
         Ok(())
     }
 
@@ -224,7 +223,7 @@ impl Parser {
     }
 
     /// `.reg .b32 a, b<4>;`, `.reg .v2 .b32 c;`; directives for debuggers and hints have no meaning here.
-    fn directive(&mut self, directive: &str) -> Result<(), SyntaxError> {
+    fn directive(&mut self, directive: &str) -> Result<()> {
         let Some(kind) = directive.strip_prefix("reg") else {
             if !["pragma", "loc"].contains(&directive) {
                 return self.error();
@@ -274,7 +273,16 @@ impl Parser {
         registers.extend(std::iter::repeat_n(kind, count.unwrap_or(1)));
     }
 
-    fn operand(&mut self) -> Result<Operand, SyntaxError> {
+    /// Operands with commas between them.
+    fn list(&mut self) -> Result<Vec<Operand>> {
+        let mut operands = vec![self.operand()?];
+        while self.take(',') {
+            operands.push(self.operand()?);
+        }
+        Ok(operands)
+    }
+
+    fn operand(&mut self) -> Result<Operand> {
         let first = self.simple()?;
         if self.take('|') {
             let second = self.simple()?;
@@ -283,12 +291,9 @@ impl Parser {
         Ok(first)
     }
 
-    fn simple(&mut self) -> Result<Operand, SyntaxError> {
+    fn simple(&mut self) -> Result<Operand> {
         if self.take('{') {
-            let mut elements = vec![self.operand()?];
-            while self.take(',') {
-                elements.push(self.operand()?);
-            }
+            let elements = self.list()?;
             self.expect('}')?;
             return Ok(Operand::Vector(elements));
         }
@@ -296,11 +301,7 @@ impl Parser {
             return self.address();
         }
         if self.take('!') {
-            let name = self.word()?;
-            return match self.scopes.register(&name) {
-                Some(register) => Ok(Operand::Not(register)),
-                None => self.error(),
-            };
+            return Ok(Operand::Not(self.register()?));
         }
         if self.take('-') {
             return match self.number()? {
@@ -327,7 +328,7 @@ impl Parser {
     }
 
     /// Behind `[`: `a`, `a+4`, `a+-4`, `a, {x, y}`.
-    fn address(&mut self) -> Result<Operand, SyntaxError> {
+    fn address(&mut self) -> Result<Operand> {
         let base = self.simple()?;
         let mut offset = Operand::Integer(0);
         // In `[a-4]` the sign is the number's own.
@@ -335,19 +336,16 @@ impl Parser {
             offset = self.simple()?;
         }
         let mut rest = Vec::new();
-        while self.take(',') {
-            rest.push(self.operand()?);
+        if self.take(',') {
+            rest = self.list()?;
         }
         self.expect(']')?;
         Ok(Operand::Address(Box::new(base), Box::new(offset), rest))
     }
 
-    fn number(&mut self) -> Result<Operand, SyntaxError> {
+    fn number(&mut self) -> Result<Operand> {
         let word = self.word()?;
-        match literal(&word) {
-            Some(operand) => Ok(operand),
-            None => self.error(),
-        }
+        literal(&word).map_or_else(|| self.error(), Ok)
     }
 }
 

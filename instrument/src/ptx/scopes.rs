@@ -7,7 +7,6 @@ use std::collections::HashMap;
 #[derive(Clone, Copy)]
 struct Named {
     first: usize,
-    /// Of a vector.
     count: Option<usize>,
 }
 

@@ -14,7 +14,6 @@ pub enum Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kind {
     pub class: Class,
-    /// Of each number.
     pub bits: u32,
     pub lanes: u32,
 }
@@ -49,14 +48,10 @@ impl Kind {
             _ => return None,
         };
         let bits: u32 = bits.parse().ok()?;
-        let least = if matches!(class, Class::Float | Class::Brain) {
-            16
-        } else {
-            8
-        };
-        let known =
-            [8, 16, 32, 64, 128].contains(&bits) && bits >= least && [1, 2, 4].contains(&lanes);
-        known.then_some(Kind { class, bits, lanes })
+        let kind = Kind { class, bits, lanes };
+        let least = if kind.is_float() { 16 } else { 8 };
+        let is_known = [8, 16, 32, 64, 128].contains(&bits) && bits >= least;
+        (is_known && [1, 2, 4].contains(&lanes)).then_some(kind)
     }
 
     pub fn is_float(self) -> bool {
@@ -75,7 +70,6 @@ impl Kind {
         Kind { lanes: 1, ..self }
     }
 
-    /// As PTX writes it.
     pub fn name(self) -> String {
         let class = match self.class {
             Class::Bits => "b",

@@ -64,7 +64,6 @@ fn undecided(function: Function<'_>) -> Context<'_> {
     (function, parameter_facts(function, |_, _| Fact::Mixed))
 }
 
-/// The facts of the pointers in a function's parameters; `given` says what the caller gives as a part of a parameter.
 fn parameter_facts(function: Function, given: impl Fn(u32, u32) -> Fact) -> Vec<Fact> {
     let mut facts = Vec::new();
     for (index, parameter) in (0..).zip(function.parameters()) {

@@ -84,9 +84,8 @@ fn only_read(pointer: Value) -> bool {
     only_read
 }
 
-/// Whether a call only reads through its argument `pointer`.
 fn call_only_reads(call: Call, pointer: Value) -> bool {
-    let Some(callee) = call.function() else {
+    let Some(callee) = call.get_called_fn_value() else {
         return false;
     };
     let name = callee.name();

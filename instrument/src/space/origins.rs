@@ -17,7 +17,6 @@ const LONGEST_CHAIN: usize = 24;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The space that it points into, as far as this origin goes.
     pub fact: Fact,
     pub what: String,
     pub location: Location,
@@ -48,7 +47,6 @@ impl<'m> Analysis<'m> {
         chain
     }
 
-    /// Every origin of `pointer`, nearest first.
     pub fn origins(&self, pointer: Value<'m>) -> Vec<Origin> {
         let (mut origins, mut seen) = (Vec::new(), HashSet::new());
         let mut pending = vec![(pointer, 0)];
@@ -99,16 +97,18 @@ impl<'m> Analysis<'m> {
             name => format!("{kind} {}", display_name(&name)),
         };
         if let Some((function, index)) = value.as_parameter() {
-            let how = match function.is_by_value(index) {
-                true => "by-value parameter",
-                false => "parameter",
+            let how = if function.is_by_value(index) {
+                "by-value "
+            } else {
+                ""
             };
-            let whose = match function.is_kernel() {
-                true => "kernel",
-                false => "function",
+            let whose = if function.is_kernel() {
+                "kernel"
+            } else {
+                "function"
             };
             let name = display_name(&function.name());
-            return format!("{how} {index} of {whose} {name}");
+            return format!("{how}parameter {index} of {whose} {name}");
         }
         let words = match (value.kind(), value.opcode()) {
             (LLVMGlobalVariableValueKind, _) => match self.fact(value) {
@@ -134,7 +134,7 @@ impl<'m> Analysis<'m> {
                     Fact::Is(Space::Constant) => "a pointer in constant memory",
                     _ => "a pointer read from memory",
                 },
-                Opcode::Call => match value.as_call().and_then(|call| call.function()) {
+                Opcode::Call => match value.as_call().and_then(|call| call.get_called_fn_value()) {
                     Some(callee) => {
                         return format!("the result of {}", display_name(&callee.name()));
                     }

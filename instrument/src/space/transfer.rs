@@ -32,7 +32,6 @@ pub(super) trait Facts<'m> {
         self.part(pointer, 0)
     }
 
-    /// The fact of a part of any value.
     fn part(&self, value: Value<'m>, part: u32) -> Fact {
         let ty = value.ty();
         if ty.pointers() == 0 {
@@ -73,7 +72,7 @@ pub(super) trait Facts<'m> {
     }
 
     fn called(&self, call: Call<'m>, part: u32) -> Fact {
-        let Some(callee) = call.function() else {
+        let Some(callee) = call.get_called_fn_value() else {
             return Fact::Mixed;
         };
         let name = callee.name();

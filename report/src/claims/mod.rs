@@ -1,7 +1,7 @@
 //! Statements of the thesis (Rieber 2017) about its figures, compared with measurements: holds, differs or not measurable.
 //!
-//! Each statement is judged by a rule over the tables; the numbers that decide stand beside the verdict. A statement that
-//! differs is a finding about the statement or about the program that was run, never a reason to bend a metric.
+//! A rule over the tables judges each statement, and gives its numbers with the verdict. A statement that differs is a finding about
+//! the statement or the program, never a reason to bend a metric.
 
 mod partners;
 mod rules;
@@ -10,13 +10,12 @@ mod supersteps;
 mod tests;
 mod volumes;
 
-use crate::published::{JUDGED, Published};
+use crate::published::{JUDGED, program};
+use std::borrow::Cow;
 use superstep_analysis::metrics::Metrics;
-use superstep_table::arrow_array::ArrayRef;
-use superstep_table::arrow_schema::DataType;
-use superstep_table::{Value, table};
+use superstep_table::table;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Program<'a> {
     pub name: &'a str,
     /// Bytes of all loads and atomics.
@@ -25,7 +24,7 @@ pub struct Program<'a> {
     pub stored_bytes: u64,
     /// Communication share, from 0 to 1.
     pub share: f64,
-    pub metrics: &'a Metrics,
+    pub metrics: Cow<'a, Metrics>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,24 +37,16 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// For people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Holds => "holds",
             Self::Differs => "differs",
-            Self::NotMeasurable => "not measurable",
+            Self::NotMeasurable => "not-measurable",
         }
     }
 }
 
-impl Value for Verdict {
-    const TYPE: DataType = String::TYPE;
-
-    fn array<'a>(verdicts: impl Iterator<Item = &'a Self>) -> ArrayRef {
-        let words = verdicts.map(|verdict| verdict.as_str().replace(' ', "-"));
-        Value::array(words.collect::<Vec<String>>().iter())
-    }
-}
+crate::text_column!(Verdict);
 
 table! {
     /// One statement of the thesis about its figures.
@@ -73,8 +64,8 @@ table! {
 /// The programs that the statements are about.
 pub const PROGRAMS: [&str; 6] = ["hs2d", "hs3d", "hist", "nbody", "path", "bfs"];
 
-/// All statements; none where none of their programs is there. Where the run is the published one, those that differ say what
-/// the published numbers have.
+/// All statements; none if the run has none of their programs. In a run at the published size, statements that differ have the
+/// published numbers.
 pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> {
     let find = |name: &&str| programs.iter().find(|program| program.name == *name);
     if !PROGRAMS.iter().any(|name| find(name).is_some()) {
@@ -111,14 +102,12 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
         .collect()
 }
 
-/// Whether the published numbers bear a statement out.
 fn judge_published(rule: &rules::Rule) -> String {
     if !JUDGED.contains(&rule.figure) {
         return "not judged: no numbers of this figure are published that the rule needs"
             .to_owned();
     }
-    let published = PROGRAMS.map(Published::of);
-    let programs = published.each_ref().map(Published::program);
+    let programs = PROGRAMS.map(program);
     match (rule.judge)(&rules::Six::new(programs.each_ref())) {
         (true, numbers) => format!("borne out: {numbers}"),
         (false, numbers) => format!("not borne out: {numbers}"),

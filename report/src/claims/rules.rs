@@ -9,7 +9,6 @@ use superstep_analysis::metrics::Metrics;
 /// Whether a statement holds, and the numbers that decide.
 type Judge = fn(&Six<'_>) -> (bool, String);
 
-/// A statement and how it is judged.
 pub(super) struct Rule {
     pub(super) figure: &'static str,
     pub(super) statement: &'static str,
@@ -32,7 +31,7 @@ pub(super) struct Six<'a> {
 impl<'a> Six<'a> {
     /// `all`: in the order of [`super::PROGRAMS`].
     pub(super) fn new(all: [&'a Program<'a>; 6]) -> Self {
-        let [hs2d, hs3d, hist, nbody, path, bfs] = all.map(|program| program.metrics);
+        let [hs2d, hs3d, hist, nbody, path, bfs] = all.map(|program| &*program.metrics);
         Self {
             all,
             hs2d,
@@ -44,19 +43,17 @@ impl<'a> Six<'a> {
         }
     }
 
-    /// Something about each of them, in their order.
+    /// A text about each program.
     pub(super) fn each(&self, say: impl Fn(&Program<'_>) -> String) -> String {
         let each = self.all.map(|p| format!("{} {}", p.name, say(p)));
         each.join(", ")
     }
 
-    /// Communication shares, in their order.
     pub(super) fn shares(&self) -> [f64; 6] {
         self.all.map(|program| program.share)
     }
 }
 
-/// Statements C1 to C15.
 pub(super) const RULES: [Rule; 15] = [
     rule(
         "6.1",

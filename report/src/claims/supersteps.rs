@@ -34,7 +34,7 @@ fn range(values: &[u64]) -> String {
 }
 
 pub(super) fn c13(six: &Six<'_>) -> (bool, String) {
-    let [hs2d, hs3d, _, nbody, path, bfs] = six.all.map(|p| volumes(p.metrics));
+    let [hs2d, hs3d, _, nbody, path, bfs] = six.all.map(|p| volumes(&p.metrics));
     let repeat = |Volumes { stores, loads }: &Volumes, period| {
         is_periodic(stores, period) && is_periodic(loads, period)
     };
@@ -43,18 +43,12 @@ pub(super) fn c13(six: &Six<'_>) -> (bool, String) {
         && !is_periodic(&nbody.loads, 1);
     let holds =
         repeat(&hs2d, 1) && repeat(&hs3d, 1) && alternates && !repeat(&bfs, 2) && !repeat(&path, 2);
-    let show = |of: &Volumes| format!("{} and {}", range(&of.stores), range(&of.loads));
-    (
-        holds,
-        format!(
-            "stored and received in a superstep: hs2d {}, hs3d {}, nbody {}, path {}, bfs {}; no pattern means neither constant nor alternating",
-            show(&hs2d),
-            show(&hs3d),
-            show(&nbody),
-            show(&path),
-            show(&bfs)
-        ),
-    )
+    let [hs2d, hs3d, nbody, path, bfs] = [hs2d, hs3d, nbody, path, bfs]
+        .map(|of| format!("{} and {}", range(&of.stores), range(&of.loads)));
+    let numbers = format!(
+        "stored and received in a superstep: hs2d {hs2d}, hs3d {hs3d}, nbody {nbody}, path {path}, bfs {bfs}; no pattern means neither constant nor alternating"
+    );
+    (holds, numbers)
 }
 
 pub(super) fn c14(six: &Six<'_>) -> (bool, String) {
@@ -63,8 +57,8 @@ pub(super) fn c14(six: &Six<'_>) -> (bool, String) {
         far.fold(0.0, |sum, row| sum + row.share)
     };
     let mut all = six.all.iter();
-    let holds = all.all(|p| (far(p.metrics) > 0.0) == (p.name == "bfs"));
-    let shares = six.each(|p| percent(far(p.metrics)));
+    let holds = all.all(|p| (far(&p.metrics) > 0.0) == (p.name == "bfs"));
+    let shares = six.each(|p| percent(far(&p.metrics)));
     (holds, format!("bytes over a distance above zero: {shares}"))
 }
 
@@ -87,24 +81,13 @@ pub(super) fn c15(six: &Six<'_>) -> (bool, String) {
     let hist = six.hist.connectivity.len();
     let same = |[least, most]: [f64; 2]| most - least < 1e-9;
     let grows = |[first, second]: [f64; 2]| second > first;
-    let holds = nbody[1] >= 4.0 * nbody[0]
-        && hist == 1
-        && grows(path)
-        && grows(bfs)
-        && same(hs2d)
-        && same(hs3d);
-    let to = |[least, most]: [f64; 2]| format!("{least:.2} to {most:.2}");
-    let and = |[first, second]: [f64; 2]| format!("{first:.2} and {second:.2}");
-    (
-        holds,
-        format!(
-            "means: nbody {:.1} to {:.1}, hs2d {}, hs3d {}; values of hist: {hist}; largest deviation in the first and second half: path {}, bfs {}",
-            nbody[0],
-            nbody[1],
-            to(hs2d),
-            to(hs3d),
-            and(path),
-            and(bfs)
-        ),
-    )
+    let stencils = same(hs2d) && same(hs3d);
+    let holds = nbody[1] >= 4.0 * nbody[0] && hist == 1 && grows(path) && grows(bfs) && stencils;
+    let [least, most] = nbody;
+    let [hs2d, hs3d] = [hs2d, hs3d].map(|[least, most]| format!("{least:.2} to {most:.2}"));
+    let [path, bfs] = [path, bfs].map(|[first, second]| format!("{first:.2} and {second:.2}"));
+    let numbers = format!(
+        "means: nbody {least:.1} to {most:.1}, hs2d {hs2d}, hs3d {hs3d}; values of hist: {hist}; largest deviation in the first and second half: path {path}, bfs {bfs}"
+    );
+    (holds, numbers)
 }

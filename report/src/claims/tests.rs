@@ -10,7 +10,7 @@ fn programs(metrics: &[Metrics; 6]) -> Vec<Program<'_>> {
             loaded_bytes: 100,
             stored_bytes: 10,
             share: 0.5,
-            metrics,
+            metrics: Cow::Borrowed(metrics),
         })
         .collect()
 }

@@ -10,57 +10,43 @@ use superstep_analysis::metrics::{Metrics, share};
 
 pub(super) fn c1(six: &Six<'_>) -> (bool, String) {
     let shares = six.each(|p| percent(p.share));
-    (
-        six.shares().iter().all(|&share| share >= 0.3),
-        format!("share: {shares}; required: at least 30 % each"),
-    )
+    let numbers = format!("share: {shares}; required: at least 30 % each");
+    (six.shares().iter().all(|&share| share >= 0.3), numbers)
 }
 
 pub(super) fn c2(six: &Six<'_>) -> (bool, String) {
     let ratio = |p: &Program<'_>| p.loaded_bytes as f64 / p.stored_bytes.max(1) as f64;
     let ratios = six.each(|p| format!("{:.1}", ratio(p)));
-    (
-        six.all.iter().all(|p| ratio(p) >= 10.0),
-        format!("bytes loaded over bytes stored: {ratios}; required: at least 10 each"),
-    )
+    let numbers = format!("bytes loaded over bytes stored: {ratios}; required: at least 10 each");
+    (six.all.iter().all(|p| ratio(p) >= 10.0), numbers)
 }
 
 pub(super) fn c3(six: &Six<'_>) -> (bool, String) {
     let [_, _, hist, nbody, _, _] = six.shares();
-    (
-        hist.min(nbody) >= 0.75,
-        format!(
-            "share: nbody {}, hist {}; required: at least 75 %",
-            percent(nbody),
-            percent(hist)
-        ),
-    )
+    let holds = hist.min(nbody) >= 0.75;
+    let [hist, nbody] = [hist, nbody].map(percent);
+    let numbers = format!("share: nbody {nbody}, hist {hist}; required: at least 75 %");
+    (holds, numbers)
 }
 
 pub(super) fn c4(six: &Six<'_>) -> (bool, String) {
     let [hs2d, hs3d, hist, nbody, path, bfs] = six.shares();
     let regular = hs2d.min(hs3d).min(hist).min(nbody);
-    (
-        path.max(bfs) < regular,
-        format!(
-            "share: bfs {}, path {}; the smallest of the four others {}",
-            percent(bfs),
-            percent(path),
-            percent(regular)
-        ),
-    )
+    let holds = path.max(bfs) < regular;
+    let [path, bfs, regular] = [path, bfs, regular].map(percent);
+    let numbers =
+        format!("share: bfs {bfs}, path {path}; the smallest of the four others {regular}");
+    (holds, numbers)
 }
 
 pub(super) fn c5(six: &Six<'_>) -> (bool, String) {
     let [hs2d, hs3d, ..] = six.shares();
     let close = |share: f64| (0.4..=0.6).contains(&share);
+    let holds = close(hs2d) && close(hs3d);
+    let [hs2d, hs3d] = [hs2d, hs3d].map(percent);
     (
-        close(hs2d) && close(hs3d),
-        format!(
-            "share: hs2d {}, hs3d {}; required: 40 to 60 %",
-            percent(hs2d),
-            percent(hs3d)
-        ),
+        holds,
+        format!("share: hs2d {hs2d}, hs3d {hs3d}; required: 40 to 60 %"),
     )
 }
 
@@ -94,7 +80,7 @@ fn slopes(metrics: &Metrics) -> Option<[usize; 2]> {
 
 pub(super) fn c6(six: &Six<'_>) -> (bool, String) {
     let mut others = six.all.iter().filter(|p| p.name != "path");
-    let others = others.all(|p| three_sizes(p.metrics) >= 0.9);
+    let others = others.all(|p| three_sizes(&p.metrics) >= 0.9);
     let slopes = slopes(six.path);
     let shape = match slopes {
         Some([below, above]) => format!(
@@ -102,14 +88,12 @@ pub(super) fn c6(six: &Six<'_>) -> (bool, String) {
         ),
         None => "path does not rise evenly on both sides of its most frequent size".to_owned(),
     };
-    let shares = six.each(|p| percent(three_sizes(p.metrics)));
+    let shares = six.each(|p| percent(three_sizes(&p.metrics)));
     let few = three_sizes(six.path) < 0.9;
-    (
-        others && few && slopes.is_some(),
-        format!(
-            "transfers of the three most frequent sizes: {shares}; required: at least 90 %, except in path; {shape}"
-        ),
-    )
+    let numbers = format!(
+        "transfers of the three most frequent sizes: {shares}; required: at least 90 %, except in path; {shape}"
+    );
+    (others && few && slopes.is_some(), numbers)
 }
 
 /// Share of the CTAs in use that are at the border of the grid. Each transfer has two ends, so at most about twice this
@@ -133,21 +117,18 @@ pub(super) fn c7(six: &Six<'_>) -> (bool, String) {
     let in_steps = |metrics| sizes(metrics) >= 2 && second_size(metrics) <= 2.0 * border(metrics);
     let steps = in_steps(six.hs2d) && in_steps(six.hs3d);
     let step = |metrics: &Metrics| {
+        let [second, border] = [second_size(metrics), border(metrics)].map(percent);
+        let sizes = sizes(metrics);
         format!(
-            "{} sizes, the second most frequent of them {} of the transfers, the border {} of the CTAs",
-            sizes(metrics),
-            percent(second_size(metrics)),
-            percent(border(metrics))
+            "{sizes} sizes, the second most frequent of them {second} of the transfers, the border {border} of the CTAs"
         )
     };
-    (
-        single && steps,
-        format!(
-            "number of sizes: hist {}, nbody {}, required: 1; hs2d: {}; hs3d: {}; a step of the border has at most twice its share",
-            sizes(six.hist),
-            sizes(six.nbody),
-            step(six.hs2d),
-            step(six.hs3d)
-        ),
-    )
+    let numbers = format!(
+        "number of sizes: hist {}, nbody {}, required: 1; hs2d: {}; hs3d: {}; a step of the border has at most twice its share",
+        sizes(six.hist),
+        sizes(six.nbody),
+        step(six.hs2d),
+        step(six.hs3d)
+    );
+    (single && steps, numbers)
 }

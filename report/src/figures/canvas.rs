@@ -17,7 +17,6 @@ const FAMILY: &str = "sans-serif";
 /// Font sizes of plotters are 1.24 times the em.
 const SIZE_PER_EM: f64 = 1.24;
 
-/// A surface of one figure.
 pub struct Canvas<'a, DB: DrawingBackend> {
     area: &'a DrawingArea<DB, Shift>,
     figure: &'static str,
@@ -26,39 +25,16 @@ pub struct Canvas<'a, DB: DrawingBackend> {
     drop: f64,
 }
 
-/// How a text is set.
-#[derive(Clone, Copy)]
-pub struct TextLook {
-    pub em: f64,
-    pub bold: bool,
-    pub colour: RGBColor,
-    /// Anchor of the text, horizontally.
-    pub horizontal: HPos,
-    pub vertical: VPos,
-    /// Turned to read from bottom to top.
-    pub upright: bool,
+/// Regular text of which the point `anchor` is at the given place. The size is in units of the drawing.
+pub fn look(em: f64, colour: RGBColor, anchor: (HPos, VPos)) -> TextStyle<'static> {
+    let style = (FAMILY, em * SIZE_PER_EM).into_font().color(&colour);
+    style.pos(Pos::new(anchor.0, anchor.1))
 }
 
-impl TextLook {
-    /// Regular text, its centre at the given place.
-    pub fn new(em: f64, colour: RGBColor) -> Self {
-        Self {
-            em,
-            bold: false,
-            colour,
-            horizontal: HPos::Center,
-            vertical: VPos::Center,
-            upright: false,
-        }
-    }
-
-    /// The look with another anchor.
-    pub fn at(self, horizontal: HPos, vertical: VPos) -> Self {
-        Self {
-            horizontal,
-            vertical,
-            ..self
-        }
+pub fn bold(look: &TextStyle<'static>) -> TextStyle<'static> {
+    TextStyle {
+        font: look.font.style(FontStyle::Bold),
+        ..look.clone()
     }
 }
 
@@ -93,7 +69,6 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         (pixel(x), pixel(y))
     }
 
-    /// A filled rectangle between two corners.
     pub fn rectangle(&self, from: (f64, f64), to: (f64, f64), colour: RGBColor) -> Result<()> {
         let corners = [self.pixel(from), self.pixel(to)];
         let rectangle = Rectangle::new(corners, ShapeStyle::from(&colour).filled());
@@ -106,27 +81,25 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.check(self.area.draw(&PathElement::new(points, style)))
     }
 
-    pub fn text(&self, text: &str, at: (f64, f64), look: TextLook) -> Result<()> {
-        let style = self.style(look);
-        let drop = self.drop * look.em;
-        let at = match look.upright {
-            true => (at.0 + drop, at.1),
-            false => (at.0, at.1 + drop),
+    pub fn text(&self, text: &str, at: (f64, f64), look: &TextStyle<'static>) -> Result<()> {
+        let drop = self.drop * look.font.get_size() / SIZE_PER_EM;
+        let at = match look.font.get_transform() {
+            FontTransform::None => (at.0, at.1 + drop),
+            _ => (at.0 + drop, at.1),
         };
-        let text = Text::new(text.to_owned(), self.pixel(at), style);
+        let text = Text::new(text.to_owned(), self.pixel(at), self.scaled(look));
         self.check(self.area.draw(&text))
     }
 
-    /// Width of a text in units of the drawing.
-    pub fn text_width(&self, text: &str, look: TextLook) -> f64 {
+    pub fn text_width(&self, text: &str, look: &TextStyle<'static>) -> f64 {
         // A text that cannot be measured is drawn nevertheless; the guess only shifts its neighbours.
-        let guess = look.em * 0.6 * text.chars().count() as f64;
-        let size = self.area.estimate_text_size(text, &self.style(look));
+        let guess = look.font.get_size() * 0.5 * text.chars().count() as f64;
+        let size = self.area.estimate_text_size(text, &self.scaled(look));
         size.map_or(guess, |(width, _)| f64::from(width) / self.scale)
     }
 
     /// As much of a text as fits into `room`, with an ellipsis where something is missing.
-    pub fn shortened(&self, text: &str, room: f64, look: TextLook) -> String {
+    pub fn shortened(&self, text: &str, room: f64, look: &TextStyle<'static>) -> String {
         if self.text_width(text, look) <= room {
             return text.to_owned();
         }
@@ -141,19 +114,10 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
             .unwrap_or_else(|| kept.iter().take(1).collect())
     }
 
-    fn style(&self, look: TextLook) -> TextStyle<'static> {
-        let style = match look.bold {
-            true => FontStyle::Bold,
-            false => FontStyle::Normal,
-        };
-        let mut font = (FAMILY, look.em * SIZE_PER_EM * self.scale, style).into_font();
-        if look.upright {
-            font = font.transform(FontTransform::Rotate270);
-        }
+    fn scaled(&self, look: &TextStyle<'static>) -> TextStyle<'static> {
         TextStyle {
-            font,
-            color: look.colour.to_backend_color(),
-            pos: Pos::new(look.horizontal, look.vertical),
+            font: look.font.resize(look.font.get_size() * self.scale),
+            ..look.clone()
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Figures 6.2 to 6.9 of the thesis from the tables of the metrics: for one application, or for several side by side.
 
-use super::maps::{Which, has_part, map};
+use super::maps::{FIRST, PART, WHOLE, has_part, map};
 use super::multiples::{Mark, Multiples, Plot, Scale};
 use super::numbers::bytes;
 use super::over_time::{connectivity, distances, supersteps, timeline};
@@ -11,24 +11,22 @@ use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::transfer_size::TransferSizeRow;
 use superstep_table::{Row, Table};
 
-/// An application's name and its metrics.
 pub type Application<'a> = (&'a str, &'a Metrics);
 
-/// Figures 6.2 to 6.9, in order; 6.6 twice, for the first CTAs and for the whole grid, and once more where other CTAs were
-/// asked for. Then the timeline, where there is one.
+/// Figures 6.2 to 6.9, in order; 6.6 for the first CTAs, for chosen ones, and for the whole grid. Then the timeline, if any.
 pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
     let mut figures = vec![
         transfer_sizes(applications),
         degrees(applications),
         bisection(applications),
-        map(applications, Which::First),
-        map(applications, Which::Whole),
+        map(applications, FIRST),
+        map(applications, WHOLE),
         supersteps(applications),
         distances(applications),
         connectivity(applications),
     ];
     if has_part(applications) {
-        figures.insert(4, map(applications, Which::Part));
+        figures.insert(4, map(applications, PART));
     }
     // Runs without a trace have none.
     let traced = applications.iter().copied();
@@ -69,7 +67,6 @@ pub(super) fn plots<'a>(
     applications.iter().map(named).collect()
 }
 
-/// First number of a bin, short.
 fn short(bin: u64) -> String {
     match bin {
         1024 => "1Ki".to_owned(),
@@ -145,7 +142,6 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
     )
 }
 
-/// Sizes at powers of two.
 fn bytes1024(value: f64) -> String {
     match value {
         v if v >= 1048576.0 => format!("{} Mi", v / 1048576.0),
@@ -156,18 +152,13 @@ fn bytes1024(value: f64) -> String {
 
 fn degrees(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
-        let of = |direction: &str| {
+        let shares = ["out", "in"].map(|direction| {
             let rows = metrics.degrees.iter();
             let own = rows.filter(|row| row.direction == direction);
             own.map(|row| row.share).collect()
-        };
+        });
         let label = "partners (bins up to the next)";
-        binned(
-            &DEGREE_BINS,
-            label,
-            ["out", "in"].map(of),
-            "share of entries",
-        )
+        binned(&DEGREE_BINS, label, shares, "share of entries")
     };
     Multiples::new(
         "degree",
@@ -225,18 +216,13 @@ fn bisection(applications: &[Application<'_>]) -> Multiples {
 
 fn strides(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
-        let of = |access: &str| {
+        let shares = ["load", "store"].map(|access| {
             let rows = metrics.strides.iter();
             let own = rows.filter(|row| row.access == access);
             own.map(|row| row.share).collect()
-        };
+        });
         let label = "stride (bytes, bins up to the next)";
-        binned(
-            &STRIDE_BINS,
-            label,
-            ["load", "store"].map(of),
-            "share of strides",
-        )
+        binned(&STRIDE_BINS, label, shares, "share of strides")
     };
     Multiples::new(
         "stride",

@@ -16,42 +16,27 @@ const SHADES: [RGBColor; 6] = [
     RGBColor(0, 32, 62),
 ];
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
-    First,
-    /// Of the CTAs that were asked for.
-    Part,
-    Whole,
+/// Maps by their names in the table, which end the names of their figures.
+pub(super) const FIRST: &str = "first";
+pub(super) const PART: &str = "part";
+pub(super) const WHOLE: &str = "whole";
+
+/// The map's cells; none of [`PART`] unless CTAs were chosen.
+fn cells<'a>(metrics: &'a Metrics, map: &str) -> Vec<&'a DensityRow> {
+    let cells = metrics.density.iter();
+    cells.filter(|row| row.map == map).collect()
 }
 
-impl Which {
-    /// The map's name in the table.
-    fn map(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Part => "part",
-            Self::Whole => "whole",
-        }
-    }
-
-    /// The map's cells; an empty one may say what was asked for.
-    fn of(self, metrics: &Metrics) -> Vec<&DensityRow> {
-        let cells = metrics.density.iter();
-        cells.filter(|row| row.map == self.map()).collect()
-    }
-}
-
-/// Whether one of the applications has a map of CTAs that were asked for.
 pub(super) fn has_part(applications: &[Application<'_>]) -> bool {
-    let has_part = |metrics| !Which::Part.of(metrics).is_empty();
-    applications.iter().any(|(_, metrics)| has_part(metrics))
+    let mut metrics = applications.iter().map(|(_, metrics)| metrics);
+    metrics.any(|metrics| !cells(metrics, PART).is_empty())
 }
 
-pub(super) fn map(applications: &[Application<'_>], which: Which) -> Multiples {
-    let (name, of) = match which {
-        Which::First => ("density-first", format!("the first {SIDE} CTAs")),
-        Which::Part => ("density-part", "the chosen CTAs".to_owned()),
-        Which::Whole => ("density-whole", "the whole grid".to_owned()),
+pub(super) fn map(applications: &[Application<'_>], map: &'static str) -> Multiples {
+    let (name, of) = match map {
+        FIRST => ("density-first", format!("the first {SIDE} CTAs")),
+        PART => ("density-part", "the chosen CTAs".to_owned()),
+        _ => ("density-whole", "the whole grid".to_owned()),
     };
     let mut legend = SHADES.map(|shade| ("", shade));
     legend[SHADES.len() - 1].0 = "few to many reads (log scale, each plot on its own)";
@@ -63,14 +48,13 @@ pub(super) fn map(applications: &[Application<'_>], which: Which) -> Multiples {
             "Reads of each receiving CTA (upwards) from each source CTA (to the right), over all launches. \
              The darker the cell, the more reads; on the diagonal both have the same number.",
             &legend,
-            plots(applications, |metrics| plot(metrics, which)),
-            joined(applications, |metrics| which.of(metrics)),
+            plots(applications, |metrics| plot(&cells(metrics, map))),
+            joined(applications, |metrics| cells(metrics, map)),
         )
     }
 }
 
-fn plot(metrics: &Metrics, which: Which) -> Plot {
-    let cells = which.of(metrics);
+fn plot(cells: &[&DensityRow]) -> Plot {
     let axes = cells
         .first()
         .map_or([Axis { first: 0, ctas: 1 }; 2], |row| row.axes());
@@ -101,7 +85,7 @@ fn plot(metrics: &Metrics, which: Which) -> Plot {
     }
 }
 
-/// CTA numbers from the first to one past the last, with round ticks in between; the label says which where they are not all.
+/// CTA numbers with round ticks; the label has their range where it does not begin at 0.
 fn scale(axis: &Axis, label: &str) -> Scale {
     let end = axis.first + axis.ctas;
     let label = match axis.first {
@@ -113,7 +97,6 @@ fn scale(axis: &Axis, label: &str) -> Scale {
     })
 }
 
-/// Index of a count's shade.
 fn level(count: u64, max: u64) -> usize {
     if max <= 1 {
         return SHADES.len() - 1;

@@ -1,21 +1,17 @@
 //! Small multiples: one plot for each application, side by side, all of one kind.
 
-use super::canvas::{Canvas, TextLook};
+use super::canvas::{Canvas, bold, look};
 use super::palette;
 use crate::error::Result;
 use plotters::backend::DrawingBackend;
-use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::{FontTransform, RGBColor};
 use superstep_table::Table;
 
-/// Values along one direction of a plot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scale {
-    /// Value at the left or at the bottom.
     pub low: f64,
-    /// Value at the right or at the top.
     pub high: f64,
-    /// Equal steps for equal factors.
     pub logarithmic: bool,
     pub ticks: Vec<(f64, String)>,
     /// Name of the values, with their unit.
@@ -23,7 +19,6 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Equal steps from `low` to `high`.
     pub fn new(low: f64, high: f64, label: &str, ticks: Vec<(f64, String)>) -> Self {
         Self {
             low,
@@ -129,14 +124,11 @@ pub enum Mark {
 pub struct Plot {
     pub title: String,
     pub note: String,
-    /// From left to right.
     pub x: Scale,
-    /// From bottom to top.
     pub y: Scale,
     pub marks: Vec<Mark>,
 }
 
-/// Arrangement of the plots of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
     /// In rows, with grid lines.
@@ -148,7 +140,7 @@ pub enum Layout {
     Stacked,
 }
 
-/// A figure: plots of one kind, and the table behind them.
+/// A figure: plots of one kind, and their table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Multiples {
     /// File name without extension.
@@ -157,7 +149,7 @@ pub struct Multiples {
     pub title: String,
     /// Description in a sentence or two, for screen readers.
     pub description: &'static str,
-    pub legend: Vec<(String, RGBColor)>,
+    pub legend: Vec<(&'static str, RGBColor)>,
     pub layout: Layout,
     pub plots: Vec<Plot>,
     pub table: Table,
@@ -168,7 +160,11 @@ const HEAD: f64 = 78.0;
 /// Around the inside of a plot: left, right, top, bottom.
 const AROUND: (f64, f64, f64, f64) = (66.0, 14.0, 26.0, 50.0);
 const COLUMNS: usize = 3;
-/// From this number of bands on those of stacked plots are narrow, with no room for texts over their bars.
+/// Anchors of texts.
+const LEFT: (HPos, VPos) = (HPos::Left, VPos::Center);
+const CENTRE: (HPos, VPos) = (HPos::Center, VPos::Center);
+const BELOW: (HPos, VPos) = (HPos::Center, VPos::Top);
+/// From this number of bands on, bands of stacked plots are too narrow for texts over the bars.
 pub(super) const MANY: usize = 13;
 
 impl Multiples {
@@ -176,18 +172,15 @@ impl Multiples {
         name: &'static str,
         title: impl Into<String>,
         description: &'static str,
-        legend: &[(&str, RGBColor)],
+        legend: &[(&'static str, RGBColor)],
         plots: Vec<Plot>,
         table: Table,
     ) -> Self {
-        let legend = legend
-            .iter()
-            .map(|&(text, colour)| (text.to_owned(), colour));
         Self {
             name,
             title: title.into(),
             description,
-            legend: legend.collect(),
+            legend: legend.to_vec(),
             layout: Layout::Grid,
             plots,
             table,
@@ -203,7 +196,6 @@ impl Multiples {
         self.plots.len().clamp(1, most)
     }
 
-    /// Width and height of a plot's inside.
     fn inside(&self) -> (f64, f64) {
         let is_single = self.plots.len() < 2;
         match self.layout {
@@ -229,7 +221,6 @@ impl Multiples {
         }
     }
 
-    /// Width and height of a plot with its surroundings.
     fn step(&self) -> (f64, f64) {
         let (width, height) = self.inside();
         let (_, right, top, bottom) = AROUND;
@@ -246,20 +237,18 @@ impl Multiples {
     }
 
     pub(super) fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
-        let mut title = TextLook {
-            bold: true,
-            ..TextLook::new(16.0, palette::BLACK).at(HPos::Left, VPos::Center)
-        };
+        let mut title = bold(&look(16.0, palette::BLACK, LEFT));
         // A figure of one plot has less room than some titles need.
         let room = f64::from(self.size().0) - 2.0 * MARGIN;
-        title.em *= (room / canvas.text_width(&self.title, title)).min(1.0);
-        canvas.text(&self.title, (MARGIN, 26.0), title)?;
+        let fitting = (room / canvas.text_width(&self.title, &title)).min(1.0);
+        title.font = title.font.resize(title.font.get_size() * fitting);
+        canvas.text(&self.title, (MARGIN, 26.0), &title)?;
         self.legend(canvas)?;
         if self.plots.is_empty() {
             let (width, height) = self.size();
             let centre = (f64::from(width) / 2.0, f64::from(height) / 2.0);
-            let look = TextLook::new(14.0, palette::GREY);
-            return canvas.text("No application was analysed.", centre, look);
+            let look = look(14.0, palette::GREY, CENTRE);
+            return canvas.text("No application was analysed.", centre, &look);
         }
         let (width, height) = self.step();
         for (index, plot) in self.plots.iter().enumerate() {
@@ -271,20 +260,20 @@ impl Multiples {
     }
 
     fn legend<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
-        let look = TextLook::new(12.0, palette::BLACK).at(HPos::Left, VPos::Center);
+        let look = look(12.0, palette::BLACK, LEFT);
         let (mut x, mut y) = (MARGIN, 53.0);
         let right = f64::from(self.size().0);
         for (name, colour) in &self.legend {
             // Nameless colours are steps between two that have names.
-            let width = match name.as_str() {
+            let width = match *name {
                 "" => 14.0,
-                name => 18.0 + canvas.text_width(name, look) + 22.0,
+                name => 18.0 + canvas.text_width(name, &look) + 22.0,
             };
             if x + width > right && x > MARGIN {
                 (x, y) = (MARGIN, y + 15.0);
             }
             canvas.rectangle((x, y - 6.0), (x + 12.0, y + 6.0), *colour)?;
-            canvas.text(name, (x + 18.0, y), look)?;
+            canvas.text(name, (x + 18.0, y), &look)?;
             x += width;
         }
         Ok(())
@@ -304,49 +293,43 @@ impl Multiples {
             let (x, y) = (plot.x.place(x), plot.y.place(y));
             (left + x * width, bottom - y * height)
         };
-        let name = TextLook {
-            bold: true,
-            ..TextLook::new(13.0, palette::BLACK).at(HPos::Left, VPos::Center)
-        };
-        canvas.text(&plot.title, (left, top - 13.0), name)?;
-        let after = left + canvas.text_width(&plot.title, name) + 8.0;
-        let small = TextLook::new(10.5, palette::GREY).at(HPos::Left, VPos::Center);
-        let note = canvas.shortened(&plot.note, (right - after).max(20.0), small);
-        canvas.text(&note, (after, top - 12.0), small)?;
+        let name = bold(&look(13.0, palette::BLACK, LEFT));
+        canvas.text(&plot.title, (left, top - 13.0), &name)?;
+        let after = left + canvas.text_width(&plot.title, &name) + 8.0;
+        let small = look(10.5, palette::GREY, LEFT);
+        let note = canvas.shortened(&plot.note, (right - after).max(20.0), &small);
+        canvas.text(&note, (after, top - 12.0), &small)?;
 
         // Lines of names must not touch each other.
         let is_crowded = plot.y.ticks.len() as f64 * 12.0 > height;
-        let label = TextLook::new(if is_crowded { 9.0 } else { 10.5 }, palette::BLACK);
+        let em = if is_crowded { 9.0 } else { 10.5 };
+        let label = look(em, palette::BLACK, (HPos::Right, VPos::Center));
         for (value, text) in &plot.y.ticks {
             let y = at((plot.x.low, *value)).1;
             if self.layout != Layout::Maps {
                 canvas.line(&[(left, y), (right, y)], 1.0, palette::LIGHT_GREY)?;
             }
-            canvas.text(text, (left - 5.0, y), label.at(HPos::Right, VPos::Center))?;
+            canvas.text(text, (left - 5.0, y), &label)?;
         }
         let em = match plot.x.ticks.len() {
             13.. if self.plots.len() > 1 => 8.0,
             12 if self.plots.len() > 1 => 9.0,
             _ => 10.5,
         };
-        let label = TextLook::new(em, palette::BLACK).at(HPos::Center, VPos::Top);
+        let label = look(em, palette::BLACK, BELOW);
         for (value, text) in &plot.x.ticks {
             let x = at((*value, plot.y.low)).0;
             canvas.line(&[(x, bottom), (x, bottom + 3.0)], 1.0, palette::BLACK)?;
-            canvas.text(text, (x, bottom + 5.0), label)?;
+            canvas.text(text, (x, bottom + 5.0), &label)?;
         }
-        let axis = TextLook::new(11.0, palette::GREY);
-        let below = axis.at(HPos::Center, VPos::Top);
-        canvas.text(&plot.x.label, (centre.0, bottom + 22.0), below)?;
-        let upright = TextLook {
-            upright: true,
-            ..axis
-        };
-        canvas.text(&plot.y.label, (corner.0 + 8.0, centre.1), upright)?;
+        let below = look(11.0, palette::GREY, BELOW);
+        canvas.text(&plot.x.label, (centre.0, bottom + 22.0), &below)?;
+        let upright = look(11.0, palette::GREY, CENTRE).transform(FontTransform::Rotate270);
+        canvas.text(&plot.y.label, (corner.0 + 8.0, centre.1), &upright)?;
 
         if plot.marks.is_empty() {
-            let look = TextLook::new(12.0, palette::GREY);
-            canvas.text("nothing communicated", centre, look)?;
+            let look = look(12.0, palette::GREY, CENTRE);
+            canvas.text("nothing communicated", centre, &look)?;
         }
         for mark in &plot.marks {
             match mark {
@@ -361,8 +344,8 @@ impl Multiples {
                 }
                 Mark::Text(point, text) => {
                     let (x, y) = at(*point);
-                    let look = TextLook::new(9.5, palette::BLACK).at(HPos::Center, VPos::Bottom);
-                    canvas.text(text, (x, y - 2.0), look)?;
+                    let above = look(9.5, palette::BLACK, (HPos::Center, VPos::Bottom));
+                    canvas.text(text, (x, y - 2.0), &above)?;
                 }
             }
         }

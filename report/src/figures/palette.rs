@@ -4,7 +4,6 @@
 
 use plotters::style::RGBColor;
 
-/// Black: text.
 pub const BLACK: RGBColor = RGBColor(0, 0, 0);
 pub const ORANGE: RGBColor = RGBColor(230, 159, 0);
 pub const SKY_BLUE: RGBColor = RGBColor(86, 180, 233);

@@ -1,4 +1,4 @@
-//! The figures of one program, from its analysis: for those who have no run of a suite.
+//! The figures of one program from its analysis, without the run of a suite.
 
 use super::communication::all;
 use super::data_volume::{DataVolumeRow, of};
@@ -7,7 +7,6 @@ use crate::error::{ReportError, Result};
 use superstep_analysis::Analysis;
 use superstep_analysis::metrics::{Metrics, share};
 
-/// Input of the figures of a program.
 #[derive(Clone, Debug)]
 pub struct Program {
     volume: DataVolumeRow,
@@ -35,7 +34,6 @@ impl Program {
         }
     }
 
-    /// All figures, in the thesis's order.
     pub fn figures(&self) -> Vec<Multiples> {
         let volume = std::slice::from_ref(&self.volume);
         let mut figures = vec![of(volume)];

@@ -89,7 +89,6 @@ fn transfers_between(blocks: CtaBlocks) -> String {
     )
 }
 
-/// Totals that a sample gives, with their error.
 fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
     if let Some(why) = &selection.no_estimates {
         return vec![("Estimated total", format!("none: {why}"))];

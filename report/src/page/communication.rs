@@ -12,6 +12,7 @@ use crate::published::{Beside, fits};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use maud::{Markup, PreEscaped, html};
+use std::borrow::Cow;
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
@@ -57,7 +58,7 @@ pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Cl
                 loaded_bytes: bytes.with_atomics()[0],
                 stored_bytes: communication.stored_bytes,
                 share: communication.share,
-                metrics,
+                metrics: Cow::Borrowed(metrics),
             })
         })
         .collect();
@@ -92,12 +93,10 @@ pub(super) fn section(
     Ok(html::section("communication", "Communication", content))
 }
 
-/// The thesis, among the references.
 pub(super) fn thesis() -> Markup {
     html::link("references", RIEBER.name)
 }
 
-/// The figures of one benchmark, folded away.
 pub(super) fn of_benchmark(name: &str, measured: &[(String, Metrics)]) -> Result<Markup> {
     let Some((name, metrics)) = measured.iter().find(|(measured, _)| measured == name) else {
         return Ok(html! {});
@@ -150,7 +149,7 @@ pub(super) fn claims_section(run: &RunSummary, measured: &[(String, Metrics)]) -
             Verdict::Differs => Meaning::Bad,
             Verdict::NotMeasurable => Meaning::Neutral,
         };
-        let verdict = claim.verdict.as_str().to_owned();
+        let verdict = claim.verdict.as_str().replace('-', " ");
         [
             ("Claim", Cell::Text(claim.claim)),
             ("Figure", Cell::Text(claim.figure)),

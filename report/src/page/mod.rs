@@ -62,21 +62,41 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
 /// The page as text.
 pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String> {
     let rows = of_run(run, measured);
+    let parts = [
+        ("results", "Results", results(run)),
+        ("failures", "Failures", failures(run)),
+        ("volume", "Data volume", volume(run, &rows)?),
+        (
+            "communication",
+            "Communication",
+            communication::section(run, measured, &rows)?,
+        ),
+        (
+            "published",
+            "Published and measured values",
+            published::section(&rows),
+        ),
+        (
+            "claims",
+            "Statements of the thesis",
+            communication::claims_section(run, measured),
+        ),
+    ];
+    let named = |(id, name, part): (&str, &str, Markup)| (id.to_owned(), name.to_owned(), part);
+    // A part that has nothing to say is empty.
+    let parts = parts.into_iter().filter(|(.., part)| !part.0.is_empty());
+    let mut parts: Vec<_> = parts.map(named).collect();
+    for benchmark in &run.benchmarks {
+        let (name, part) = (&benchmark.name, benchmark::section(benchmark, measured)?);
+        parts.push((id("benchmark", name), name.clone(), part));
+    }
+    parts.push(named(("provenance", "Provenance", provenance(run))));
+    parts.push(named(("references", "References", references([&RIEBER]))));
     let header = html! {
         p { (outcome(run)) }
-        (contents(run, measured, &rows))
+        (html::contents(parts.iter().map(|(id, name, _)| (id.clone(), name.clone()))))
     };
-    let main = html! {
-        (results(run))
-        (failures(run))
-        (volume(run, &rows)?)
-        (communication::section(run, measured, &rows)?)
-        (published::section(&rows))
-        (communication::claims_section(run, measured))
-        @for benchmark in &run.benchmarks { (benchmark::section(benchmark, measured)?) }
-        (provenance(run))
-        (references([&RIEBER]))
-    };
+    let main = html! { @for (.., part) in &parts { (part) } };
     let title = format!("{} suite, size {}, on {}", run.suite, run.size, run.backend);
     Ok(document(&title, &header, &main))
 }
@@ -104,31 +124,6 @@ fn outcome(run: &RunSummary) -> String {
     )
 }
 
-fn contents(run: &RunSummary, measured: &[(String, Metrics)], rows: &[Beside]) -> Markup {
-    let has_claims = !communication::claims(run, measured).is_empty();
-    let parts = [
-        (true, "results", "Results"),
-        (has_failures(run), "failures", "Failures"),
-        (true, "volume", "Data volume"),
-        (!measured.is_empty(), "communication", "Communication"),
-        (
-            !rows.is_empty(),
-            "published",
-            "Published and measured values",
-        ),
-        (has_claims, "claims", "Statements of the thesis"),
-    ];
-    let parts = parts.into_iter().filter(|(is_there, ..)| *is_there);
-    let parts = parts.map(|(_, id, name)| (id.to_owned(), name.to_owned()));
-    let of_benchmark = |name: &str| (id("benchmark", name), name.to_owned());
-    let last = [("provenance", "Provenance"), ("references", "References")];
-    html::contents(
-        parts
-            .chain(run.benchmarks.iter().map(|one| of_benchmark(&one.name)))
-            .chain(last.map(|(id, name)| (id.to_owned(), name.to_owned()))),
-    )
-}
-
 fn results(run: &RunSummary) -> Markup {
     let caption = "Accesses count once per thread. An atomic is neither a load nor a store, but its bytes count as both loaded and stored.";
     let rows = run.benchmarks.iter().map(result_row);
@@ -137,6 +132,7 @@ fn results(run: &RunSummary) -> Markup {
 
 fn result_row(benchmark: &BenchmarkSummary) -> [(&'static str, Cell); 13] {
     let (threads, bytes) = (benchmark.threads, benchmark.bytes);
+    let [loaded, stored] = [0, 1].map(|at| bytes.map(|bytes| bytes.with_atomics()[at]));
     let share = benchmark
         .communication
         .map(|c| c.share_in_words(figures::numbers::percent));
@@ -154,14 +150,8 @@ fn result_row(benchmark: &BenchmarkSummary) -> [(&'static str, Cell); 13] {
         ("Thread loads", Cell::count(threads.map(|t| t.loads))),
         ("Thread stores", Cell::count(threads.map(|t| t.stores))),
         ("Thread atomics", Cell::count(threads.map(|t| t.atomics))),
-        (
-            "Bytes loaded",
-            Cell::count(bytes.map(|b| b.with_atomics()[0])),
-        ),
-        (
-            "Bytes stored",
-            Cell::count(bytes.map(|b| b.with_atomics()[1])),
-        ),
+        ("Bytes loaded", Cell::count(loaded)),
+        ("Bytes stored", Cell::count(stored)),
         (
             "Communicated",
             Cell::Number(share.unwrap_or(DASH.to_owned())),
@@ -185,10 +175,6 @@ fn seconds(value: Option<f64>) -> Cell {
     Cell::Number(value.map_or(DASH.to_owned(), |value| format!("{value:.3}")))
 }
 
-fn has_failures(run: &RunSummary) -> bool {
-    run.benchmarks.iter().any(|b| b.failure.is_some())
-}
-
 fn failures(run: &RunSummary) -> Markup {
     let failed = run.benchmarks.iter();
     let failed = failed.filter_map(|it| Some((&it.name, it.failure.as_ref()?)));
@@ -198,7 +184,7 @@ fn failures(run: &RunSummary) -> Markup {
             pre { (failure.message) }
         }
     };
-    html! { @if has_failures(run) { (section("failures", "Failures", failures)) } }
+    html! { @if !failures.0.is_empty() { (section("failures", "Failures", failures)) } }
 }
 
 fn volume(run: &RunSummary, rows: &[Beside]) -> Result<Markup> {

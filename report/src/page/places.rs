@@ -12,7 +12,7 @@ use superstep_trace::display_name;
 /// Rows of a table that the page shows; the files have all of them.
 const ROWS: usize = 16;
 
-/// Arrays and lines; before them what is to be looked at.
+/// Arrays and lines, after a warning of uninitialised reads.
 pub(super) fn carriers(name: &str, metrics: &Metrics) -> Markup {
     let arrays = metrics.arrays.iter();
     let arrays: Vec<_> = arrays.filter(|array| array.received_bytes > 0).collect();
@@ -62,7 +62,7 @@ fn line_table(name: &str, lines: &[LineRow]) -> Markup {
     })
 }
 
-/// What is not exact in a run in situ; nothing where all is.
+/// Bounds of inexact quantities of a run in situ.
 pub(super) fn bounds(name: &str, metrics: &Metrics) -> Markup {
     let rows = &metrics.bounds;
     if rows.is_empty() {
@@ -86,7 +86,7 @@ pub(super) fn bounds(name: &str, metrics: &Metrics) -> Markup {
     }
 }
 
-/// Reads of what nothing has written; nothing where there are none.
+/// Reads of memory that nothing has written.
 fn uninitialised(name: &str, metrics: &Metrics) -> Markup {
     let rows = &metrics.uninitialised;
     if rows.is_empty() {
@@ -132,7 +132,6 @@ fn in_stream(superstep: String, stream: u32) -> String {
     }
 }
 
-/// Patterns, several GPUs and footprints, all folded away.
 pub(super) fn details(name: &str, metrics: &Metrics) -> Markup {
     let crosses = |row: &&ScalingRow| row.crossing_bytes > 0;
     html! {
@@ -242,7 +241,7 @@ fn ratio(value: f64) -> Cell {
     Cell::Number(format!("{value:.2}"))
 }
 
-/// A table of the first of `rows`, and in which file of which benchmark the others are.
+/// A table of the first of `rows`, with the name of the file that has all.
 fn listed<R, const COLUMNS: usize>(
     caption: &str,
     rows: &[R],

@@ -11,7 +11,6 @@ use maud::{Markup, html};
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
 use superstep_analysis::run_summary::RunSummary;
 
-/// The paragraph before the figures.
 pub(super) fn introduction(run: &RunSummary, rows: &[Beside]) -> Markup {
     html! {
         @if !has_programs(run) {
@@ -36,14 +35,13 @@ pub(super) fn mark(figure: &mut Multiples, rows: &[Beside]) {
         marked |= mark_one(figure, row, rows);
     }
     if marked {
-        let legend = ("published".to_owned(), palette::VERMILLION);
-        figure.legend.push(legend);
+        figure.legend.push(("published", palette::VERMILLION));
     }
 }
 
 fn number(name: &str) -> Option<&'static str> {
     let mut figures = FIGURES.iter();
-    let (number, ..) = figures.find(|(.., ours)| *ours == name)?;
+    let (number, _) = figures.find(|(_, ours)| *ours == name)?;
     Some(number)
 }
 
@@ -107,7 +105,6 @@ fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> bool {
     true
 }
 
-/// The published values of a figure, for below it.
 pub(super) fn beneath(name: &str, rows: &[Beside]) -> Markup {
     let Some(number) = number(name).filter(|_| !rows.is_empty()) else {
         return html! {};
@@ -143,7 +140,6 @@ fn meaning(agreement: Agreement) -> Meaning {
     }
 }
 
-/// The section of what differs, and why.
 pub(super) fn section(rows: &[Beside]) -> Markup {
     if rows.is_empty() {
         return html! {};

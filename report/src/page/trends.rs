@@ -66,7 +66,7 @@ const QUANTITIES: [Quantity; 3] = [
     },
 ];
 
-/// A program that nothing is wrong with, and of which everything was recorded.
+/// Whether the program passed with a whole recording.
 fn counts(program: &BenchmarkSummary) -> bool {
     program.status == Status::Passed && program.selection.is_none()
 }
@@ -216,7 +216,6 @@ fn part(number: u64) -> String {
     id("suite", &number.to_string())
 }
 
-/// The runs of a group with their means.
 fn nights(heading: &str, runs: &[&RunSummary]) -> Markup {
     let rows = (0..).zip(runs).map(|(number, run): (u64, _)| {
         let passed = run

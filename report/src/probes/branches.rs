@@ -4,6 +4,7 @@ use super::{Program, ProgramSites, SiteTotals, Study, percent, published, sites}
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
+use crate::papers::rodinia;
 
 /// Fields of the probe.
 const EXECUTIONS: usize = 0;
@@ -100,8 +101,9 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         programs.iter().map(plot).collect(),
         sites_table.clone(),
     );
+    let rodinia = rodinia();
     let published = programs.iter().filter_map(|one| {
-        let sassi = published::find(suite, &published::BRANCHES, one.name)?;
+        let sassi = published::find(suite, &rodinia.branches, one.name)?;
         Some((one, sassi))
     });
     let published: Vec<_> = published.collect();

@@ -64,8 +64,8 @@ pub struct Study {
     pub figures: Vec<Multiples>,
 }
 
-/// The study of the probe called `probe` over programs of `suite`; `None` when it is none of those above. Where a paper published
-/// the same of programs of this suite, the second table sets both side by side.
+/// The study of a probe over programs of `suite`; `None` for a probe without one. The second table compares the programs with
+/// published numbers, if any.
 pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Option<Study>> {
     Ok(Some(match probe {
         "basic-blocks" => blocks::study(programs)?,
@@ -83,7 +83,6 @@ struct ProgramSites<'a> {
     sites: Vec<SiteTotals<'a>>,
 }
 
-/// A site with its fields over all launches.
 struct SiteTotals<'a> {
     program: &'a str,
     /// Name of the function, of a kernel without parameters.
@@ -152,7 +151,7 @@ fn layout_of(bars: usize) -> Layout {
 
 fn percent(part: f64, whole: f64) -> f64 {
     if whole > 0.0 {
-        // Two digits behind the point: the seeds have one at most.
+        // Two decimals.
         (1e4 * part / whole).round() / 100.0
     } else {
         0.0

@@ -43,7 +43,7 @@ fn rounded(share: f64) -> f64 {
 /// Table and figure of campaigns: the classes of one program follow each other, in the same order for each, the first program on top.
 pub fn outcomes(shares: &[OutcomeShare]) -> Study {
     let bars: Vec<_> = shares.chunk_by(|a, b| a.program == b.program).collect();
-    let mut classes: Vec<&str> = Vec::new();
+    let mut classes: Vec<&'static str> = Vec::new();
     for share in shares {
         if !classes.contains(&share.class) {
             classes.push(share.class);

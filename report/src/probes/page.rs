@@ -35,7 +35,6 @@ pub fn page(
     Ok(document(title, &html! {}, &main))
 }
 
-/// A table; one that is long stays folded.
 fn rows(probe: &str, own: &Table) -> Markup {
     let name = own.name().replace('-', " ");
     let columns: Vec<(String, bool)> = (own.columns())

@@ -4,6 +4,7 @@ use super::{Program, ProgramSites, SiteTotals, Study, percent, published, sites}
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
+use crate::papers::rodinia;
 use std::collections::HashMap;
 use superstep_trace::probe::At;
 
@@ -142,8 +143,9 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         programs.iter().map(plot).collect(),
         table.clone(),
     );
+    let rodinia = rodinia();
     let published = programs.iter().filter_map(|one| {
-        let sassi = published::find(suite, &published::VALUES, one.name)?;
+        let sassi = published::find(suite, &rodinia.values, one.name)?;
         Some((one, sassi))
     });
     let published: Vec<_> = published.collect();

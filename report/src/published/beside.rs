@@ -58,14 +58,7 @@ impl Agreement {
     }
 }
 
-impl superstep_table::Value for Agreement {
-    const TYPE: superstep_table::arrow_schema::DataType = String::TYPE;
-
-    fn array<'a>(values: impl Iterator<Item = &'a Self>) -> superstep_table::arrow_array::ArrayRef {
-        let words = values.map(|agreement| agreement.as_str().to_owned());
-        superstep_table::Value::array(words.collect::<Vec<String>>().iter())
-    }
-}
+crate::text_column!(Agreement);
 
 /// Reason of a difference that is not explained.
 const UNEXPLAINED: &str = "not explained";
@@ -185,7 +178,6 @@ fn line(rows: &[&Beside]) -> Line {
     }
 }
 
-/// Description of a bin.
 fn bin(bins: &[u64], first: u64) -> String {
     let next = bins.iter().find(|&&bin| bin > first);
     match next {
@@ -224,7 +216,6 @@ fn difference(row: &Beside) -> String {
     }
 }
 
-/// How a figure's values of one program agree.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Summary {
     pub(crate) figure: String,

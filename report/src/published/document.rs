@@ -66,7 +66,6 @@ have no published numbers. The run's table `published` has every value; the list
 below leaves out bins (figures 6.3 and 6.5).
 ";
 
-/// The page.
 pub(super) fn markdown(measured: &Reproduction) -> String {
     let rows = beside(measured);
     let mut out = OPENING.to_owned();
@@ -103,7 +102,7 @@ fn differences(out: &mut String, rows: &[Beside]) {
     out.push_str("| figure | program | value | published | measured | difference |\n");
     out.push_str("|---|---|---|--:|--:|--:|\n");
     let figures = FIGURES.iter().filter(|it| !BINNED.contains(&it.0));
-    let all = figures.flat_map(|(number, ..)| {
+    let all = figures.flat_map(|(number, _)| {
         let lines = lines(rows, number).into_iter();
         lines.map(move |line| (number, line))
     });

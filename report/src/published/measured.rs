@@ -26,21 +26,19 @@ pub(crate) struct Reproduction {
 pub(crate) struct MeasuredProgram {
     pub(crate) name: String,
     pub(crate) passed: bool,
-    /// Digest of all accesses.
     pub(crate) digest: Option<String>,
     /// SHA-256 of each input.
     pub(crate) inputs: Vec<String>,
 }
 
 impl Reproduction {
-    /// Of a run of the thesis's programs at the size that it used, without programs of which only a part was recorded or
-    /// whose accesses were added up in situ; `None` of any other run.
+    /// The values of a run of suite and size `thesis`, without partial recordings and in-situ runs; `None` of any other run.
     pub(crate) fn of(run: &RunSummary, measured: &[(String, Metrics)]) -> Option<Self> {
         if !fits(run) {
             return None;
         }
         let mut command = run.command.clone();
-        // The path to the program is left out: it tells about the machine only.
+        // Without the program's folder, which differs between machines.
         if let Some(program) = command.first_mut() {
             let name = Path::new(&*program).file_name();
             *program = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -73,12 +71,12 @@ impl Reproduction {
                     .map(|it| it.sha256.clone())
                     .collect(),
             });
-            let series = Quantity::ALL.map(|quantity| Series {
+            let series = Quantity::all().map(|quantity| Series {
                 program: name.clone(),
                 quantity,
                 values: values(quantity, benchmark, metrics),
             });
-            let there = series.into_iter().filter(|it| !it.values.is_empty());
+            let there = series.filter(|it| !it.values.is_empty());
             all.series.extend(there);
         }
         Some(all)
@@ -98,7 +96,7 @@ impl Reproduction {
     }
 }
 
-/// None where it was not measured. Of bins only those that are not empty.
+/// Measured values; bins that are empty are left out.
 fn values(quantity: Quantity, benchmark: &BenchmarkSummary, metrics: &Metrics) -> Vec<(u64, f64)> {
     let once = |value: Option<u64>| value.map(|bytes| (0, bytes as f64)).into_iter().collect();
     let cut = |dimension: usize, value: fn(&BisectionRow) -> f64| {

@@ -1,4 +1,4 @@
-//! The numbers behind figures 6.1 to 6.9 of the thesis (Rieber 2017), and those of a run at the size that it used beside them.
+//! The numbers of figures 6.1 to 6.9 of the thesis (Rieber 2017), compared with those of a run at its size.
 
 mod beside;
 mod document;
@@ -9,32 +9,29 @@ mod tests;
 
 pub(crate) use beside::{Agreement, Beside, Line, beside, lines, summary};
 pub use document::write;
-pub(crate) use judged::{JUDGED, Published};
+pub(crate) use judged::{JUDGED, program};
 pub(crate) use measured::Reproduction;
 
 use serde::{Deserialize, Serialize};
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
-use superstep_table::Value;
-use superstep_table::arrow_array::ArrayRef;
-use superstep_table::arrow_schema::DataType;
 
 const DATA: &str = include_str!("../../../suites/thesis/published.json");
 /// The suite of the thesis's programs, and the size at which it ran them.
 pub(crate) const SUITE: &str = "thesis";
 pub(crate) const SIZE: &str = "thesis";
 
-/// Figures of the thesis, what they show, and the name of ours.
-pub(crate) const FIGURES: [(&str, &str, &str); 9] = [
-    ("6.1", "data volume and communication", "data-volume"),
-    ("6.2", "transfer sizes", "transfer-size"),
-    ("6.3", "degrees", "degree"),
-    ("6.4", "bisection", "bisection"),
-    ("6.5", "strides", "stride"),
-    ("6.6", "density", "density-first"),
-    ("6.7", "volume of each superstep", "superstep-volume"),
-    ("6.8", "distance", "superstep-distance"),
-    ("6.9", "mean out-degree", "connectivity"),
+/// Figures of the thesis, and the names of ours.
+pub(crate) const FIGURES: [(&str, &str); 9] = [
+    ("6.1", "data-volume"),
+    ("6.2", "transfer-size"),
+    ("6.3", "degree"),
+    ("6.4", "bisection"),
+    ("6.5", "stride"),
+    ("6.6", "density-first"),
+    ("6.7", "superstep-volume"),
+    ("6.8", "superstep-distance"),
+    ("6.9", "connectivity"),
 ];
 
 /// Published quantities: each belongs to one figure.
@@ -66,47 +63,46 @@ pub(crate) enum Unit {
     Ctas,
 }
 
+/// Of each quantity in its order: its figure, its unit, and its name for people, which its position follows.
+const QUANTITIES: [(Quantity, &str, Unit, &str); 15] = {
+    use Quantity::*;
+    use Unit::*;
+    [
+        (Loaded, "6.1", Bytes, "bytes loaded"),
+        (Stored, "6.1", Bytes, "bytes stored"),
+        (Communicated, "6.1", Bytes, "communicating bytes stored"),
+        (OutDegree, "6.3", Percent, "out-degree"),
+        (InDegree, "6.3", Percent, "in-degree"),
+        (CutX, "6.4", Bytes, "bytes across x, as published"),
+        (CutXShare, "6.4", Percent, "share across x, as published"),
+        (CutY, "6.4", Bytes, "bytes across y, as published"),
+        (CutYShare, "6.4", Percent, "share across y, as published"),
+        (LoadStride, "6.5", Percent, "load stride"),
+        (StoreStride, "6.5", Percent, "store stride"),
+        (SuperstepStores, "6.7", Bytes, "bytes stored, superstep"),
+        (SuperstepLoads, "6.7", Bytes, "bytes received, superstep"),
+        (Distance, "6.8", Bytes, "bytes, launches in between"),
+        (MeanOutDegree, "6.9", Ctas, "mean out-degree, superstep"),
+    ]
+};
+
 impl Quantity {
-    const ALL: [Self; 15] = [
-        Self::Loaded,
-        Self::Stored,
-        Self::Communicated,
-        Self::OutDegree,
-        Self::InDegree,
-        Self::CutX,
-        Self::CutXShare,
-        Self::CutY,
-        Self::CutYShare,
-        Self::LoadStride,
-        Self::StoreStride,
-        Self::SuperstepStores,
-        Self::SuperstepLoads,
-        Self::Distance,
-        Self::MeanOutDegree,
-    ];
+    fn all() -> impl Iterator<Item = Self> {
+        QUANTITIES.iter().map(|(quantity, ..)| *quantity)
+    }
 
     pub(crate) fn figure(self) -> &'static str {
-        match self {
-            Self::Loaded | Self::Stored | Self::Communicated => "6.1",
-            Self::OutDegree | Self::InDegree => "6.3",
-            Self::CutX | Self::CutXShare | Self::CutY | Self::CutYShare => "6.4",
-            Self::LoadStride | Self::StoreStride => "6.5",
-            Self::SuperstepStores | Self::SuperstepLoads => "6.7",
-            Self::Distance => "6.8",
-            Self::MeanOutDegree => "6.9",
-        }
+        QUANTITIES[self as usize].1
     }
 
     pub(crate) fn unit(self) -> Unit {
-        match self {
-            Self::OutDegree | Self::InDegree | Self::CutXShare | Self::CutYShare => Unit::Percent,
-            Self::LoadStride | Self::StoreStride => Unit::Percent,
-            Self::MeanOutDegree => Unit::Ctas,
-            _ => Unit::Bytes,
-        }
+        QUANTITIES[self as usize].2
     }
 
-    /// Whether it was read off a plot.
+    fn as_str(self) -> &'static str {
+        QUANTITIES[self as usize].3
+    }
+
     fn is_read_off(self) -> bool {
         matches!(self.figure(), "6.7" | "6.9")
     }
@@ -115,37 +111,9 @@ impl Quantity {
     fn is_binned(self) -> bool {
         matches!(self.figure(), "6.3" | "6.5")
     }
-
-    /// For people; its position follows.
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Loaded => "bytes loaded",
-            Self::Stored => "bytes stored",
-            Self::Communicated => "communicating bytes stored",
-            Self::OutDegree => "out-degree",
-            Self::InDegree => "in-degree",
-            Self::CutX => "bytes across x, as published",
-            Self::CutXShare => "share across x, as published",
-            Self::CutY => "bytes across y, as published",
-            Self::CutYShare => "share across y, as published",
-            Self::LoadStride => "load stride",
-            Self::StoreStride => "store stride",
-            Self::SuperstepStores => "bytes stored, superstep",
-            Self::SuperstepLoads => "bytes received, superstep",
-            Self::Distance => "bytes, launches in between",
-            Self::MeanOutDegree => "mean out-degree, superstep",
-        }
-    }
 }
 
-impl Value for Quantity {
-    const TYPE: DataType = String::TYPE;
-
-    fn array<'a>(values: impl Iterator<Item = &'a Self>) -> ArrayRef {
-        let words = values.map(|quantity| quantity.as_str().to_owned());
-        Value::array(words.collect::<Vec<String>>().iter())
-    }
-}
+crate::text_column!(Quantity);
 
 #[derive(Deserialize)]
 struct Data {
@@ -212,7 +180,6 @@ pub(crate) fn source(figure: &str) -> Option<String> {
     }
 }
 
-/// Whether the run is of the thesis's programs.
 pub(crate) fn has_programs(run: &RunSummary) -> bool {
     run.suite == SUITE
 }

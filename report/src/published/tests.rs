@@ -18,7 +18,8 @@ fn recorded() -> Reproduction {
 #[test]
 fn every_quantity_has_one_source_and_every_series_a_program() {
     let data = data();
-    for quantity in Quantity::ALL {
+    for (place, quantity) in Quantity::all().enumerate() {
+        assert_eq!(quantity as usize, place);
         let sources = data.sources.iter();
         let sources = sources.filter(|source| source.quantities.contains(&quantity));
         assert_eq!(sources.count(), 1, "{quantity:?}");

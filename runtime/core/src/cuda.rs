@@ -1,80 +1,26 @@
 //! C types of the CUDA runtime's interface that both runtimes read.
 
+use cudarc::runtime::sys::{cudaExtent, cudaPitchedPtr, cudaPos, dim3};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use superstep_trace::CopyDirection;
 
-/// `dim3`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dim3 {
-    pub x: c_uint,
-    pub y: c_uint,
-    pub z: c_uint,
+pub fn extents(dim3 { x, y, z }: dim3) -> [u32; 3] {
+    [x, y, z]
 }
 
-impl From<Dim3> for [u32; 3] {
-    fn from(Dim3 { x, y, z }: Dim3) -> Self {
-        [x, y, z]
-    }
-}
-
-/// `cudaLaunchConfig_t`.
-#[repr(C)]
-pub struct LaunchConfig {
-    pub grid: Dim3,
-    pub block: Dim3,
-    pub shared_bytes: usize,
-    pub stream: *mut c_void,
-    pub attributes: *const c_void,
-    pub attribute_count: c_uint,
-}
-
-/// `cudaPitchedPtr`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct PitchedPointer {
-    pub pointer: *mut c_void,
-    /// Bytes from one row to the next.
-    pub pitch: usize,
-    /// Row length that the program asked for.
-    pub width: usize,
-    /// Rows of a slice.
-    pub height: usize,
-}
-
-/// `cudaExtent`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Extent {
-    /// In x: bytes, or elements where an array takes part.
-    pub width: usize,
-    pub height: usize,
-    pub depth: usize,
-}
-
-/// `cudaPos`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Position {
-    /// Bytes, or elements where an array takes part.
-    pub x: usize,
-    pub y: usize,
-    pub z: usize,
-}
-
-/// `cudaMemcpy3DParms`.
+/// `cudaMemcpy3DParms`, with a kind of any version.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Copy3d {
     pub source_array: *mut c_void,
-    pub source_position: Position,
+    pub source_position: cudaPos,
     /// Memory read, if no array.
-    pub source: PitchedPointer,
+    pub source: cudaPitchedPtr,
     pub destination_array: *mut c_void,
-    pub destination_position: Position,
+    pub destination_position: cudaPos,
     /// Memory written, if no array.
-    pub destination: PitchedPointer,
-    pub extent: Extent,
+    pub destination: cudaPitchedPtr,
+    pub extent: cudaExtent,
     /// `cudaMemcpyKind`.
     pub kind: c_int,
 }

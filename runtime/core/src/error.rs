@@ -25,11 +25,6 @@ pub enum RuntimeError {
     NotNamed { file: PathBuf },
     #[error(transparent)]
     Trace(#[from] superstep_trace::TraceError),
-    #[error("failed to write the summary {}: {source}", path.display())]
-    Summary {
-        path: PathBuf,
-        source: std::io::Error,
-    },
     /// A lock was not free in time; only in fault handlers.
     #[error("failed to {action}: another thread holds the session")]
     Busy { action: &'static str },

@@ -1,9 +1,7 @@
 //! Limits that a launch has on every GPU since compute capability 3.0 (CUDA C++ Programming Guide, "Compute Capabilities").
 
 pub const MOST_THREADS: u32 = 1024;
-/// Threads of a CTA in x, y and z.
 pub const MOST_THREADS_BY_DIMENSION: [u32; 3] = [1024, 1024, 64];
-/// CTAs in x, y and z.
 pub const MOST_GRID: [u32; 3] = [0x7fff_ffff, 65535, 65535];
 
 /// Whether a grid and a CTA may have these extents; otherwise a launch is `cudaErrorInvalidConfiguration`.

@@ -152,7 +152,6 @@ fn make(image: usize, backend: Backend, first: usize) -> Result<PathBuf, NoList>
     }
 }
 
-/// The file that is mapped at an address, by `/proc/self/maps`.
 fn file_around(maps: &str, address: usize) -> Option<PathBuf> {
     let line = maps.lines().find(|line| {
         let range = line

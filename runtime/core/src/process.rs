@@ -113,7 +113,6 @@ fn arguments(command_line: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// Nanoseconds since 1970-01-01 UTC.
 pub(crate) fn unix_ns() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

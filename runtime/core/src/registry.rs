@@ -6,7 +6,6 @@ use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use superstep_trace::{KernelInfo, ModuleTable, Probe, Site, SiteId};
 
-/// The modules of the running program, in order of registration.
 #[derive(Default)]
 pub struct Registry {
     modules: Mutex<Vec<Arc<ModuleTable>>>,

@@ -1,4 +1,4 @@
-//! Every error code of CUDA 12.9: number, name, and the text that `cudaGetErrorString` gives.
+//! All error codes of CUDA 12.9, with name and text.
 
 use std::ffi::CStr;
 

@@ -1,88 +1,72 @@
 //! CUDA's error codes: the last error of each host thread, errors that stick, names and texts.
 
 use crate::error_table::ERRORS;
+use cudarc::runtime::sys::cudaError;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 use superstep_runtime_core::is_used_fork;
 
-/// An error code of CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CudaError(pub c_int);
 
-impl CudaError {
-    /// A parameter is out of range.
-    pub const INVALID_VALUE: CudaError = CudaError(1);
-    pub const MEMORY_ALLOCATION: CudaError = CudaError(2);
-    /// The runtime could not start, or belongs to the parent process.
-    pub const INITIALIZATION: CudaError = CudaError(3);
-    /// The process ends, and CUDA is gone already.
-    pub const CUDART_UNLOADING: CudaError = CudaError(4);
-    /// Grid or block of a launch is out of range.
-    pub const INVALID_CONFIGURATION: CudaError = CudaError(9);
-    /// A pitch is too small or too large.
-    pub const INVALID_PITCH: CudaError = CudaError(12);
-    pub const INVALID_SYMBOL: CudaError = CudaError(13);
-    /// A copy direction does not exist.
-    pub const INVALID_MEMCPY_DIRECTION: CudaError = CudaError(21);
-    pub const MISSING_CONFIGURATION: CudaError = CudaError(52);
-    pub const INVALID_DEVICE_FUNCTION: CudaError = CudaError(98);
-    pub const INVALID_DEVICE: CudaError = CudaError(101);
-    /// Not a stream or event.
-    pub const INVALID_RESOURCE_HANDLE: CudaError = CudaError(400);
-    /// A call does not fit what a stream or graph is doing.
-    pub const ILLEGAL_STATE: CudaError = CudaError(401);
-    /// An event was not recorded.
-    pub const NOT_READY: CudaError = CudaError(600);
-    /// A kernel accessed memory that it may not access.
-    pub const ILLEGAL_ADDRESS: CudaError = CudaError(700);
-    /// Access to a peer is allowed already.
-    pub const PEER_ACCESS_ALREADY_ENABLED: CudaError = CudaError(704);
-    /// Access to a peer was not allowed.
-    pub const PEER_ACCESS_NOT_ENABLED: CudaError = CudaError(705);
-    /// The same host memory was registered twice.
-    pub const HOST_MEMORY_ALREADY_REGISTERED: CudaError = CudaError(712);
-    /// The host memory was not registered.
-    pub const HOST_MEMORY_NOT_REGISTERED: CudaError = CudaError(713);
-    /// `assert` failed in a kernel.
-    pub const ASSERT: CudaError = CudaError(710);
-    /// A kernel used an address that is no multiple of what the access needs.
-    pub const MISALIGNED_ADDRESS: CudaError = CudaError(716);
-    /// A kernel failed in another way.
-    pub const LAUNCH_FAILURE: CudaError = CudaError(719);
-    /// A cooperative launch asks for more CTAs than can run together.
-    pub const COOPERATIVE_LAUNCH_TOO_LARGE: CudaError = CudaError(720);
-    /// The stream is being captured, and the call cannot become part of a graph.
-    pub const STREAM_CAPTURE_UNSUPPORTED: CudaError = CudaError(900);
-    /// A capture was ended in a stream where it did not begin.
-    pub const STREAM_CAPTURE_UNMATCHED: CudaError = CudaError(903);
-    /// An instance of a graph and the graph it was to be updated from differ.
-    pub const GRAPH_EXEC_UPDATE_FAILURE: CudaError = CudaError(910);
-    /// The operation does not exist here.
-    pub const NOT_SUPPORTED: CudaError = CudaError(801);
+macro_rules! codes {
+    ($($name:ident = $code:ident;)*) => {
+        impl CudaError {
+            $(pub const $name: CudaError = CudaError(cudaError::$code as c_int);)*
+        }
+    };
 }
 
-/// What the functions behind the CUDA calls return.
+codes! {
+    INVALID_VALUE = cudaErrorInvalidValue;
+    MEMORY_ALLOCATION = cudaErrorMemoryAllocation;
+    INITIALIZATION = cudaErrorInitializationError;
+    CUDART_UNLOADING = cudaErrorCudartUnloading;
+    INVALID_CONFIGURATION = cudaErrorInvalidConfiguration;
+    INVALID_PITCH = cudaErrorInvalidPitchValue;
+    INVALID_SYMBOL = cudaErrorInvalidSymbol;
+    INVALID_MEMCPY_DIRECTION = cudaErrorInvalidMemcpyDirection;
+    MISSING_CONFIGURATION = cudaErrorMissingConfiguration;
+    INVALID_DEVICE_FUNCTION = cudaErrorInvalidDeviceFunction;
+    INVALID_DEVICE = cudaErrorInvalidDevice;
+    INVALID_RESOURCE_HANDLE = cudaErrorInvalidResourceHandle;
+    ILLEGAL_STATE = cudaErrorIllegalState;
+    NOT_READY = cudaErrorNotReady;
+    ILLEGAL_ADDRESS = cudaErrorIllegalAddress;
+    PEER_ACCESS_ALREADY_ENABLED = cudaErrorPeerAccessAlreadyEnabled;
+    PEER_ACCESS_NOT_ENABLED = cudaErrorPeerAccessNotEnabled;
+    HOST_MEMORY_ALREADY_REGISTERED = cudaErrorHostMemoryAlreadyRegistered;
+    HOST_MEMORY_NOT_REGISTERED = cudaErrorHostMemoryNotRegistered;
+    ASSERT = cudaErrorAssert;
+    MISALIGNED_ADDRESS = cudaErrorMisalignedAddress;
+    LAUNCH_FAILURE = cudaErrorLaunchFailure;
+    COOPERATIVE_LAUNCH_TOO_LARGE = cudaErrorCooperativeLaunchTooLarge;
+    STREAM_CAPTURE_UNSUPPORTED = cudaErrorStreamCaptureUnsupported;
+    STREAM_CAPTURE_UNMATCHED = cudaErrorStreamCaptureUnmatched;
+    GRAPH_EXEC_UPDATE_FAILURE = cudaErrorGraphExecUpdateFailure;
+    NOT_SUPPORTED = cudaErrorNotSupported;
+}
+
 pub type CudaResult = Result<(), CudaError>;
 
 thread_local! {
     static LAST: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// The error that a failed kernel left behind; every later call returns it. 0: none.
+/// The error of a failed kernel, which every later call returns; 0: none.
 static STICKY: AtomicI32 = AtomicI32::new(0);
 
-/// Makes `error` the answer to every later call.
 pub fn set_sticky(error: CudaError) {
     let _ = STICKY.compare_exchange(0, error.0, Ordering::SeqCst, Ordering::SeqCst);
 }
 
-/// Forgets a sticky error (`cudaDeviceReset`).
+/// Clears the sticky error (`cudaDeviceReset`).
 pub fn clear_sticky() {
     STICKY.store(0, Ordering::SeqCst);
 }
 
-/// The sticky error as a result. In a fork of a process that had used CUDA, nothing works, as on a GPU.
+/// The sticky error as a result. In a fork of a process that had used CUDA, all calls fail, as on a GPU.
 pub fn check_sticky() -> CudaResult {
     if is_used_fork() {
         return Err(CudaError::INITIALIZATION);
@@ -93,7 +77,7 @@ pub fn check_sticky() -> CudaResult {
     }
 }
 
-/// Turns the result of a call into the code that it returns, and remembers an error for `cudaGetLastError`.
+/// The code of a call's result. Keeps an error for `cudaGetLastError`.
 pub fn code_of(result: CudaResult) -> c_int {
     match result {
         Ok(()) => 0,
@@ -114,13 +98,11 @@ fn last_error(reset: bool) -> c_int {
 
 const UNRECOGNIZED: &CStr = c"unrecognized error code";
 
-/// Name and text of a code, if CUDA knows it.
 fn describe(code: c_int) -> Option<(&'static CStr, &'static CStr)> {
     let index = ERRORS.binary_search_by_key(&code, |row| row.0).ok()?;
     ERRORS.get(index).map(|&(_, name, text)| (name, text))
 }
 
-/// Writes a result through a pointer that the program gave.
 pub fn put<T>(place: *mut T, value: T) -> CudaResult {
     if place.is_null() {
         return Err(CudaError::INVALID_VALUE);
@@ -130,9 +112,23 @@ pub fn put<T>(place: *mut T, value: T) -> CudaResult {
     Ok(())
 }
 
-/// Defines CUDA functions that return an error code: each body is a closure that returns [`CudaResult`]. All names of a list are exported
-/// with the same parameters: CUDA's variants for programs whose default stream is the host thread's own, for which 0 in a parameter
-/// `stream` is that; old names; and functions whose further arguments do not matter (by the C calling convention of x86-64, a function may
+/// Stores a result of which the program may not want to know.
+pub fn put_if_wanted<T>(place: *mut T, value: T) -> CudaResult {
+    if place.is_null() {
+        return Ok(());
+    }
+    put(place, value)
+}
+
+/// A structure of the program, which must not be null.
+pub fn given<'a, T>(place: *const T) -> Result<&'a T, CudaError> {
+    // SAFETY: the program passes a valid structure or null.
+    unsafe { place.as_ref() }.ok_or(CudaError::INVALID_VALUE)
+}
+
+/// Defines CUDA functions that return an error code, with bodies that return [`CudaResult`]. All names of a list are exported
+/// with the same parameters: variants for programs with a per-thread default stream, for which 0 in a parameter
+/// `stream` is that; old names; and functions whose further arguments are ignored (by the C calling convention of x86-64, a function may
 /// be called with more).
 ///
 /// `in_stream KIND:` defines two families, of which the second has a stream as its last argument, and becomes a node of that kind when the
@@ -158,7 +154,7 @@ macro_rules! cuda {
     )*};
 }
 
-/// The functions of `cuda! { in_stream …` that have no parameter for the stream.
+/// Defines the functions of `cuda! { in_stream …` without a parameter for the stream.
 macro_rules! in_default_stream {
     ($meta:tt $call_name:ident [$($name:ident)*] $parameters:tt |$call:ident, $stream:ident| $body:block) => {$(
         $crate::errors::cuda_function! { $meta $name $parameters {
@@ -183,7 +179,7 @@ macro_rules! cuda_function {
     };
 }
 
-/// Another name for a function of [`cuda`].
+/// Defines another name for a function of [`cuda`].
 macro_rules! cuda_alias {
     ($alias:ident $name:ident ($($argument:ident : $type:ty),* $(,)?)) => {
         #[doc = concat!("The same as [`", stringify!($name), "`], in the default stream that the name says.")]
@@ -200,7 +196,6 @@ macro_rules! cuda_alias {
     };
 }
 
-/// The argument of an alias that the function gets.
 macro_rules! as_given_to {
     ($alias:ident $argument:ident stream) => {
         $crate::streams::as_given_to(stringify!($alias), $argument)
@@ -211,13 +206,12 @@ macro_rules! as_given_to {
 }
 pub(crate) use {as_given_to, cuda, cuda_alias, cuda_function, in_default_stream};
 
-/// `cudaGetLastError`: the last error of this host thread, and forgets it unless it sticks.
+/// `cudaGetLastError`: returns and clears the last error of this host thread, unless it is sticky.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetLastError() -> c_int {
     last_error(true)
 }
 
-/// `cudaPeekAtLastError`: the last error of this host thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaPeekAtLastError() -> c_int {
     last_error(false)

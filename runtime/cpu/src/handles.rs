@@ -1,4 +1,4 @@
-//! Handles that programs hold: boxes whose addresses are kept, so that a wrong handle is an error and not a crash.
+//! Handles of the program: addresses of known objects, so that a wrong handle is an error, not a crash.
 
 use crate::errors::CudaError;
 use parking_lot::Mutex;
@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// Live objects of one type by handle.
 pub struct Handles<T>(Mutex<BTreeMap<usize, Arc<T>>>);
 
 impl<T> Handles<T> {
@@ -14,7 +13,6 @@ impl<T> Handles<T> {
         Handles(Mutex::new(BTreeMap::new()))
     }
 
-    /// Makes a handle for `value`.
     pub fn insert(&self, value: T) -> *mut c_void {
         let value = Arc::new(value);
         let handle = Arc::as_ptr(&value).cast::<c_void>().cast_mut();
@@ -22,13 +20,11 @@ impl<T> Handles<T> {
         handle
     }
 
-    /// The object behind a handle.
     pub fn get(&self, handle: *const c_void) -> Result<Arc<T>, CudaError> {
         let value = self.0.lock().get(&(handle as usize)).cloned();
         value.ok_or(CudaError::INVALID_RESOURCE_HANDLE)
     }
 
-    /// Destroys a handle.
     pub fn remove(&self, handle: *const c_void) -> Result<Arc<T>, CudaError> {
         let value = self.0.lock().remove(&(handle as usize));
         value.ok_or(CudaError::INVALID_RESOURCE_HANDLE)

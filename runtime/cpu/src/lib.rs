@@ -7,7 +7,7 @@
 //! | `blas` | stand-in for cuBLAS |
 //! | `exec` | a launch becomes a job, whose CTAs the pool's workers run; the scheduler runs threads in loops, one after the other, or as fibers |
 //! | `device_calls` | functions that kernels call |
-//! | `record` | log entries of the probe handler become access groups in the capture, or are aggregated in its place |
+//! | `record` | log entries become access groups in the capture, or aggregates |
 //! | `unsupported` | functions that this backend lacks |
 //!
 //! Execution is in order: a launch, a copy or a memset is done when its call returns.

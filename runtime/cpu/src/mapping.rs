@@ -1,4 +1,4 @@
-//! Anonymous memory straight from the kernel: reserved address space costs nothing until it is touched.
+//! Anonymous memory from `mmap`: reserved address space costs nothing until it is touched.
 
 use std::io::Error;
 use std::ptr::null_mut;
@@ -12,13 +12,13 @@ pub struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: a mapping is plain memory; whoever uses its pointer sees to synchronisation.
+// SAFETY: a mapping is plain memory; users of its pointer synchronise.
 unsafe impl Send for Mapping {}
 // SAFETY: `&Mapping` only gives out the pointer.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `bytes` (rounded up to pages) of zeroes, readable and writable; nothing is set aside for them before they are touched.
+    /// Maps `bytes` (rounded up to pages) of zeroes, which take memory when touched.
     pub fn new(bytes: usize) -> Result<Self, Error> {
         Self::with_protection(bytes, libc::PROT_READ | libc::PROT_WRITE)
     }
@@ -45,7 +45,7 @@ impl Mapping {
         })
     }
 
-    /// Keeps the system from backing the memory with huge pages, of which most would stay unused.
+    /// Avoids huge pages, which would stay mostly unused.
     pub fn with_small_pages(self) -> Self {
         // SAFETY: advice about this mapping alone; where it is not taken, nothing changes.
         unsafe { libc::madvise(self.base.cast(), self.bytes, libc::MADV_NOHUGEPAGE) };
@@ -66,14 +66,11 @@ impl Mapping {
     }
 
     /// Makes `bytes` from `offset` on readable and writable; both are multiples of the page size.
-    ///
-    /// # Errors
-    /// The range is not inside the mapping, or the operating system refuses.
     pub fn open(&self, offset: usize, bytes: usize) -> Result<(), Error> {
         if offset.checked_add(bytes).is_none_or(|end| end > self.bytes) {
             return Err(Error::from_raw_os_error(libc::EINVAL));
         }
-        // SAFETY: the range lies inside this mapping, which nobody else manages.
+        // SAFETY: the range is inside this mapping.
         let result = unsafe {
             libc::mprotect(
                 self.base.add(offset).cast(),
@@ -88,10 +85,10 @@ impl Mapping {
         }
     }
 
-    /// Gives the memory back but keeps the address space, so that a later use of an old pointer faults.
+    /// Frees the memory but keeps the address space, so that later accesses fault.
     pub fn close(&self) -> Result<(), Error> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-        // SAFETY: the new mapping replaces exactly this one, whose contents nobody may use any more.
+        // SAFETY: the new mapping replaces exactly this one, whose contents are no longer used.
         let base =
             unsafe { libc::mmap(self.base.cast(), self.bytes, libc::PROT_NONE, flags, -1, 0) };
         if base == libc::MAP_FAILED {

@@ -1,5 +1,5 @@
-//! Modules, kernels and variables of the program: what host objects registered, and the device code that was loaded for them, bound by
-//! module index and name. Nothing is bound before it is used.
+//! Modules, kernels and variables of the program: registrations of host objects, and the device code loaded for them, bound at first use by
+//! module index and name.
 
 use crate::errors::CudaError;
 use crate::exec::worker::Mode;
@@ -20,55 +20,40 @@ use superstep_runtime_core::{AllocatedBy, loaded_module};
 use superstep_trace::probe::NATIVE_SUFFIX;
 use superstep_trace::{AllocationKind, Backend, Probe, SiteId};
 
-/// Shared memory that a CTA gets without asking for more (`cudaFuncAttributeMaxDynamicSharedMemorySize`).
+/// Default of `cudaFuncAttributeMaxDynamicSharedMemorySize`.
 pub const DEFAULT_SHARED_BYTES: u64 = 48 << 10;
 
-/// A device function for all threads of a grid.
 #[derive(Debug)]
 pub struct Kernel {
-    /// Mangled name.
     pub name: String,
-    /// Name for people: demangled, without parameters.
+    /// Demangled, without parameters.
     pub display_name: String,
-    /// Runs the kernel for the current thread.
     pub thunk: unsafe extern "C" fn(*mut *mut c_void),
-    /// Address of a worker's thread block.
     pub thread_block: unsafe extern "C" fn() -> *mut SuperstepThread,
-    /// Whether its threads wait for each other.
     pub needs_fibers: bool,
-    /// Runs it for many threads in a loop; `None` when that is impossible, or not wanted ([`cpu_fibers`](superstep_abi::Config::cpu_fibers)).
+    /// Runs it for many threads in a loop; `None` if impossible, or not wanted ([`cpu_fibers`](superstep_abi::Config::cpu_fibers)).
     pub step: Option<Step>,
     /// Bytes that a CTA keeps between steps for each thread.
     pub frame_bytes: u64,
-    /// Whether its CTAs wait for each other at the barrier of the grid.
+    /// Whether its CTAs wait at the grid's barrier.
     pub waits_for_grid: bool,
-    /// Whether its CTAs run in clusters of several.
     pub in_clusters: bool,
     pub parameters: &'static [Parameter],
-    /// Index of its module.
     pub module: u32,
-    /// Whether its loops do not say which thread runs.
+    /// Whether its loops do not record the running thread.
     pub forgets_threads: bool,
-    /// Shared memory that the kernel declares.
     pub static_shared_bytes: u64,
-    /// Most threads of a CTA.
     pub most_threads: u32,
-    /// Most dynamic shared memory that a launch may ask for.
     pub most_dynamic_shared_bytes: AtomicU64,
-    /// What was inserted into its module.
     pub probe: Probe,
-    /// The sites of its module.
     pub sites: Arc<[SiteId]>,
 }
 
-/// A `__device__` or `__constant__` variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// Device-side name.
     pub name: String,
     pub address: u64,
     pub bytes: u64,
-    /// Whether it is in global memory (`__device__`), not constant memory.
     pub is_global: bool,
 }
 
@@ -77,19 +62,19 @@ struct Registry {
     kernels: HashMap<(u32, String), Arc<Kernel>>,
     symbols: HashMap<(u32, String), Symbol>,
     functions: HashMap<usize, (u32, String)>,
-    /// Kernels by their own addresses, which launches from the device name.
+    /// Kernels by their own addresses, for launches from the device.
     device_functions: HashMap<usize, (u32, String)>,
     variables: HashMap<usize, (u32, String)>,
     highest_module: u32,
-    /// Grows with every symbol, so that others notice.
+    /// Detects new symbols.
     symbol_count: usize,
 }
 
 static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(RwLock::default);
 
-/// Module index of a host object whose device code was not compiled for this runtime.
+/// Module index of a host object without device code for this runtime.
 const FOREIGN_MODULE: u32 = u32::MAX;
-/// That of one whose code could not be loaded, which a fault has said.
+/// Module index of a host object whose code could not be loaded, after a fault.
 const LOST_MODULE: u32 = u32::MAX - 1;
 
 unsafe fn slice<'a, T>(first: *const T, count: u64) -> &'a [T] {
@@ -145,7 +130,7 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
             // SAFETY: the kernel is a row of the object's list, whose pointers lead to its constants.
             unsafe { bind_kernel(kernel, index, thread_block, table.probe, &sites) };
         if let Some(mut bound) = bound {
-            // A kernel without its probe is the same one to people.
+            // The native copy of a kernel has the same display name.
             let name = bound.name.strip_suffix(NATIVE_SUFFIX);
             let name = name.unwrap_or(&bound.name);
             if let Some(info) = table.kernels.iter().find(|info| info.name == name) {
@@ -210,7 +195,6 @@ unsafe fn bind_kernel(
 }
 
 impl Kernel {
-    /// How the threads of a CTA run, of which there are so many.
     pub fn mode(&self, threads: u32) -> Mode {
         match self.step {
             Some(step) => Mode::Loops(step),
@@ -230,10 +214,6 @@ unsafe fn bind_symbol(global: &CpuGlobal) -> Symbol {
     }
 }
 
-/// The kernel behind a host function.
-///
-/// # Errors
-/// [`CudaError::INVALID_DEVICE_FUNCTION`] when it is not a kernel or its device code is missing.
 pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
     let registry = REGISTRY.read();
     let Some(key) = registry.functions.get(&(host_function as usize)) else {
@@ -258,20 +238,19 @@ pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
     }
 }
 
-/// The kernel as it is without its probe, where there is that.
+/// The native copy of a kernel, without its probe.
 pub fn native(kernel: &Kernel) -> Option<Arc<Kernel>> {
     let key = (kernel.module, format!("{}{NATIVE_SUFFIX}", kernel.name));
     REGISTRY.read().kernels.get(&key).cloned()
 }
 
-/// The kernel at an address that device code passes.
+/// The kernel at an address of device code.
 pub fn device_kernel(function: *const c_void) -> Option<Arc<Kernel>> {
     let registry = REGISTRY.read();
     let key = registry.device_functions.get(&(function as usize))?;
     registry.kernels.get(key).cloned()
 }
 
-/// The device variable behind a host variable.
 pub fn symbol(host_variable: *const c_void) -> Result<Symbol, CudaError> {
     let registry = REGISTRY.read();
     let key = registry.variables.get(&(host_variable as usize));
@@ -280,7 +259,7 @@ pub fn symbol(host_variable: *const c_void) -> Result<Symbol, CudaError> {
         .ok_or(CudaError::INVALID_SYMBOL)
 }
 
-/// The host variable of the device variable called `name`, or null: programs older than CUDA 5 name variables by text.
+/// The host variable of the device variable `name`, or null: programs older than CUDA 5 name variables by text.
 ///
 /// # Safety
 /// `name` ends with 0.
@@ -298,20 +277,18 @@ pub fn symbols() -> Vec<Symbol> {
     REGISTRY.read().symbols.values().cloned().collect()
 }
 
-/// How many device variables were registered so far.
 pub fn symbol_count() -> usize {
     REGISTRY.read().symbol_count
 }
 
-/// Highest index of a registered module.
 pub fn highest_module() -> u32 {
     REGISTRY.read().highest_module
 }
 
-/// The index of the module whose image is at `image`, and whose code is loaded.
+/// Loads the code of the module whose image is at `image`; returns its index.
 ///
 /// # Safety
-/// `image` leads to a fat binary, or to one of the texts that stand where one would.
+/// `image` leads to a fat binary, or to a text in its place.
 unsafe fn module_index(image: *const c_char) -> Option<u32> {
     let refuse = |why: &dyn std::fmt::Display| {
         session().fault(why);
@@ -335,7 +312,7 @@ unsafe fn module_index(image: *const c_char) -> Option<u32> {
     Some(module.index)
 }
 
-/// Handle of a host object: its module index, and one more so that it is not null. Nobody looks behind it.
+/// Handle of a host object: its module index + 1, to be non-null. Never dereferenced.
 type FatBinary = *mut *mut c_void;
 
 /// `__cudaRegisterFatBinary`: a host object announces its device code.
@@ -352,7 +329,7 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrappe
     std::ptr::without_provenance_mut(module.unwrap_or(FOREIGN_MODULE) as usize + 1)
 }
 
-/// `__cudaRegisterFatBinaryEnd`: nothing is left to do.
+/// `__cudaRegisterFatBinaryEnd`: without effect.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cudaRegisterFatBinaryEnd(_handle: FatBinary) {}
 
@@ -360,7 +337,7 @@ pub extern "C" fn __cudaRegisterFatBinaryEnd(_handle: FatBinary) {}
 #[unsafe(no_mangle)]
 pub extern "C" fn __cudaUnregisterFatBinary(_handle: FatBinary) {}
 
-/// `__cudaInitModule`: modules are ready when they registered.
+/// `__cudaInitModule`: modules are ready after registration.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cudaInitModule(_handle: FatBinary) -> u8 {
     1
@@ -370,23 +347,16 @@ fn module_of(handle: FatBinary) -> u32 {
     u32::try_from(handle.addr().wrapping_sub(1)).unwrap_or(FOREIGN_MODULE)
 }
 
-/// `__cudaRegisterFunction`: binds a host function to a kernel's name.
+/// `__cudaRegisterFunction`: binds a host function to a kernel's name. Further arguments are ignored.
 ///
 /// # Safety
 /// `handle` comes from [`__cudaRegisterFatBinary`]; `device_name` ends with 0.
 #[unsafe(no_mangle)]
-#[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn __cudaRegisterFunction(
     handle: FatBinary,
     host_function: *const c_void,
     _device_function: *mut c_char,
     device_name: *const c_char,
-    _thread_limit: i32,
-    _tid: *mut c_void,
-    _bid: *mut c_void,
-    _block: *mut c_void,
-    _grid: *mut c_void,
-    _warp_size: *mut i32,
 ) {
     // SAFETY: host code that Clang made passes a constant text.
     let name = unsafe { text(device_name) };
@@ -394,21 +364,16 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
     REGISTRY.write().functions.insert(function, key);
 }
 
-/// `__cudaRegisterVar`: binds a host variable to a device variable's name.
+/// `__cudaRegisterVar`: binds a host variable to a device variable's name. Further arguments are ignored.
 ///
 /// # Safety
 /// `handle` comes from [`__cudaRegisterFatBinary`]; `device_name` ends with 0.
 #[unsafe(no_mangle)]
-#[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn __cudaRegisterVar(
     handle: FatBinary,
     host_variable: *const c_void,
     _device_address: *mut c_char,
     device_name: *const c_char,
-    _external: i32,
-    _bytes: usize,
-    _constant: i32,
-    _global: i32,
 ) {
     // SAFETY: host code that Clang made passes a constant text.
     let name = unsafe { text(device_name) };

@@ -1,4 +1,4 @@
-//! The runtime as a whole: its session, its end, and how it says that something is not supported.
+//! The process-wide runtime: its session, its end, and exits for unsupported features.
 
 use crate::errors::{CudaError, CudaResult};
 use std::ffi::{CStr, c_char};
@@ -7,15 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use superstep_runtime_core::Session;
 use superstep_trace::{Backend, DeviceInfo};
 
-/// Exit code of a program that calls a CUDA function which this backend does not support (`EX_SOFTWARE`).
+/// `EX_SOFTWARE`: exit code of a program that calls an unsupported CUDA function.
 pub const UNSUPPORTED_EXIT_CODE: i32 = 70;
 
-/// Name of the device that programs see.
 pub const DEVICE_NAME: &str = "Superstep CPU backend";
-/// Compute capability that programs see: that of the device code, sm_90.
+/// That of the device code, sm_90.
 pub const COMPUTE_CAPABILITY: [u32; 2] = [9, 0];
 
-/// The program's session. The first call arranges for the capture to be finished when the program exits.
+/// The program's session. The first call registers the exit handler that finishes the capture.
 pub fn session() -> &'static Session {
     static READY: Once = Once::new();
     let session = Session::global(Backend::Cpu);
@@ -25,8 +24,8 @@ pub fn session() -> &'static Session {
             compute_capability: COMPUTE_CAPABILITY,
             driver: None,
         });
-        // SAFETY: `at_exit` is a plain function. Modules register in constructors, so this comes before everything that the program
-        // registers itself, and therefore runs after it.
+        // SAFETY: `at_exit` is a plain function. Modules register in constructors, so this comes before the program's own handlers,
+        // and runs after them.
         unsafe { libc::atexit(at_exit) };
     });
     session
@@ -36,14 +35,14 @@ extern "C" fn at_exit() {
     session().finish_at_exit();
 }
 
-/// Stops the program because it calls `function`, which this backend lacks and a GPU has.
+/// Ends the program for a call of a function that this backend lacks.
 pub fn lacks(function: &str) -> ! {
     unsupported(format_args!(
         "{function} is not supported by the CPU backend; run the program with --backend cuda, on a machine with a GPU"
     ))
 }
 
-/// Stops the program because it calls a function of a GPU's driver (`build/src/compile/link/driver.c`).
+/// Ends the program for a call of a function of a GPU's driver (`build/src/compile/link/driver.c`).
 ///
 /// # Safety
 /// `function` must end with 0.
@@ -53,28 +52,27 @@ pub unsafe extern "C" fn __superstep_no_driver(function: *const c_char) -> ! {
     lacks(&unsafe { CStr::from_ptr(function) }.to_string_lossy())
 }
 
-/// Whether CUDA is gone, since the process ends.
+/// Whether CUDA's exit handler has run.
 static IS_UNLOADED: AtomicBool = AtomicBool::new(false);
 
-/// What each call of CUDA begins with. As on a GPU, the first one arranges for CUDA to be unloaded when the process ends: objects and
-/// handlers that were there before that are destroyed and called later, and find it gone.
+/// Beginning of each CUDA call. As on a GPU, the first one registers CUDA's exit handler: objects and
+/// handlers that existed before are destroyed and called later, and their calls fail.
 pub fn begin_call() -> CudaResult {
     static FIRST: Once = Once::new();
     FIRST.call_once(|| {
         // SAFETY: `unload` is a plain function of this library, which is never unloaded before the process ends.
         unsafe { libc::atexit(unload) };
     });
-    match IS_UNLOADED.load(Ordering::Acquire) {
-        true => Err(CudaError::CUDART_UNLOADING),
-        false => Ok(()),
+    if IS_UNLOADED.load(Ordering::Acquire) {
+        return Err(CudaError::CUDART_UNLOADING);
     }
+    Ok(())
 }
 
 extern "C" fn unload() {
     IS_UNLOADED.store(true, Ordering::Release);
 }
 
-/// Stops the program because it needs `what`.
 pub fn unsupported(what: std::fmt::Arguments<'_>) -> ! {
     session().fault(what);
     // SAFETY: ends the process; `at_exit` still finishes the capture.

@@ -1,4 +1,4 @@
-//! The functions of libcudart that this backend lacks: each stops the program and says so.
+//! The functions of libcudart that this backend lacks: each ends the program with an error.
 //!
 //! `tools/unsupported.py` writes the list.
 

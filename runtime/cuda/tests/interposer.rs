@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Program, compile, library, sources};
-use superstep_trace::{Allocation, AllocationKind, Gap, HostEvent, Journal, Summary};
+use superstep_trace::{Allocation, AllocationKind, Gap, HostEvent};
 
 /// Accesses of a launch with so many rounds: 8 CTAs, 2 sites, 32 lanes.
 const fn accesses_of(rounds: u64) -> u64 {
@@ -257,13 +257,6 @@ fn a_fork_leaves_the_capture_to_the_parent() {
     assert_eq!(of_child.count(), 0);
 }
 
-/// The summary of a program that left only its journal.
-fn from_journal(program: &Program) -> Summary {
-    let summary = program.folder.path().join("summary.json");
-    assert!(!summary.exists());
-    Summary::from_journal(&Journal::beside(&summary)).unwrap()
-}
-
 #[test]
 fn ends_without_exit_handlers_wait_for_the_device() {
     for (probe, mode) in [
@@ -276,10 +269,11 @@ fn ends_without_exit_handlers_wait_for_the_device() {
         let run = program.run(mode);
         assert_eq!(run.status.code(), Some(6), "{mode}: {}", run.stderr);
         assert_eq!(run.endings().len(), 10, "{probe}, {mode}");
-        let summary = from_journal(&program);
+        let summary = run.summary();
+        assert!(!summary.ended, "{mode}");
         assert_eq!((summary.launches, summary.faults.len()), (10, 0), "{mode}");
-        let counts = summary.counts.unwrap_or_default();
-        let counted = counts.iter().flat_map(|launch| &launch.sites);
+        let counts = summary.counts.iter().flatten();
+        let counted = counts.flat_map(|launch| &launch.sites);
         let counted: u64 = counted.map(|(_, count)| count).sum();
         let expected = (0..10).map(|number| accesses_of(50 * number)).sum();
         let traced = run.accesses(0) + run.accesses(1);
@@ -306,7 +300,7 @@ fn a_kernel_that_never_ends_has_no_end_in_the_capture() {
     let program = Program::build("trace");
     let run = program.run("endless-_exit");
     assert_eq!(run.status.code(), Some(6), "{}", run.stderr);
-    assert_eq!(from_journal(&program).launches, 10);
+    assert_eq!(run.summary().launches, 10);
     let launches = run.capture.launches();
     let open: Vec<_> = launches.filter(|record| record.end.is_none()).collect();
     assert_eq!(open.len(), 1);

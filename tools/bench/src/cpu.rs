@@ -5,56 +5,76 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use superstep_analysis::run_summary::Host;
 use superstep_build::compile::BuildOptions;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
 use superstep_build::manifest::Suite;
-use superstep_build::{exit_code, interrupt};
+use superstep_build::{bail, exit_code};
 use superstep_harness::{
-    Case, Execution, FetchArgs, Kind, MessageFormat, Prepared, ProgramChoice, Run, Session,
-    capture_failure, host,
+    Execution, FetchArgs, Kind, MessageFormat, ProgramChoice, Run, Session, capture_failure, host,
 };
-use superstep_report::papers::{CPU_EMPTY_LAUNCH_US, CPU_SIZE, CPU_SUITE, CPU_TIMES, CPU_TRACED};
-use superstep_trace::{Backend, Capture};
+use superstep_report::papers::{CPU_EMPTY_LAUNCH_US, CPU_SIZE, CPU_TRACED, RODINIA, rodinia};
+use superstep_table::table;
+use superstep_trace::{Backend, Capture, Summary};
 
-use crate::output::{JsonArgs, scratch, tool};
+use crate::built::Built;
+use crate::output::{Head, JsonArgs, say, say_table};
+use crate::run::{figures, scratch};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Run each program N times; the best run counts.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Leave out the programs with published times, whose sources have to be fetched.
-    #[arg(long)]
-    no_published: bool,
     #[command(flatten)]
     json: JsonArgs,
     #[command(flatten)]
     fetch: FetchArgs,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 struct Results {
-    schema_version: u32,
-    tool: String,
-    host: Option<Host>,
+    #[serde(flatten)]
+    head: Head,
+    host: Host,
     repeat: u32,
     programs: Vec<ProgramRow>,
     empty_launch_us: f64,
     twins: Vec<TwinRow>,
-    traced: Option<TracedRow>,
+    traced: Vec<TracedRow>,
 }
 
-#[derive(Debug, Serialize)]
-struct ProgramRow {
-    program: &'static str,
-    size: &'static str,
-    launches: u64,
-    kernel_ms: f64,
-    published_ms: f64,
-    published_by: &'static str,
-    times_faster: f64,
+table! {
+    /// Untraced kernels of a program, from launch to end, all launches of a run together.
+    struct ProgramRow = "programs": Serialize {
+        program: String = "the program";
+        size: String = "the problem";
+        launches: u64 = "kernel launches";
+        kernel_ms: f64 ["ms"] = "time of the kernels";
+        published_ms: f64 ["ms"] = "best time that was published";
+        published_by: String = "by whom";
+        times_faster: f64 = "published time over ours";
+    }
 }
 
-/// A line that the twins print.
+table! {
+    /// A kernel on all cores, and the same as a serial loop.
+    struct TwinRow = "twins": Serialize {
+        kernel: String = "the kernel";
+        kernel_ms: f64 ["ms"] = "time on all cores";
+        serial_ms: f64 ["ms"] = "time of the loop";
+        ratio: f64 = "the first over the second";
+    }
+}
+
+table! {
+    /// One way of running a program: untraced, with its accesses logged, grouped, checked and dropped, or with a capture.
+    struct TracedRow = "traced": Serialize {
+        program: &'static str = "the program";
+        accesses: &'static str = "what becomes of its accesses";
+        kernel_ms: f64 ["ms"] = "time of the kernels";
+        accesses_per_second: Option<f64> ["accesses/s"] = "accesses of threads";
+    }
+}
+
 #[derive(Debug, Deserialize)]
 struct Twin {
     kernel: String,
@@ -62,95 +82,40 @@ struct Twin {
     serial_ns: f64,
 }
 
-#[derive(Debug, Serialize)]
-struct TwinRow {
-    kernel: String,
-    kernel_ms: f64,
-    serial_ms: f64,
-    ratio: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct TracedRow {
-    program: &'static str,
-    accesses: u64,
-    untraced_ms: f64,
-    /// Without a capture: accesses are logged, grouped, checked, and dropped.
-    dropped_ms: f64,
-    captured_ms: f64,
-    accesses_per_second: f64,
-}
-
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let bench = Bench::new(args)?;
+    let (host, repeat) = (host(), args.repeat);
+    let (cpu, cores) = (&host.cpu, host.cores);
+    say(format_args!(
+        "{cpu}, {cores} core(s); best of {repeat} run(s)"
+    ));
     let mut results = Results {
-        schema_version: 1,
-        tool: tool(),
-        host: Some(host()),
-        repeat: args.repeat,
-        ..Results::default()
+        head: Head::now(),
+        host,
+        repeat,
+        programs: Vec::new(),
+        empty_launch_us: 0.0,
+        twins: Vec::new(),
+        traced: Vec::new(),
     };
-    if let Some(host) = &results.host {
-        println!(
-            "{}, {} core(s); best of {} run(s)",
-            host.cpu, host.cores, args.repeat
-        );
-    }
     bench.twins(&mut results)?;
-    if !args.no_published {
-        bench.published(&mut results)?;
-    }
-    print(&results);
+    bench.published(&mut results)?;
+    say(format_args!(
+        "\nUntraced kernels, all launches of a run together"
+    ));
+    say_table(&results.programs, &[]);
+    let empty = results.empty_launch_us;
+    say(format_args!(
+        "\nEmpty launch with synchronisation: {empty:.2} µs (published: {CPU_EMPTY_LAUNCH_US:.0} µs)"
+    ));
+    say(format_args!(
+        "\nKernels on all cores, and the same as a serial loop"
+    ));
+    say_table(&results.twins, &[]);
+    say(format_args!("\nTracing"));
+    say_table(&results.traced, &[]);
     args.json.write(&results)?;
     Ok(exit_code::OK)
-}
-
-fn print(results: &Results) {
-    if !results.programs.is_empty() {
-        println!(
-            "\nUntraced kernels, from launch to end, all launches of a run together\n{:12} {:26} {:>9} {:>11} {:>13}  {:8} {:>7}",
-            "program", "size", "launches", "kernels ms", "published ms", "by", "faster"
-        );
-        for row in &results.programs {
-            println!(
-                "{:12} {:26} {:>9} {:>11.2} {:>13.0}  {:8} {:>6.2}x",
-                row.program,
-                row.size,
-                row.launches,
-                row.kernel_ms,
-                row.published_ms,
-                row.published_by,
-                row.times_faster
-            );
-        }
-    }
-    println!(
-        "\nEmpty launch with synchronisation: {:.2} µs (published: {CPU_EMPTY_LAUNCH_US:.0} µs)",
-        results.empty_launch_us
-    );
-    println!(
-        "\nKernels on all cores, and the same as a serial loop\n{:16} {:>10} {:>10} {:>14}",
-        "kernel", "kernel ms", "serial ms", "kernel/serial"
-    );
-    for row in &results.twins {
-        println!(
-            "{:16} {:>10.3} {:>10.3} {:>13.2}x",
-            row.kernel, row.kernel_ms, row.serial_ms, row.ratio
-        );
-    }
-    if let Some(row) = &results.traced {
-        let rate = |ms: f64| row.accesses as f64 / ms / 1e3;
-        println!(
-            "\nTracing {}, {} accesses\nuntraced                     {:>9.2} ms\nlogged, grouped and dropped  {:>9.2} ms {:>7.1} M accesses/s\ncaptured                     {:>9.2} ms {:>7.1} M accesses/s",
-            row.program,
-            row.accesses,
-            row.untraced_ms,
-            row.dropped_ms,
-            rate(row.dropped_ms),
-            row.captured_ms,
-            rate(row.captured_ms),
-        );
-    }
 }
 
 struct Bench<'a> {
@@ -177,8 +142,9 @@ impl<'a> Bench<'a> {
         let built = self.build(&suite, "twins", "full")?;
         let mut best: Vec<Twin> = Vec::new();
         for _ in 0..self.args.repeat {
-            let run = self.execute(&suite, &built, "full", Kind::Native, None)?;
-            for (index, twin) in twins_of(&run)?.into_iter().enumerate() {
+            let path = self.run(&built, Kind::Native, None)?.files.stdout;
+            let text = std::fs::read_to_string(&path).map_err(Failure::io("read", &path))?;
+            for (index, twin) in figures::<Twin>(&text).into_iter().enumerate() {
                 match best.get_mut(index) {
                     Some(best) => {
                         best.kernel_ns = best.kernel_ns.min(twin.kernel_ns);
@@ -205,14 +171,15 @@ impl<'a> Bench<'a> {
 
     /// The programs that others have published times of, and the one that is traced.
     fn published(&self, results: &mut Results) -> Result<(), Failure> {
-        let suite = self.session.suite(CPU_SUITE)?;
-        for published in CPU_TIMES {
-            let built = self.build(&suite, published.program, CPU_SIZE)?;
-            let (kernel_ms, run) = self.best(&suite, &built, CPU_SIZE, Kind::Native, None)?;
+        let suite = self.session.suite(RODINIA)?;
+        for published in rodinia().cpu {
+            let built = self.build(&suite, &published.program, CPU_SIZE)?;
+            let best = self.best(&built, Kind::Native, None)?;
+            let kernel_ms = best.kernel_ns as f64 / 1e6;
             results.programs.push(ProgramRow {
                 program: published.program,
                 size: published.problem,
-                launches: summary(&run)?.launches,
+                launches: best.launches,
                 kernel_ms,
                 published_ms: published.ms,
                 published_by: published.by,
@@ -221,125 +188,71 @@ impl<'a> Bench<'a> {
         }
         let (program, size) = CPU_TRACED;
         let built = self.build(&suite, program, size)?;
-        let time = |kind, capture| self.best(&suite, &built, size, kind, capture);
         let capture = self.scratch.path().join("capture");
-        let captured_ms = time(Kind::Traced, Some(&capture))?.0;
-        let accesses = accesses_of(&capture)?;
-        results.traced = Some(TracedRow {
-            program,
-            accesses,
-            untraced_ms: time(Kind::Native, None)?.0,
-            dropped_ms: time(Kind::Traced, None)?.0,
-            captured_ms,
-            accesses_per_second: accesses as f64 / captured_ms * 1e3,
-        });
+        let mut time = |what, kind, capture| -> Result<(), Failure> {
+            results.traced.push(TracedRow {
+                program,
+                accesses: what,
+                kernel_ms: self.best(&built, kind, capture)?.kernel_ns as f64 / 1e6,
+                accesses_per_second: None,
+            });
+            Ok(())
+        };
+        time("untraced", Kind::Native, None)?;
+        time("logged, grouped and dropped", Kind::Traced, None)?;
+        time("captured", Kind::Traced, Some(&capture))?;
+        let capture = Capture::open(&capture).map_err(capture_failure)?;
+        let ends = capture.launches().filter_map(|record| record.end);
+        let accesses: u64 = ends.map(|end| end.thread_accesses).sum();
+        for row in &mut results.traced[1..] {
+            row.accesses_per_second = Some(accesses as f64 / row.kernel_ms * 1e3);
+        }
         Ok(())
     }
 
-    fn build<'s>(
-        &self,
-        suite: &'s Suite,
-        program: &str,
-        size: &str,
-    ) -> Result<Prepared<'s>, Failure> {
+    fn build<'s>(&self, suite: &'s Suite, program: &str, size: &str) -> Result<Built<'s>, Failure> {
         let choice = ProgramChoice::one(program.to_owned(), size.to_owned())?;
         let fetched = self.session.fetch(suite, &choice)?;
-        let built = self.session.build(&fetched, |_, _| {})?;
-        built.into_iter().next().ok_or_else(|| {
-            let message = format!("failed to find {program} in the suite {}", suite.name);
-            Failure::new(FailureKind::Usage, message)
-        })
+        match self.session.build(&fetched, |_, _| {})?.first() {
+            Some(item) => Built::new(suite, item, size),
+            None => bail!(
+                Usage,
+                "failed to find {program} in the suite {}",
+                suite.name
+            ),
+        }
     }
 
-    /// The least kernel time of all runs, in milliseconds, and the last run.
+    /// The summary of the run with the least kernel time.
     fn best(
         &self,
-        suite: &Suite,
-        built: &Prepared<'_>,
-        size: &str,
+        built: &Built<'_>,
         kind: Kind,
         capture: Option<&Path>,
-    ) -> Result<(f64, Run), Failure> {
-        let one = || -> Result<(f64, Run), Failure> {
+    ) -> Result<Summary, Failure> {
+        let mut best: Option<Summary> = None;
+        for _ in 0..self.args.repeat {
             if let Some(capture) = capture.filter(|capture| capture.exists()) {
                 std::fs::remove_dir_all(capture).map_err(Failure::io("remove", &capture))?;
             }
-            let run = self.execute(suite, built, size, kind, capture)?;
-            Ok((summary(&run)?.kernel_ns as f64 / 1e6, run))
-        };
-        let (mut best, mut last) = one()?;
-        for _ in 1..self.args.repeat {
-            let (ms, run) = one()?;
-            (best, last) = (best.min(ms), run);
+            let summary = self.run(built, kind, capture)?.summary;
+            let summary =
+                summary.map_err(|why| Failure::internal("read the summary of a run", why))?;
+            if (best.as_ref()).is_none_or(|best| summary.kernel_ns < best.kernel_ns) {
+                best = Some(summary);
+            }
         }
-        Ok((best, last))
+        Ok(best.expect("clap demands at least one run"))
     }
 
-    fn execute(
-        &self,
-        suite: &Suite,
-        built: &Prepared<'_>,
-        size: &str,
-        kind: Kind,
-        capture: Option<&Path>,
-    ) -> Result<Run, Failure> {
-        if interrupt::requested() {
-            let why = "the measurement was interrupted";
-            return Err(Failure::new(FailureKind::Interrupted, why));
-        }
-        let benchmark = built.benchmark;
-        let name = &benchmark.name;
-        let Some(settings) = benchmark.sizes.get(size) else {
-            let message = format!("failed to find the size `{size}` of {name} in its manifest");
-            return Err(Failure::new(FailureKind::Usage, message));
-        };
-        let case = Case {
-            suite,
-            benchmark,
-            size: settings,
-            execution: &self.execution,
-            sources: &built.sources,
-        };
-        let executables = built.executables.as_ref().map_err(Clone::clone)?;
-        let program = match kind {
-            // Nothing here is probed.
-            Kind::Native | Kind::Nvcc | Kind::Unfused | Kind::Probed => &executables.native,
-            Kind::Traced | Kind::Recorded => &executables.traced,
-            Kind::Counted => &executables.counted,
-        };
-        self.session
-            .reporter
-            .doing(format!("{name}: running {}", kind.name()));
+    fn run(&self, built: &Built<'_>, kind: Kind, capture: Option<&Path>) -> Result<Run, Failure> {
+        let name = &built.benchmark.name;
+        let doing = format!("{name}: running {}", kind.name());
+        self.session.reporter.doing(doing);
         let folder = self.scratch.path().join(name);
-        let run = case.execute(kind, program, &folder, capture)?;
-        match run.failure(&case) {
-            Some(failure) => Err(failure),
-            None => Ok(run),
+        match built.run(kind, &self.execution, &folder, capture)? {
+            (run, None) => Ok(run),
+            (_, Some(failure)) => Err(failure),
         }
     }
-}
-
-fn summary(run: &Run) -> Result<&superstep_trace::Summary, Failure> {
-    run.summary.as_ref().map_err(|why| {
-        let message = format!("failed to read the summary of a run: {why}");
-        Failure::new(FailureKind::Run, message)
-    })
-}
-
-fn twins_of(run: &Run) -> Result<Vec<Twin>, Failure> {
-    let path = &run.files.stdout;
-    let text = std::fs::read_to_string(path).map_err(Failure::io("read", &path))?;
-    let lines = text.lines().filter(|line| line.starts_with('{'));
-    let twin = |line| {
-        serde_json::from_str(line)
-            .map_err(|error| Failure::internal(format_args!("read {line}"), error))
-    };
-    lines.map(twin).collect()
-}
-
-/// Accesses of a capture, each thread's counted.
-fn accesses_of(folder: &Path) -> Result<u64, Failure> {
-    let capture = Capture::open(folder).map_err(capture_failure)?;
-    let ends = capture.launches().filter_map(|record| record.end);
-    Ok(ends.map(|end| end.thread_accesses).sum())
 }

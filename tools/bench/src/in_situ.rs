@@ -1,8 +1,6 @@
-//! `superstep-bench in-situ`: a program of any size whose sums are known beforehand, added up in situ: how long that takes, and
-//! whether the sums are right.
+//! `superstep-bench in-situ`: time and correctness of in-situ analysis, for a program with volumes known by formula.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -10,14 +8,14 @@ use serde_json::Value;
 use superstep_abi::Config;
 use superstep_analysis::communication::{Options, Transfer, Volume};
 use superstep_analysis::{Analysis, analyse};
-use superstep_build::exit_code;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
+use superstep_build::{bail, exit_code};
 use superstep_harness::{Bundle, capture_failure};
-use superstep_trace::{Capture, Protocol, Summary};
+use superstep_trace::{Capture, Protocol};
 
-use crate::output::{Head, JsonArgs, output_of, say, scratch};
+use crate::output::{Head, JsonArgs, say};
+use crate::run::{executables, scratch, spec, succeed, summary};
 
-const PROGRAM: &str = "exchange";
 const WORD_BYTES: u64 = 4;
 
 #[derive(Debug, clap::Args)]
@@ -119,36 +117,28 @@ struct Results {
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    let bundle = Bundle::open(&args.bundle)?;
     let size = args.size;
-    if !bundle.info.benchmarks.iter().any(|name| name == PROGRAM) {
-        let folder = args.bundle.display();
-        let message =
-            format!("failed to find {PROGRAM} in {folder}: give a bundle of the suite bench");
-        return Err(Failure::new(FailureKind::Usage, message));
-    }
-    let executables = bundle.executables(PROGRAM)?;
+    let executables = executables(&Bundle::open(&args.bundle)?, "bench", "exchange")?;
     let scratch = scratch()?;
-    let (folder, summary) = (
-        scratch.path().join("capture"),
-        scratch.path().join("summary.json"),
-    );
-    let native_seconds = start(&executables.native, size, &Config::default())?;
+    let [folder, summary_file] = ["capture", "summary.json"].map(|name| scratch.path().join(name));
+    // The program checks its own results.
+    let seconds = |program, config: &Config| -> Result<f64, Failure> {
+        let arguments: [&dyn ToString; 4] = [&size.words, &size.tile, &size.rounds, &size.launches];
+        Ok(succeed(&spec(program, &arguments, config, scratch.path()))?.seconds)
+    };
+    let native_seconds = seconds(&executables.native, &Config::default())?;
     let config = Config {
         protocol: Some(Protocol::InSitu),
         capture: Some(folder.clone()),
-        summary: Some(summary.clone()),
+        summary: Some(summary_file.clone()),
         ..Config::default()
     };
-    let seconds = start(&executables.traced, size, &config)?;
+    let seconds = seconds(&executables.traced, &config)?;
     let begin = Instant::now();
     let capture = Capture::open(&folder).map_err(capture_failure)?;
-    let analysis = analyse(&capture, Options::everything())
-        .map_err(|error| Failure::internal("analyse the capture", error))?;
+    let analysis = analyse(&capture, Options::everything()).map_err(capture_failure)?;
     let mut problems = capture.problems.clone();
-    let summary = std::fs::read(&summary).map_err(Failure::io("read", &summary))?;
-    let summary: Summary = serde_json::from_slice(&summary)
-        .map_err(|error| Failure::internal("read the summary", error))?;
+    let summary = summary(&summary_file)?;
     problems.extend(summary.faults.iter().chain(&summary.warnings).cloned());
     problems.extend(differences(size, &analysis)?);
     let kernels = summary.kernels.iter().map(|kernel| kernel.ns).sum::<u64>();
@@ -168,32 +158,27 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     print(&results);
     args.json.write(&results)?;
     if !results.problems.is_empty() {
-        let message = "the sums are not those of the formula; see above".to_owned();
-        return Err(Failure::new(FailureKind::Verification, message));
+        bail!(
+            Verification,
+            "the sums are not those of the formula; see above"
+        );
     }
     Ok(exit_code::OK)
 }
 
 fn print(results: &Results) {
-    let Results {
-        accesses,
-        seconds,
-        native_seconds,
-        kernel_seconds,
-        analysis_seconds,
-        capture_bytes,
-        transfers,
-        ..
-    } = results;
+    let (accesses, launches) = (results.accesses, results.size.launches);
     say(format_args!(
-        "{accesses} accesses in {} launches; device: {}",
-        results.size.launches, results.device
+        "{accesses} accesses in {launches} launches; device: {}",
+        results.device
     ));
     say(format_args!(
-        "untraced {native_seconds:.2} s; in situ {seconds:.2} s, {kernel_seconds:.2} s of it in kernels; analysis {analysis_seconds:.2} s"
+        "untraced {:.2} s; in situ {:.2} s, {:.2} s of it in kernels; analysis {:.2} s",
+        results.native_seconds, results.seconds, results.kernel_seconds, results.analysis_seconds
     ));
     say(format_args!(
-        "capture: {capture_bytes} bytes, {transfers} transfers"
+        "capture: {} bytes, {} transfers",
+        results.capture_bytes, results.transfers
     ));
     for problem in &results.problems {
         say(format_args!("{problem}"));
@@ -205,19 +190,7 @@ fn print(results: &Results) {
     }
 }
 
-/// Runs the program, which checks its own results, and returns the seconds that it took.
-fn start(program: &Path, size: Size, config: &Config) -> Result<f64, Failure> {
-    let begin = Instant::now();
-    let mut command = Command::new(program);
-    command
-        .args([size.words, size.tile].map(|number| number.to_string()))
-        .args([size.rounds, size.launches].map(|number| number.to_string()))
-        .envs(config.to_env());
-    output_of(&mut command)?;
-    Ok(begin.elapsed().as_secs_f64())
-}
-
-/// Where the analysis is not what the formulas say.
+/// Differences between the analysis and the formulas.
 fn differences(size: Size, analysis: &Analysis) -> Result<Vec<String>, Failure> {
     let launches = &analysis.communication.launches;
     let mut problems = Vec::new();
@@ -250,7 +223,7 @@ fn differences(size: Size, analysis: &Analysis) -> Result<Vec<String>, Failure> 
     let mut found = Vec::new();
     (analysis.communication.transfers)
         .each(|transfer| found.push(*transfer))
-        .map_err(|error| Failure::internal("read the transfers", error))?;
+        .map_err(capture_failure)?;
     let order = |it: &Transfer| (it.receiver_launch, it.receiver_cta, it.source_cta);
     expected.sort_unstable_by_key(order);
     found.sort_unstable_by_key(order);

@@ -1,11 +1,10 @@
-//! `superstep-bench links`: what goes from one GPU to another in a halo exchange, by the model of several GPUs, by traces, by the
-//! program's own count and by NVLink's counters.
+//! `superstep-bench links`: bytes between two GPUs in a halo exchange, by the model of several GPUs, by traces, by the program's own
+//! count and by NVLink's counters.
 
 mod counters;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,20 +13,24 @@ use superstep_analysis::analyse;
 use superstep_analysis::communication::Options;
 use superstep_analysis::metrics::{Metrics, Settings};
 use superstep_build::compile::Executables;
-use superstep_build::exit_code;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
+use superstep_build::{bail, exit_code};
 use superstep_harness::{Bundle, capture_failure};
+use superstep_table::table;
 use superstep_trace::{
     AccessGroup, Allocation, AllocationKind, Backend, Capture, HostEvent, LaunchRecord, Process,
-    Summary, captures_in,
+    captures_in,
 };
 
-use crate::output::{Head, JsonArgs, output_of, say, scratch};
-use counters::{Counters, CountersError, Traffic};
+use crate::output::{Head, JsonArgs, say, say_table};
+use crate::run::{executables, scratch, spec, succeed, summary};
+use counters::Traffic;
 
-/// Name of the program in `suites/devices`.
-const PROGRAM: &str = "halo";
+/// Ways in which the two halves of the program `halo` exchange their borders. The last needs memory that processes share, which
+/// the CPU backend has not.
 const WAYS: [&str; 4] = ["peer", "copies", "managed", "processes"];
+/// Rows of a border, and time steps of a launch.
+const PYRAMID: u32 = 2;
 /// Smallest transfer between GPUs.
 const SECTOR_BYTES: u64 = 32;
 
@@ -36,9 +39,6 @@ pub struct Args {
     /// Bundle of the suite `devices` (`superstep bundle devices --out DIR`).
     #[arg(value_name = "BUNDLE")]
     bundle: PathBuf,
-    /// Ways in which the two halves exchange their borders, comma-separated [default: peer,copies,managed, on a GPU also processes].
-    #[arg(long, value_name = "WAYS", value_delimiter = ',')]
-    ways: Vec<String>,
     #[command(flatten)]
     size: Size,
     #[command(flatten)]
@@ -55,34 +55,29 @@ struct Size {
     /// Launches on each device; the borders are exchanged once less.
     #[arg(long, value_name = "N", default_value_t = 100)]
     launches: u32,
-    /// Rows that a border has, and time steps of a launch.
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pyramid: u32,
 }
 
-/// Bytes from one device to another in a whole run, both directions together.
-#[derive(Debug, Default, Serialize)]
-struct Row {
-    way: String,
-    /// By the program's own count.
-    program_bytes: u64,
-    #[serde(flatten)]
-    trace: Traced,
-    /// Received and sent by each GPU, by NVLink's counters, in the run without a trace.
-    nvlink: Option<Vec<Traffic>>,
+table! {
+    /// One way: bytes from one device to another in a whole run, both directions together.
+    struct Row = "links": Serialize {
+        way: String = "how the borders are exchanged";
+        program_bytes: u64 ["bytes"] = "by the program's own count";
+        #[serde(flatten)]
+        trace: Traced;
+        nvlink_received_bytes: Option<u64> ["bytes"] = "by NVLink's counters, in the run without a trace";
+        nvlink_sent_bytes: Option<u64> ["bytes"] = "the same, of what was sent";
+        model_error_percent: Option<f64> ["%"] = "of the model, relative to the bytes received";
+    }
 }
 
-/// [`Row`] by the trace.
-#[derive(Debug, Default, Serialize)]
-struct Traced {
-    /// Copies of the host.
-    copied_bytes: u64,
-    /// Accesses to memory of another device, each lane counted.
-    accessed_bytes: u64,
-    /// The sectors that each group of such accesses touches.
-    sector_bytes: u64,
-    /// Transfers between CTAs on different devices.
-    transferred_bytes: u64,
+table! {
+    /// [`Row`] by the trace.
+    struct Traced: Serialize {
+        copied_bytes: u64 ["bytes"] = "copies of the host";
+        accessed_bytes: u64 ["bytes"] = "accesses to memory of another device, each lane counted";
+        sector_bytes: u64 ["bytes"] = "sectors that each group of such accesses touches";
+        transferred_bytes: u64 ["bytes"] = "transfers between CTAs on different devices";
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -99,35 +94,27 @@ struct Results {
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let bundle = Bundle::open(&args.bundle)?;
-    if !bundle.info.benchmarks.iter().any(|name| name == PROGRAM) {
-        let folder = args.bundle.display();
-        let message =
-            format!("failed to find {PROGRAM} in {folder}: give a bundle of the suite devices");
-        return Err(Failure::new(FailureKind::Usage, message));
-    }
     let mut links = Links {
         size: args.size,
-        program: bundle.executables(PROGRAM)?,
+        program: executables(&bundle, "devices", "halo")?,
         backend: bundle.info.backend,
-        counters: Counters::find(),
+        counters: counters::read().map(drop),
         device: Value::Null,
     };
-    // The CPU backend shares no memory between processes.
-    let all = WAYS.iter().take(match links.backend {
-        Backend::Cpu => 3,
-        Backend::Cuda => 4,
-    });
-    let ways = if args.ways.is_empty() {
-        all.map(|&way| way.to_owned()).collect()
-    } else {
-        args.ways.clone()
+    let ways = match links.backend {
+        Backend::Cpu => &WAYS[..3],
+        Backend::Cuda => &WAYS,
     };
     let (mut uncut, traces) = links.row("peer", 1)?;
     uncut.way = "one device".to_owned();
     let model_bytes = predicted(&traces.captures)?;
     let mut rows = vec![uncut];
-    for way in &ways {
-        rows.push(links.row(way, 2)?.0);
+    for way in ways {
+        let mut row = links.row(way, 2)?.0;
+        let received = row.nvlink_received_bytes.filter(|_| row.program_bytes > 0);
+        row.model_error_percent =
+            received.map(|received| 100.0 * (model_bytes as f64 / received as f64 - 1.0));
+        rows.push(row);
     }
     let results = Results {
         head: Head::now(),
@@ -146,7 +133,7 @@ struct Links {
     size: Size,
     program: Executables,
     backend: Backend,
-    counters: Result<Counters, CountersError>,
+    counters: Result<(), Failure>,
     device: Value,
 }
 
@@ -159,12 +146,11 @@ struct Traces {
 impl Links {
     fn row(&mut self, way: &str, parts: u32) -> Result<(Row, Traces), Failure> {
         let before = self.count()?;
-        let program_bytes = self.start(&self.program.native, way, parts, Config::default())?;
+        let folder = scratch()?;
+        let config = Config::default();
+        let program_bytes = self.start(&self.program.native, way, parts, config, folder.path())?;
         let after = self.count()?;
-        let nvlink = before.zip(after).map(|(before, after)| {
-            let pairs = before.iter().zip(&after);
-            pairs.map(|(before, after)| *after - *before).collect()
-        });
+        let counted = before.zip(after).map(|(before, after)| after - before);
         let traces = self.traced(way, parts)?;
         let mut trace = Traced::default();
         for capture in &traces.captures {
@@ -174,29 +160,27 @@ impl Links {
             way: way.to_owned(),
             program_bytes,
             trace,
-            nvlink,
+            nvlink_received_bytes: counted.map(|it| it.received_bytes),
+            nvlink_sent_bytes: counted.map(|it| it.sent_bytes),
+            model_error_percent: None,
         };
         Ok((row, traces))
     }
 
     fn traced(&mut self, way: &str, parts: u32) -> Result<Traces, Failure> {
         let folder = scratch()?;
-        let at = |name: &str| folder.path().join(name);
-        let (captured, summaries) = (at("captures"), at("summaries"));
+        let [captured, summaries] = ["captures", "summaries"].map(|name| folder.path().join(name));
         std::fs::create_dir(&summaries).map_err(Failure::io("make", &summaries))?;
         let config = Config {
             capture: Some(captured.join(Process::PLACE)),
             summary: Some(summaries.join(Process::PLACE)),
             ..Config::default()
         };
-        self.start(&self.program.traced, way, parts, config)?;
+        self.start(&self.program.traced, way, parts, config, folder.path())?;
         let mut problems = Vec::new();
         let entries = std::fs::read_dir(&summaries).map_err(Failure::io("read", &summaries))?;
         for entry in entries {
-            let path = entry.map_err(Failure::io("read", &summaries))?.path();
-            let json = std::fs::read(&path).map_err(Failure::io("read", &path))?;
-            let summary: Summary = serde_json::from_slice(&json)
-                .map_err(|error| Failure::internal("read a summary", error))?;
+            let summary = summary(&entry.map_err(Failure::io("read", &summaries))?.path())?;
             if self.device.is_null() {
                 self.device = serde_json::to_value(&summary.device).unwrap_or_default();
             }
@@ -208,8 +192,7 @@ impl Links {
             .map_err(capture_failure)?;
         problems.extend(captures.iter().flat_map(|it| it.problems.iter().cloned()));
         if let Some(problem) = problems.first() {
-            let message = format!("the trace of {way} is not whole: {problem}");
-            return Err(Failure::new(FailureKind::Verification, message));
+            bail!(Verification, "the trace of {way} is not whole: {problem}");
         }
         Ok(Traces {
             captures,
@@ -217,42 +200,40 @@ impl Links {
         })
     }
 
-    fn count(&self) -> Result<Option<Vec<Traffic>>, Failure> {
-        (self.counters.as_ref().ok())
-            .map(Counters::read)
-            .transpose()
+    fn count(&self) -> Result<Option<Traffic>, Failure> {
+        let is_counted = self.counters.is_ok();
+        is_counted.then(counters::read).transpose()
     }
 
-    /// Runs the program, which checks its own result, and returns the bytes that it counted.
+    /// Runs the program, which checks its own result, in `folder`, and returns the bytes that it counted.
     fn start(
         &self,
         program: &Path,
         way: &str,
         parts: u32,
         mut config: Config,
+        folder: &Path,
     ) -> Result<u64, Failure> {
-        let Size {
-            rows,
-            columns,
-            launches,
-            pyramid,
-        } = self.size;
-        let mut command = Command::new(program);
         if self.backend == Backend::Cpu {
             config.cpu_devices = Some(2);
         }
-        command
-            .arg(way)
-            .args([parts, rows, columns, launches, pyramid].map(|number| number.to_string()))
-            .envs(config.to_env());
-        let text = output_of(&mut command)?;
+        let size = &self.size;
+        let arguments: [&dyn ToString; 6] = [
+            &way,
+            &parts,
+            &size.rows,
+            &size.columns,
+            &size.launches,
+            &PYRAMID,
+        ];
+        let text = succeed(&spec(program, &arguments, &config, folder))?.stdout;
         let counted = (text.lines())
             .find_map(|line| line.strip_prefix(way)?.strip_prefix(": "))
             .and_then(|rest| rest.split(' ').next()?.parse().ok());
-        counted.ok_or_else(|| {
-            let message = format!("{} {way} printed no sum: {text}", program.display());
-            Failure::new(FailureKind::Run, message)
-        })
+        match counted {
+            Some(bytes) => Ok(bytes),
+            None => bail!(Run, "{} {way} printed no sum: {text}", program.display()),
+        }
     }
 }
 
@@ -261,9 +242,9 @@ fn predicted(captures: &[Capture]) -> Result<u64, Failure> {
     let Some(capture) = captures.first() else {
         return Ok(0);
     };
-    let failed = |error| Failure::internal("analyse the capture", error);
-    let analysis = analyse(capture, Options::everything()).map_err(failed)?;
-    let metrics = Metrics::new(&analysis, capture.sites(), &Settings::default()).map_err(failed)?;
+    let analysis = analyse(capture, Options::everything()).map_err(capture_failure)?;
+    let metrics = Metrics::new(&analysis, capture.sites(), &Settings::default());
+    let metrics = metrics.map_err(capture_failure)?;
     let row = (metrics.scaling.iter()).find(|row| row.gpus == 2 && row.cut == "y");
     Ok(row.map_or(0, |row| row.crossing_bytes))
 }
@@ -297,8 +278,7 @@ fn traced(capture: &Capture) -> Result<Traced, Failure> {
         transfers: true,
         ..Options::default()
     };
-    let analysis = analyse(capture, options)
-        .map_err(|error| Failure::internal("analyse the capture", error))?;
+    let analysis = analyse(capture, options).map_err(capture_failure)?;
     let devices: Vec<u32> = capture.launches().map(|one| one.launch.device).collect();
     let mut transferred_bytes = 0;
     (analysis.communication.transfers)
@@ -308,7 +288,7 @@ fn traced(capture: &Capture) -> Result<Traced, Failure> {
                 transferred_bytes += transfer.bytes;
             }
         })
-        .map_err(|error| Failure::internal("read the transfers", error))?;
+        .map_err(capture_failure)?;
     Ok(Traced {
         copied_bytes,
         transferred_bytes,
@@ -348,45 +328,16 @@ impl Traced {
 }
 
 fn print(results: &Results) {
-    let Results {
-        size, model_bytes, ..
-    } = results;
+    let size = &results.size;
     say(format_args!(
-        "{} rows of {} cells, {} launches on each device, borders of {} rows; device: {}",
-        size.rows, size.columns, size.launches, size.pyramid, results.device
+        "{} rows of {} cells, {} launches on each device, borders of {PYRAMID} rows; device: {}",
+        size.rows, size.columns, size.launches, results.device
     ));
     say(format_args!(
-        "model, from one device, two GPUs, cut in y: {model_bytes} bytes\n"
+        "model, from one device, two GPUs, cut in y: {} bytes\n",
+        results.model_bytes
     ));
-    say(format_args!(
-        "way             program       copies     accesses      sectors    transfers  NVLink recv.   NVLink sent   model's error"
-    ));
-    for row in &results.rows {
-        let Traced {
-            copied_bytes,
-            accessed_bytes,
-            sector_bytes,
-            transferred_bytes,
-        } = row.trace;
-        let sum = |of: fn(&Traffic) -> u64| {
-            let all = row.nvlink.as_ref()?;
-            Some(all.iter().map(of).sum::<u64>())
-        };
-        let (received, sent) = (sum(|it| it.received_bytes), sum(|it| it.sent_bytes));
-        let text = |bytes: Option<u64>| bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
-        let error = received.filter(|_| row.program_bytes > 0).map(|received| {
-            let error = *model_bytes as f64 / received as f64 - 1.0;
-            format!("{:+.1} %", 100.0 * error)
-        });
-        say(format_args!(
-            "{:10} {:12} {copied_bytes:12} {accessed_bytes:12} {sector_bytes:12} {transferred_bytes:12} {:>13} {:>13} {:>15}",
-            row.way,
-            row.program_bytes,
-            text(received),
-            text(sent),
-            error.unwrap_or("-".to_owned())
-        ));
-    }
+    say_table(&results.rows, &[]);
     if let Some(why) = &results.no_counters {
         say(format_args!("no counters: {why}"));
     }

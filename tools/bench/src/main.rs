@@ -1,11 +1,13 @@
-//! The `superstep-bench` command: measures Superstep itself, for those who change it.
+//! The `superstep-bench` command: measures Superstep itself, for its developers.
 
 mod analysis;
+mod built;
 mod capture;
 mod cpu;
 mod in_situ;
 mod links;
 mod output;
+mod run;
 mod soak;
 mod stress;
 
@@ -35,11 +37,11 @@ enum Command {
     Cpu(cpu::Args),
     /// Runs programs that put the capture under stress, and programs that end badly.
     Stress(stress::Args),
-    /// Runs random programs in random ways for hours, kills some of them, and holds what each leaves against verified traces.
+    /// Runs programs at random for hours, kills some of them, and compares their captures with verified traces.
     Soak(soak::Args),
-    /// Measures how fast a program of any size is added up in situ, and checks the sums by formulas.
+    /// Measures in-situ analysis of a program of any size, and checks its volumes by formulas.
     InSitu(in_situ::Args),
-    /// Measures what goes from one GPU to another, beside what the model of several GPUs says.
+    /// Measures traffic between two GPUs and compares it with the model of several GPUs.
     Links(links::Args),
     /// Measures the analysis on synthetic accesses.
     Analysis(analysis::Args),

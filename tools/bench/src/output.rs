@@ -1,14 +1,13 @@
-//! Helpers of the measurements: a folder to work in, lines on the terminal, results as JSON.
+//! Results of the measurements: lines and tables on the terminal, and JSON.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use serde::Serialize;
-use superstep_build::failure::{Failure, FailureKind};
-use superstep_harness::write_json;
+use superstep_build::failure::Failure;
+use superstep_harness::{plain_table, table_lines, write_json};
+use superstep_table::{Row, Table};
 
-/// Version, command and time of a measurement.
 #[derive(Debug, Serialize)]
 pub struct Head {
     schema_version: u32,
@@ -21,42 +20,39 @@ impl Head {
     pub fn now() -> Self {
         Self {
             schema_version: 1,
-            tool: tool(),
+            tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
             command: std::env::args().collect(),
             started: jiff::Timestamp::now().to_string(),
         }
     }
 }
 
-pub fn tool() -> String {
-    format!("superstep {}", env!("CARGO_PKG_VERSION"))
-}
-
-pub fn scratch() -> Result<tempfile::TempDir, Failure> {
-    tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))
-}
-
-/// Runs a program and returns its standard output; the failure has all that it printed.
-pub fn output_of(command: &mut Command) -> Result<String, Failure> {
-    let program = Path::new(command.get_program()).to_owned();
-    let output = command.output().map_err(Failure::io("run", &program))?;
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() {
-        return Ok(stdout);
-    }
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let (program, status) = (program.display(), output.status);
-    let message = format!("{program} failed ({status}): {stdout}{}", stderr.trim_end());
-    Err(Failure::new(FailureKind::Run, message))
-}
-
-/// Prints a line at once: what is measured takes long.
+/// Prints a line at once, as measurements take long.
 pub fn say(text: std::fmt::Arguments<'_>) {
     let mut out = std::io::stdout();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// Where the user asks for the results as JSON.
+/// Prints the rows without the columns `hidden`, fractions with three digits after the point.
+pub fn say_table<R: Row>(rows: &[R], hidden: &[&str]) {
+    let table = Table::of(rows);
+    let shown = || (table.columns()).filter(|column| !hidden.contains(&column.name));
+    let heading = shown().map(|column| column.name.replace('_', " "));
+    let mut text = plain_table(heading, false);
+    for row in 0..table.rows() {
+        text.add_row(shown().map(|column| {
+            let cell = table.text(row, column.name);
+            match cell.as_deref().map(str::parse::<f64>) {
+                Some(Ok(value)) if value.fract() != 0.0 => format!("{value:.3}"),
+                _ => cell.unwrap_or("-".to_owned()),
+            }
+        }));
+    }
+    for line in table_lines(text, 1) {
+        say(format_args!("{}", line.trim_start()));
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub struct JsonArgs {
     /// Also write everything as JSON.
@@ -66,8 +62,6 @@ pub struct JsonArgs {
 
 impl JsonArgs {
     pub fn write(&self, results: &impl Serialize) -> Result<(), Failure> {
-        self.json
-            .as_ref()
-            .map_or(Ok(()), |path| write_json(path, results))
+        (self.json.as_ref()).map_or(Ok(()), |path| write_json(path, results))
     }
 }

@@ -1,14 +1,16 @@
-//! Journal that a runtime keeps beside its summary while the program runs.
+//! Journal that a runtime keeps while the program runs, and from which its summary is read.
 //!
-//! A program may end without its exit handlers: by `_exit` or `quick_exit`, by `exec`, by a signal. Then no summary is written, and
-//! the journal has all that it would say. Each line is a note in JSON; a program that is killed leaves at most the last one unfinished.
+//! Each line is a note in JSON. A program may end without its exit handlers: by `_exit` or `quick_exit`, by `exec`, by a signal. It
+//! then leaves a journal without an end, and at most its last note unfinished.
 
-use crate::error::{JournalError, TraceError};
-use crate::{DeviceInfo, KernelResources, KernelTotals, LaunchCounts, Summary};
+use crate::error::{JournalError, Result, TraceError};
+use crate::{
+    DeviceInfo, KernelResources, KernelTotals, LaunchCounts, SUMMARY_SCHEMA_VERSION, Summary,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{Result, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Serialize, Deserialize)]
@@ -41,6 +43,10 @@ enum Note {
     BadAddresses(u64),
     Fault(String),
     Warning(String),
+    /// The exit handlers ran; `counted`: the program had the counting probe.
+    End {
+        counted: bool,
+    },
 }
 
 /// Writes the journal of a process. Every note reaches the file before its method returns.
@@ -52,20 +58,14 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Path of the journal that belongs to the summary `summary`.
-    pub fn beside(summary: &Path) -> PathBuf {
-        let mut path = summary.as_os_str().to_owned();
-        path.push(".journal");
-        path.into()
-    }
-
-    /// Begins the journal of a process whose summary will be in the file `summary`.
+    /// Begins a journal in the file `path`.
+    ///
     /// # Errors
     /// The file cannot be written, as for all other methods.
-    pub fn create(summary: &Path, begin: Summary) -> Result<Self> {
-        let path = Self::beside(summary);
+    pub fn create(path: PathBuf, begin: Summary) -> Result<Self> {
+        let file = File::create(&path).map_err(TraceError::io("create", &path))?;
         let mut journal = Journal {
-            file: File::create(&path)?,
+            file,
             path,
             kernels: HashMap::new(),
         };
@@ -127,8 +127,13 @@ impl Journal {
         self.add(&Note::Warning(text.to_owned()))
     }
 
-    /// Removes the journal: the summary is there, or the process leaves none.
-    pub fn remove(self) -> Result<()> {
+    /// The program's exit handlers ran. More notes may follow.
+    pub fn end(&mut self, counted: bool) -> Result<()> {
+        self.add(&Note::End { counted })
+    }
+
+    /// Removes the journal of a process that leaves none.
+    pub fn remove(self) -> std::io::Result<()> {
         std::fs::remove_file(&self.path)
     }
 
@@ -143,15 +148,19 @@ impl Journal {
     }
 
     fn add(&mut self, note: &Note) -> Result<()> {
-        let mut line = serde_json::to_vec(note)?;
+        let mut line = serde_json::to_vec(note).map_err(|source| TraceError::Encode { source })?;
         line.push(b'\n');
-        self.file.write_all(&line)
+        let written = self.file.write_all(&line);
+        written.map_err(TraceError::io("write", &self.path))
     }
 }
 
 impl Summary {
-    /// The summary of a process that left only the journal in the file `path`.
-    pub fn from_journal(path: &Path) -> std::result::Result<Self, TraceError> {
+    /// Reads the journal in the file `path`.
+    ///
+    /// # Errors
+    /// The file is missing (the program never started its runtime), or is no journal.
+    pub fn read(path: &Path) -> Result<Self> {
         let failed = |reason| TraceError::Journal {
             path: path.to_owned(),
             reason,
@@ -164,6 +173,12 @@ impl Summary {
         for note in notes {
             let note = note.map_err(TraceError::not_json(path))?;
             match (note, &mut sum) {
+                (Note::Begin(begin), _) if begin.schema_version != SUMMARY_SCHEMA_VERSION => {
+                    return Err(TraceError::SummaryVersion {
+                        path: path.to_owned(),
+                        version: begin.schema_version,
+                    });
+                }
                 (Note::Begin(begin), _) => sum = Some(begin),
                 (note, Some(sum)) => sum.add(note, &mut names).map_err(failed)?,
                 (_, None) => return Err(failed(JournalError::NoBeginning)),
@@ -213,6 +228,12 @@ impl Summary {
             Note::BadAddresses(accesses) => self.bad_addresses += accesses,
             Note::Fault(text) => self.faults.push(text),
             Note::Warning(text) => self.warnings.push(text),
+            Note::End { counted } => {
+                self.ended = true;
+                if counted {
+                    self.counts.get_or_insert_default();
+                }
+            }
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
-//! The summary of a run: a small JSON file that a runtime writes when its program ends, and that the harness reads.
+//! The summary of a run, which its runtime's journal tells.
 
-use crate::error::{Result, TraceError};
 use crate::{Backend, DeviceInfo, Process};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -76,6 +75,9 @@ pub struct Summary {
     /// Opaque launches by kernel, in order of first launch; `kernel_ns` does not hold their time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opaque: Vec<KernelTotals>,
+    /// Whether the program's exit handlers ran.
+    #[serde(skip)]
+    pub ended: bool,
 }
 
 impl Summary {
@@ -95,6 +97,7 @@ impl Summary {
             counts: None,
             bad_addresses: 0,
             opaque: Vec::new(),
+            ended: false,
         }
     }
 
@@ -106,23 +109,4 @@ impl Summary {
         part.push(".part");
         std::fs::write(&part, json).and_then(|()| std::fs::rename(&part, path))
     }
-
-    /// Reads a summary.
-    ///
-    /// # Errors
-    /// The file is missing (the program never started its runtime, or was killed), or is not a summary.
-    pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read(path).map_err(TraceError::unreadable(path))?;
-        let summary: Self = serde_json::from_slice(&text).map_err(TraceError::not_json(path))?;
-        if summary.schema_version != SUMMARY_SCHEMA_VERSION {
-            return Err(TraceError::SummaryVersion {
-                path: path.to_owned(),
-                version: summary.schema_version,
-            });
-        }
-        Ok(summary)
-    }
 }
-
-#[cfg(test)]
-mod tests;

@@ -46,7 +46,6 @@ pub fn stage(context: &Context, binaries: &Path, tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies a file, into a folder that is made for it.
 pub fn copy(shell: &Shell, from: &Path, to: &Path) -> Result<()> {
     shell.create_dir(to.parent().unwrap_or(to))?;
     Ok(shell.copy_file(from, to)?)

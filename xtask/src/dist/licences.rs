@@ -1,4 +1,4 @@
-//! The licences of what the packed binaries are made of, as their authors ask for with every copy.
+//! The licences of the libraries in the packed binaries, which each copy must have.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use xshell::{Shell, cmd};
 use super::layout::copy;
 use crate::context::Context;
 
-/// How the names of files begin that have a licence or belong to one.
+/// Beginnings of the names of licence files.
 const BEGINNINGS: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
 
 /// Copies the licences of all libraries that the lists in `sboms` name, of Rust's own and of Zig's, into `folder`.

@@ -1,4 +1,4 @@
-//! Which libraries each packed binary is made of, with their versions, hashes and licences, in CycloneDX's format.
+//! The libraries in each packed binary, with versions, hashes and licences, in CycloneDX's format.
 
 use std::path::Path;
 
@@ -27,7 +27,6 @@ const PACKED: [(&str, &str); 5] = [
     ("python/superstep_cdylib", "superstep-python"),
 ];
 
-/// How all their names end.
 const EXTENSION: &str = "cdx.json";
 
 /// Writes a list for each packed binary, and for the Python module, into `folder`.

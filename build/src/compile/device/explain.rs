@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::compile::Program;
-use crate::compile::builder::Builder;
-use crate::compile::error::BuildError;
+use crate::compile::{BuildError, Builder, Program, Result};
 
 /// Version of the instrumenter's explanations that is understood here.
 const SCHEMA_VERSION: u32 = 1;
@@ -19,7 +17,6 @@ pub struct Explanation {
     pub clones: u64,
     /// Inline PTX statements with unknown effects on memory, let through untraced.
     pub opaque_assembly: u64,
-    /// The operations, by file, line and column.
     pub operations: Vec<MemoryOperation>,
 }
 
@@ -30,7 +27,6 @@ pub struct MemoryOperation {
     /// The enclosing kernel or device function, demangled; for a specialised copy, with the
     /// number of the copy and the spaces of the pointers that it is called with: `copy_0(global, shared)`.
     pub function: String,
-    /// Source file, relative to the program's folder if inside it; empty when unknown.
     pub file: String,
     pub line: u32,
     pub column: u32,
@@ -81,7 +77,7 @@ impl Explanation {
 }
 
 impl Builder {
-    pub fn explain(&self, program: &Program) -> Result<Explanation, BuildError> {
+    pub fn explain(&self, program: &Program) -> Result<Explanation> {
         let mut whole = Explanation {
             schema_version: SCHEMA_VERSION,
             clones: 0,
@@ -103,7 +99,7 @@ impl Builder {
     }
 }
 
-fn read(path: &PathBuf) -> Result<Explanation, BuildError> {
+fn read(path: &PathBuf) -> Result<Explanation> {
     let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
     match serde_json::from_slice::<Explanation>(&bytes) {
         Ok(explanation) if explanation.schema_version == SCHEMA_VERSION => Ok(explanation),

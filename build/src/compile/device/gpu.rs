@@ -4,18 +4,17 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::compile::builder::Builder;
 use crate::compile::device::ptxas;
 use crate::compile::device::registers;
-use crate::compile::error::BuildError;
 use crate::compile::steps::stage::{Args, Stage};
 use crate::compile::unit::{Instrumented, Module};
+use crate::compile::{BuildError, Builder, Result};
 
 const PTX: &str = "out.ptx";
 const FATBIN: &str = "out.fatbin";
 
 impl Builder {
-    pub(crate) fn ptx(&self, module: &Module, bitcode: &Path) -> Result<PathBuf, BuildError> {
+    pub(crate) fn ptx(&self, module: &Module, bitcode: &Path) -> Result<PathBuf> {
         self.ptx_with(module, bitcode, None)
     }
 
@@ -24,7 +23,7 @@ impl Builder {
         module: &Module,
         bitcode: &Path,
         flag: Option<&str>,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let args = Args::of([
             format!("-mcpu=sm_{}", self.options.lowest_arch()),
             format!("-mattr=+{}", self.tools.ptx_feature),
@@ -33,17 +32,11 @@ impl Builder {
         (self.runner).file("PTX", &self.tools.llc, module.subject(), args, PTX)
     }
 
-    /// The binaries of an assembly, one for each architecture.
-    pub(crate) fn cubins(&self, module: &Module, ptx: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    pub(crate) fn cubins(&self, module: &Module, ptx: &Path) -> Result<Vec<PathBuf>> {
         self.cubins_where(module, ptx, Waits::Perhaps)
     }
 
-    fn cubins_where(
-        &self,
-        module: &Module,
-        ptx: &Path,
-        waits: Waits,
-    ) -> Result<Vec<PathBuf>, BuildError> {
+    fn cubins_where(&self, module: &Module, ptx: &Path, waits: Waits) -> Result<Vec<PathBuf>> {
         let assemble = |arch: &u32| {
             let args = Args::of([format!("-arch=sm_{arch}")])
                 .text("-O3")
@@ -61,11 +54,7 @@ impl Builder {
     }
 
     /// Stage 4: one file with the binaries for all requested architectures, and PTX for others.
-    pub(crate) fn fatbin(
-        &self,
-        module: &Module,
-        code: &Instrumented,
-    ) -> Result<PathBuf, BuildError> {
+    pub(crate) fn fatbin(&self, module: &Module, code: &Instrumented) -> Result<PathBuf> {
         let mut ptx = self.ptx(module, &code.bitcode)?;
         let mut cubins;
         if let Some(waits) = code.probe {
@@ -87,7 +76,7 @@ impl Builder {
         module: &Module,
         cubins: Vec<PathBuf>,
         ptx: PathBuf,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let image = |kind, arch| format!("--image3=kind={kind},sm={arch},file=");
         let mut args = Args::of(["-64"]).output("--create", FATBIN);
         for (arch, cubin) in self.options.gpu_archs.iter().zip(cubins) {
@@ -105,7 +94,7 @@ impl Builder {
     }
 
     /// The assembly without code that ptxas miscompiles.
-    fn fixed(&self, ptx: PathBuf) -> Result<PathBuf, BuildError> {
+    fn fixed(&self, ptx: PathBuf) -> Result<PathBuf> {
         if self.runner.dry_run.is_some() {
             return Ok(ptx);
         }
@@ -118,7 +107,7 @@ impl Builder {
 
     /// The binaries of a module without a probe, and whether lanes may wait for each other in a probe whose lanes do so as `probe` says.
     /// ptxas answers
-    fn native(&self, module: &Module, probe: Waits) -> Result<Native, BuildError> {
+    fn native(&self, module: &Module, probe: Waits) -> Result<Native> {
         let code = self.instrument(module, &self.nothing()?)?;
         let ptx = self.ptx(module, &code.bitcode)?;
         let cubins = self.cubins(module, &ptx)?;
@@ -146,7 +135,7 @@ impl Builder {
         native: &Native,
         cubins: &[PathBuf],
         as_resident: bool,
-    ) -> Result<Option<PathBuf>, BuildError> {
+    ) -> Result<Option<PathBuf>> {
         if self.runner.dry_run.is_some() {
             return Ok(None);
         }

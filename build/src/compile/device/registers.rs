@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolIndex};
 
-use crate::compile::error::BuildError;
+use crate::compile::error::{BuildError, Result};
 
 pub(crate) type Registers = BTreeMap<String, u32>;
 
@@ -120,11 +120,11 @@ fn kernels(ptx: &str) -> Vec<Kernel<'_>> {
     found
 }
 
-pub(crate) fn of_each(binaries: &[PathBuf]) -> Result<Vec<Registers>, BuildError> {
+pub(crate) fn of_each(binaries: &[PathBuf]) -> Result<Vec<Registers>> {
     binaries.iter().map(|path| of(path)).collect()
 }
 
-pub(crate) fn of(binary: &Path) -> Result<Registers, BuildError> {
+pub(crate) fn of(binary: &Path) -> Result<Registers> {
     let bytes = std::fs::read(binary).map_err(BuildError::io("read", binary))?;
     read(&bytes).map_err(|reason| {
         BuildError::installation(

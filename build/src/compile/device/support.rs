@@ -9,15 +9,14 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use superstep_trace::{Backend, Probe};
 
-use crate::compile::builder::Builder;
-use crate::compile::error::BuildError;
 use crate::compile::steps::stage::{Args, BITCODE, Subject};
+use crate::compile::{BuildError, Builder, Result};
 
 /// Clang's optimisation pipeline with [`Builder::device_flags`].
 pub(crate) const DEVICE_PASSES: &str = "thinlto-pre-link<O2>";
 
 impl Builder {
-    pub(crate) fn handler(&self, probe: Probe) -> Result<Option<PathBuf>, BuildError> {
+    pub(crate) fn handler(&self, probe: Probe) -> Result<Option<PathBuf>> {
         let name = match probe {
             // The handler of a defined probe is its user's: see `probed.rs`.
             Probe::None | Probe::Defined => return Ok(None),
@@ -45,7 +44,7 @@ impl Builder {
         self.bitcode(&folder, &file).map(Some)
     }
 
-    pub(crate) fn support(&self) -> Result<PathBuf, BuildError> {
+    pub(crate) fn support(&self) -> Result<PathBuf> {
         let folder = self.device_folder()?;
         let entries = fs::read_dir(&folder).map_err(BuildError::io("read the folder", &folder))?;
         let mut files: Vec<String> = entries
@@ -63,14 +62,14 @@ impl Builder {
         (self.runner).file("link support", tool, subject, args, BITCODE)
     }
 
-    fn device_folder(&self) -> Result<PathBuf, BuildError> {
+    fn device_folder(&self) -> Result<PathBuf> {
         self.installation.folder(match self.options.backend {
             Backend::Cpu => "runtime/cpu/device",
             Backend::Cuda => "runtime/cuda/device",
         })
     }
 
-    fn bitcode(&self, folder: &Path, file: &str) -> Result<PathBuf, BuildError> {
+    fn bitcode(&self, folder: &Path, file: &str) -> Result<PathBuf> {
         let mut args = if file.ends_with(".cu") {
             self.device_flags()
         } else if file.ends_with(".c") {

@@ -6,16 +6,14 @@ use std::path::{Path, PathBuf};
 
 use superstep_trace::Backend;
 
-use crate::compile::builder::Builder;
-use crate::compile::error::BuildError;
 use crate::compile::link::libraries::{Library, libraries};
 use crate::compile::steps::stage::{Args, Subject, quote};
+use crate::compile::{Builder, Result};
 
 pub struct Driver {
     pub link: &'static str,
     pub file: &'static str,
     headers: &'static [&'static str],
-    /// How the names of its functions begin.
     start: &'static str,
     /// Whether a real one works beside the CPU backend: it does not, where it would have to know of the backend's memory.
     works_beside: bool,
@@ -54,7 +52,7 @@ impl Driver {
 
 impl Builder {
     /// The library that stands in for that of a driver; `None` where the CUDA toolkit lacks its headers.
-    pub fn driver(&self, driver: &Driver) -> Result<Option<PathBuf>, BuildError> {
+    pub fn driver(&self, driver: &Driver) -> Result<Option<PathBuf>> {
         let functions = driver.functions(&self.tools.cuda_include);
         if functions.is_empty() {
             return Ok(None);
@@ -77,7 +75,7 @@ impl Builder {
     }
 
     /// The linker's flags with stand-ins for the driver's libraries, so that programs build without a driver.
-    pub(crate) fn with_drivers(&self, flags: &[String]) -> Result<Args, BuildError> {
+    pub(crate) fn with_drivers(&self, flags: &[String]) -> Result<Args> {
         flags.iter().try_fold(Args::default(), |args, flag| {
             let named = |driver: &&Driver| *flag == format!("-l{}", driver.link);
             let library = match DRIVERS.iter().find(named) {
@@ -92,7 +90,7 @@ impl Builder {
     }
 
     /// Stand-in for a library that a program needs on the CPU backend, if it is the driver's.
-    pub fn instead_of_driver(&self, library: &Library) -> Result<Option<PathBuf>, BuildError> {
+    pub fn instead_of_driver(&self, library: &Library) -> Result<Option<PathBuf>> {
         let is_it = |driver: &&Driver| driver.file == library.file_name();
         match DRIVERS.iter().find(is_it) {
             Some(driver) if driver.works_beside && library.path.is_some() => Ok(None),
@@ -102,7 +100,7 @@ impl Builder {
     }
 
     /// First lines of a start script, which make `executable` find the driver's stand-ins.
-    pub(crate) fn find_drivers(&self, executable: &Path) -> Result<String, BuildError> {
+    pub(crate) fn find_drivers(&self, executable: &Path) -> Result<String> {
         if self.runner.dry_run.is_some() || self.options.backend != Backend::Cpu {
             return Ok(String::new());
         }

@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 use object::{Object, ObjectSymbol};
 use superstep_trace::Backend;
 
-use crate::compile::Program;
-use crate::compile::builder::Builder;
-use crate::compile::error::BuildError;
 use crate::compile::link::libraries::{libraries_of_flags, refuse_proprietary_libraries};
 use crate::compile::steps::stage::{Args, OBJECT, Subject};
+use crate::compile::{BuildError, Builder, Program, Result};
 
 /// Prefixes of the runtime's functions in the stub of libcudart, including those for programs with their own probes.
 const EXPORTED: [&str; 4] = ["cuda", "__cuda", "__superstep", "superstep_"];
@@ -20,8 +18,8 @@ impl Builder {
     pub(crate) fn link(
         &self,
         program: &Program,
-        objects: impl FnOnce() -> Result<Vec<PathBuf>, BuildError>,
-    ) -> Result<PathBuf, BuildError> {
+        objects: impl FnOnce() -> Result<Vec<PathBuf>>,
+    ) -> Result<PathBuf> {
         if self.options.backend == Backend::Cpu {
             refuse_proprietary_libraries(&program.name, &libraries_of_flags(&program.flags.link))?;
         }
@@ -34,7 +32,7 @@ impl Builder {
         program: &Program,
         objects: Vec<PathBuf>,
         runtime: Args,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let args = (objects.into_iter().fold(Args::default(), Args::input))
             .text("-Wl,--no-as-needed")
             .and(runtime)
@@ -46,7 +44,7 @@ impl Builder {
         self.runner.file("link", tool, subject, args, "program")
     }
 
-    pub fn cudart_stub(&self) -> Result<PathBuf, BuildError> {
+    pub fn cudart_stub(&self) -> Result<PathBuf> {
         let runtime = self.installation.cpu_runtime()?;
         let mut functions = functions_of(&runtime)?;
         functions.append(&mut functions_of(&self.tools.cudart)?);
@@ -66,7 +64,7 @@ impl Builder {
     }
 
     /// The shared libraries in which the stub finds this backend's functions, the interposer first.
-    pub fn runtime_libraries(&self) -> Result<Vec<PathBuf>, BuildError> {
+    pub fn runtime_libraries(&self) -> Result<Vec<PathBuf>> {
         Ok(match self.options.backend {
             Backend::Cpu => vec![self.installation.cpu_runtime()?],
             Backend::Cuda => vec![self.installation.cuda_runtime()?, self.tools.cudart.clone()],
@@ -74,7 +72,7 @@ impl Builder {
     }
 }
 
-fn functions_of(library: &Path) -> Result<BTreeSet<String>, BuildError> {
+fn functions_of(library: &Path) -> Result<BTreeSet<String>> {
     let bytes = fs::read(library).map_err(BuildError::io("read", library))?;
     let file = object::File::parse(bytes.as_slice()).map_err(|error| {
         BuildError::installation(

@@ -7,8 +7,7 @@ use std::process::Command;
 use object::{Object, ObjectSection, ObjectSymbol, ReadCache};
 use superstep_trace::Backend;
 
-use crate::compile::builder::Builder;
-use crate::compile::error::BuildError;
+use crate::compile::{BuildError, Builder, Result};
 use crate::run::proprietary::functions;
 
 /// A shared library that an executable needs, itself or for another one.
@@ -25,7 +24,6 @@ pub enum Supplier {
     Machine,
     /// NVIDIA's installer: proprietary, and hundreds of megabytes.
     Nvidia,
-    /// The program.
     Program,
 }
 
@@ -62,10 +60,7 @@ impl Library {
     }
 }
 
-pub(crate) fn refuse_proprietary_libraries(
-    program: &str,
-    libraries: &[Library],
-) -> Result<(), BuildError> {
+pub(crate) fn refuse_proprietary_libraries(program: &str, libraries: &[Library]) -> Result<()> {
     // These two have none, and are replaced or left out.
     const OPEN: [&str; 2] = ["libcudart", "libnvToolsExt"];
     let is_proprietary = |library: &&Library| {
@@ -75,10 +70,13 @@ pub(crate) fn refuse_proprietary_libraries(
         library.supplier() == Supplier::Nvidia && !is_open
     };
     match libraries.iter().find(is_proprietary) {
-        Some(library) => Err(BuildError::ProprietaryLibrary {
-            subject: program.to_owned(),
-            library: library.file_name().to_owned(),
-        }),
+        Some(library) => Err(BuildError::unsupported(
+            format!("{program} for the CPU backend"),
+            format!(
+                "it needs {library}, whose code is precompiled and runs on a GPU only; run it with --backend cuda on a machine with a GPU, or build it without {library}",
+                library = library.file_name()
+            ),
+        )),
         None => Ok(()),
     }
 }
@@ -90,7 +88,7 @@ impl Builder {
         &self,
         executable: &Path,
         [superstep, started, runtime]: [&str; 3],
-    ) -> Result<String, BuildError> {
+    ) -> Result<String> {
         if self.runner.dry_run.is_some() {
             return Ok(String::new());
         }
@@ -108,7 +106,7 @@ impl Builder {
     }
 
     /// Fails if `file` needs a library with precompiled GPU code that has no CPU replacement.
-    pub(crate) fn runs_on_the_cpu(&self, program: &str, file: &Path) -> Result<(), BuildError> {
+    pub(crate) fn runs_on_the_cpu(&self, program: &str, file: &Path) -> Result<()> {
         let (blas, others): (Vec<_>, Vec<_>) =
             libraries(file)?.into_iter().partition(Library::is_blas);
         refuse_proprietary_libraries(program, &others)?;
@@ -130,7 +128,7 @@ impl Builder {
     }
 }
 
-pub(crate) fn asks_for_residency(executable: &Path) -> Result<bool, BuildError> {
+pub(crate) fn asks_for_residency(executable: &Path) -> Result<bool> {
     let own = libraries(executable)?.into_iter();
     let own = own.filter(|library| library.supplier() == Supplier::Program);
     let mut files = std::iter::once(executable.to_owned()).chain(own.filter_map(|own| own.path));
@@ -141,7 +139,7 @@ pub(crate) fn asks_for_residency(executable: &Path) -> Result<bool, BuildError> 
 
 /// Whether the code of a file calls a function of the stub whose name begins with `start`. The linker has resolved the calls to distances
 /// from the next instruction. A file without symbols may.
-fn calls(file: &Path, start: &str) -> Result<bool, BuildError> {
+fn calls(file: &Path, start: &str) -> Result<bool> {
     let bytes = std::fs::read(file).map_err(BuildError::io("read", file))?;
     let Ok(parsed) = object::File::parse(bytes.as_slice()) else {
         return Ok(false);
@@ -174,17 +172,12 @@ pub(crate) fn libraries_of_flags(flags: &[String]) -> Vec<Library> {
     names.map(library).collect()
 }
 
-pub fn libraries(file: &Path) -> Result<Vec<Library>, BuildError> {
+pub fn libraries(file: &Path) -> Result<Vec<Library>> {
     if !has_section(file, ".dynamic")? {
         return Ok(Vec::new());
     }
-    let output = Command::new("ldd")
-        .arg(file)
-        .output()
-        .map_err(|source| BuildError::Tool {
-            tool: "ldd".into(),
-            source,
-        })?;
+    let output = Command::new("ldd").arg(file).output();
+    let output = output.map_err(BuildError::tool("ldd"))?;
     if !output.status.success() {
         return Err(BuildError::unsupported(
             file.display().to_string(),
@@ -199,11 +192,11 @@ pub fn libraries(file: &Path) -> Result<Vec<Library>, BuildError> {
     Ok(text.lines().filter_map(library).collect())
 }
 
-pub(crate) fn is_started(file: &Path) -> Result<bool, BuildError> {
+pub(crate) fn is_started(file: &Path) -> Result<bool> {
     has_section(file, ".interp")
 }
 
-fn has_section(file: &Path, name: &str) -> Result<bool, BuildError> {
+fn has_section(file: &Path, name: &str) -> Result<bool> {
     let content = ReadCache::new(File::open(file).map_err(BuildError::io("read", file))?);
     let parsed = object::File::parse(&content);
     Ok(parsed.is_ok_and(|file| file.section_by_name(name).is_some()))

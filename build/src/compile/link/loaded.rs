@@ -12,13 +12,11 @@ use rayon::prelude::*;
 use superstep_abi::variable::{MODULES, RUNTIME};
 use superstep_trace::Backend;
 
-use crate::compile::Program;
-use crate::compile::builder::Builder;
-use crate::compile::error::BuildError;
 use crate::compile::object::record::{self, DeviceCodeRecord};
 use crate::compile::steps::hash::{self, KeyHasher};
 use crate::compile::steps::stage::quote;
 use crate::compile::unit::{Inserted, Module, unit_name};
+use crate::compile::{BuildError, Builder, Program, Result};
 use crate::manifest::Language;
 
 const LIST: &str = "modules.txt";
@@ -63,7 +61,7 @@ pub fn identity(start: &Path) -> std::io::Result<String> {
 }
 
 impl Builder {
-    pub(crate) fn built_modules(&self, program: &Program) -> Result<Vec<Module>, BuildError> {
+    pub(crate) fn built_modules(&self, program: &Program) -> Result<Vec<Module>> {
         let mut records: Vec<DeviceCodeRecord> = Vec::new();
         for unit in &program.units {
             if unit.language != Language::Built {
@@ -104,7 +102,7 @@ impl Builder {
         modules: &[Module],
         inserted: &Inserted,
         host: Option<&Path>,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let lines = modules.par_iter();
         let lines: Vec<String> = lines
             .map(|module| self.loaded_line(module, inserted, host))
@@ -117,7 +115,7 @@ impl Builder {
         module: &Module,
         inserted: &Inserted,
         host: Option<&Path>,
-    ) -> Result<String, BuildError> {
+    ) -> Result<String> {
         let code = self.instrument(module, inserted)?;
         let mut files = match self.options.backend {
             Backend::Cpu => vec![self.cpu_library(module, &code.bitcode)?],
@@ -134,16 +132,11 @@ impl Builder {
         Ok(line + "\n")
     }
 
-    pub fn loaded_modules(&self, program: &Program) -> Result<PathBuf, BuildError> {
+    pub fn loaded_modules(&self, program: &Program) -> Result<PathBuf> {
         self.loaded_list(&self.parts(program)?.modules, &self.nothing()?, None)
     }
 
-    pub(crate) fn start(
-        &self,
-        executable: &Path,
-        search: &str,
-        list: &Path,
-    ) -> Result<PathBuf, BuildError> {
+    pub(crate) fn start(&self, executable: &Path, search: &str, list: &Path) -> Result<PathBuf> {
         if self.runner.dry_run.is_some() {
             return Ok(PathBuf::from("@cache").join(START));
         }
@@ -163,7 +156,7 @@ impl Builder {
         Ok(folder.join(START))
     }
 
-    pub(crate) fn library_search(&self, executable: &Path) -> Result<String, BuildError> {
+    pub(crate) fn library_search(&self, executable: &Path) -> Result<String> {
         let word = |path: &Path| quote(&path.to_string_lossy());
         let superstep = word(&self.installation.binaries.join("superstep"));
         let runtime = word(&self.installation.cpu_runtime()?);
@@ -192,7 +185,7 @@ impl Builder {
         place: &Path,
         name: &str,
         libraries: &str,
-    ) -> Result<(), BuildError> {
+    ) -> Result<()> {
         let identity = identity(start).map_err(BuildError::io("read what is loaded by", start))?;
         let mut head = format!(
             "here=$(CDPATH= cd \"$(dirname \"$0\")\" && pwd) || exit\nlib=$here/{libraries}\n\
@@ -219,7 +212,7 @@ impl Builder {
     }
 }
 
-fn place_modules(list: &Path, modules: &Path, name: &str) -> Result<(), BuildError> {
+fn place_modules(list: &Path, modules: &Path, name: &str) -> Result<()> {
     fs::create_dir_all(modules).map_err(BuildError::io("create", modules))?;
     let text = fs::read_to_string(list).map_err(BuildError::io("read", list))?;
     let mut placed = String::new();

@@ -6,9 +6,6 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use crate::compile::Program;
-use crate::compile::builder::Builder;
-use crate::compile::error::BuildError;
 use crate::compile::object::linked;
 use crate::compile::object::record::{self, DeviceCodeRecord, Head, SECTION};
 use crate::compile::object::registration;
@@ -17,6 +14,7 @@ use crate::compile::steps::depfile;
 use crate::compile::steps::hash::KeyHasher;
 use crate::compile::steps::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, Subject};
 use crate::compile::unit::{DeviceIr, Module, Unit, own_flags, unit_name};
+use crate::compile::{BuildError, Builder, Program, Result};
 use crate::manifest::Language;
 
 const PREPROCESSED: &str = "out.ii";
@@ -39,7 +37,7 @@ impl Builder {
         &self,
         unit: Unit<'a>,
         folder: String,
-    ) -> Result<EmbeddedDeviceCode<'a>, BuildError> {
+    ) -> Result<EmbeddedDeviceCode<'a>> {
         let ir = self.device_ir(&unit)?;
         let bitcode = match self.runner.dry_run {
             Some(_) => Vec::new(),
@@ -61,7 +59,7 @@ impl Builder {
         })
     }
 
-    pub(crate) fn embed(&self, embedded: &EmbeddedDeviceCode<'_>) -> Result<PathBuf, BuildError> {
+    pub(crate) fn embed(&self, embedded: &EmbeddedDeviceCode<'_>) -> Result<PathBuf> {
         let mut args = self.section(&embedded.record)?;
         // Units that are linked know nothing of the module: it is registered once, for all of them.
         if embedded.unit.linked {
@@ -75,7 +73,7 @@ impl Builder {
         self.host_object(&embedded.unit, args)
     }
 
-    fn registering_first(&self, object: &Path) -> Result<PathBuf, BuildError> {
+    fn registering_first(&self, object: &Path) -> Result<PathBuf> {
         if self.runner.dry_run.is_some() {
             return Ok(object.to_owned());
         }
@@ -88,7 +86,7 @@ impl Builder {
         &self,
         program: &Program,
         embedded: &[EmbeddedDeviceCode<'_>],
-    ) -> Result<Vec<PathBuf>, BuildError> {
+    ) -> Result<Vec<PathBuf>> {
         let hosts = embedded.par_iter();
         let hosts = hosts.map(|embedded| self.registering_first(&self.embed(embedded)?));
         let mut objects: Vec<PathBuf> = hosts.collect::<Result<_, _>>()?;
@@ -100,7 +98,7 @@ impl Builder {
         Ok(objects)
     }
 
-    pub(crate) fn helpers(&self, program: &Program) -> Result<Vec<PathBuf>, BuildError> {
+    pub(crate) fn helpers(&self, program: &Program) -> Result<Vec<PathBuf>> {
         let helpers = (program.units.par_iter())
             .filter(|unit| unit.language != Language::Cuda)
             .map(|unit| self.helper_object(program, unit));
@@ -112,7 +110,7 @@ impl Builder {
         &self,
         program: &Program,
         relocatable: bool,
-    ) -> Result<HostObject, BuildError> {
+    ) -> Result<HostObject> {
         let folder = text(&program.folder)?;
         let embedded = self.device_code(only_unit(program, relocatable), folder)?;
         let object = self.embed(&embedded)?;
@@ -136,7 +134,7 @@ impl Builder {
         })
     }
 
-    pub fn preprocessed(&self, program: &Program) -> Result<PathBuf, BuildError> {
+    pub fn preprocessed(&self, program: &Program) -> Result<PathBuf> {
         let unit = only_unit(program, false);
         let args = Args::of(["-x", "cuda", "--cuda-host-only", "-E"])
             .and(self.cuda_flags(&unit)?)
@@ -144,7 +142,7 @@ impl Builder {
         self.compile("preprocess", &unit, args, PREPROCESSED)
     }
 
-    pub fn device_code_as(&self, program: &Program, kind: &str) -> Result<PathBuf, BuildError> {
+    pub fn device_code_as(&self, program: &Program, kind: &str) -> Result<PathBuf> {
         let embedded = self.device_code(only_unit(program, false), String::new())?;
         let ir = embedded.ir.optimised;
         let module = Module::new(program, 0, &embedded.record, vec![ir.clone()]);
@@ -159,11 +157,7 @@ impl Builder {
         Ok(cubins.into_iter().next().unwrap_or(ptx))
     }
 
-    pub fn device_link(
-        &self,
-        folder: &Path,
-        files: &[PathBuf],
-    ) -> Result<Option<PathBuf>, BuildError> {
+    pub fn device_link(&self, folder: &Path, files: &[PathBuf]) -> Result<Option<PathBuf>> {
         let mut records = Vec::new();
         for file in files {
             records.extend(record::read(file)?);
@@ -183,7 +177,7 @@ impl Builder {
         folder: &Path,
         place: String,
         units: impl IntoIterator<Item = &'a DeviceCodeRecord, IntoIter: Clone>,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let units = units.into_iter();
         let record = &DeviceCodeRecord::linked(place, units.clone());
         let symbols = linked::definitions(units.map(DeviceCodeRecord::symbol));
@@ -197,20 +191,20 @@ impl Builder {
         self.device_link_step(folder, args)
     }
 
-    pub fn empty_object(&self) -> Result<PathBuf, BuildError> {
+    pub fn empty_object(&self) -> Result<PathBuf> {
         let source = self.runner.text_file("nothing.c", b"")?;
         let args = Args::of(["-x", "c", "-c"]).input(source);
         self.device_link_step(Path::new("."), args)
     }
 
-    fn device_link_step(&self, folder: &Path, args: Args) -> Result<PathBuf, BuildError> {
+    fn device_link_step(&self, folder: &Path, args: Args) -> Result<PathBuf> {
         let name = "device link";
         let subject = Subject { name, folder };
         let tool = &self.tools.clangxx;
         self.runner.file(name, tool, subject, args, OBJECT)
     }
 
-    fn section(&self, record: &DeviceCodeRecord) -> Result<Args, BuildError> {
+    fn section(&self, record: &DeviceCodeRecord) -> Result<Args> {
         let file = self.runner.text_file("module.bin", &record.encode())?;
         let path = file
             .to_string_lossy()
@@ -222,18 +216,18 @@ impl Builder {
         self.header("module.h", &header)
     }
 
-    fn header(&self, name: &'static str, text: &str) -> Result<Args, BuildError> {
+    fn header(&self, name: &'static str, text: &str) -> Result<Args> {
         let header = self.runner.text_file(name, text.as_bytes())?;
         Ok(Args::of(["-include"]).input(header))
     }
 
-    fn image(&self, record: &DeviceCodeRecord) -> Result<PathBuf, BuildError> {
+    fn image(&self, record: &DeviceCodeRecord) -> Result<PathBuf> {
         let text = format!("superstep-module {}\n\0", record.hash());
         self.runner.text_file("module.txt", text.as_bytes())
     }
 }
 
-fn text(folder: &Path) -> Result<String, BuildError> {
+fn text(folder: &Path) -> Result<String> {
     let text = folder.to_str().map(str::to_owned);
     text.ok_or_else(|| {
         BuildError::unsupported(

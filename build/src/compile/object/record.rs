@@ -14,11 +14,10 @@ use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSection};
 use serde::{Deserialize, Serialize};
 
-use crate::compile::error::BuildError;
+use crate::compile::error::{BuildError, Result};
 use crate::compile::link::libraries::{Supplier, is_started, libraries};
 use crate::fetch::hash_bytes;
 
-/// The section of an ELF file that holds records.
 pub(crate) const SECTION: &str = ".superstep.module";
 
 const MAGIC: &[u8; 16] = b"superstep-module";
@@ -26,13 +25,11 @@ const PREFIX: usize = MAGIC.len() + 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
-    /// Its name in tables: its files.
     pub(crate) name: String,
     /// Working folder of the compiler, to which names of files are relative. Empty in programs of manifests, which do not depend on it.
     pub(crate) folder: String,
     /// Whether it is to be linked with other device code.
     pub(crate) relocatable: bool,
-    /// Bytes of bitcode of each unit.
     pub(crate) units: Vec<usize>,
 }
 
@@ -133,7 +130,7 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<DeviceCodeRecord>> {
 }
 
 /// The records in an object, an archive, a shared library or an executable; none in a file of another kind.
-pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>, BuildError> {
+pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>> {
     let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
     let damaged = || {
         BuildError::unsupported(
@@ -161,8 +158,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>, BuildError> {
     Ok(records)
 }
 
-/// The records of a program: its executable's, then those of each shared library that it needs, each once.
-pub(crate) fn of_program(executable: &Path) -> Result<Vec<DeviceCodeRecord>, BuildError> {
+pub(crate) fn of_program(executable: &Path) -> Result<Vec<DeviceCodeRecord>> {
     let mut records: Vec<DeviceCodeRecord> = Vec::new();
     let mut files = vec![executable.to_owned()];
     for library in libraries(executable)? {

@@ -8,9 +8,6 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use crate::compile::Program;
-use crate::compile::builder::Builder;
-use crate::compile::error::BuildError;
 use crate::compile::source::arithmetic;
 use crate::compile::source::constants;
 use crate::compile::source::sources::{
@@ -18,6 +15,7 @@ use crate::compile::source::sources::{
 };
 use crate::compile::steps::stage::Args;
 use crate::compile::unit::Unit;
+use crate::compile::{BuildError, Builder, Program, Result};
 use crate::manifest::Language;
 
 const FOLDER: &str = "harness/compatibility";
@@ -46,7 +44,7 @@ static SPLIT_LAUNCH: LazyLock<Option<Regex>> =
 
 impl Builder {
     /// Flags for every CUDA compilation: headers before its text, replacement headers after all include folders.
-    pub(crate) fn compatible_cuda(&self, program: &Program) -> Result<Args, BuildError> {
+    pub(crate) fn compatible_cuda(&self, program: &Program) -> Result<Args> {
         let folder = self.installation.folder(FOLDER)?;
         let include = |args: Args, header| args.text("-include").input(folder.join(header));
         let mut args = include(Args::default(), "old_cuda.h").text(OLD_LITERALS);
@@ -68,8 +66,7 @@ impl Builder {
         (tools.into_iter().chain(own.as_ref().ok())).any(|folder| header.starts_with(folder))
     }
 
-    /// Makes `-use_fast_math` replace the same functions as for nvcc.
-    fn fast_functions(&self, program: &Program) -> Result<Args, BuildError> {
+    fn fast_functions(&self, program: &Program) -> Result<Args> {
         if !arithmetic::is_fast(&program.flags) {
             return Ok(Args::default());
         }
@@ -77,8 +74,7 @@ impl Builder {
         self.edited(Args::default(), header, arithmetic::with_fast_functions)
     }
 
-    /// Makes `pow` of integers convert to double as for nvcc.
-    fn powers(&self) -> Result<Args, BuildError> {
+    fn powers(&self) -> Result<Args> {
         let edit = arithmetic::without_integer_powers;
         let mut headers = arithmetic::POWER_HEADERS.into_iter();
         headers.try_fold(Args::default(), |args, header| {
@@ -87,12 +83,7 @@ impl Builder {
     }
 
     /// Has the compiler read an edited text in place of one of its own headers.
-    fn edited(
-        &self,
-        args: Args,
-        header: &str,
-        edit: fn(&str) -> String,
-    ) -> Result<Args, BuildError> {
+    fn edited(&self, args: Args, header: &str, edit: fn(&str) -> String) -> Result<Args> {
         let header = self.tools.clang_include.join(header);
         let text = fs::read_to_string(&header).map_err(BuildError::io("read", &header))?;
         let file = self.runner.text_file("edited.h", edit(&text).as_bytes())?;
@@ -101,7 +92,7 @@ impl Builder {
 
     /// Allows barriers of libcu++ in shared variables. nvcc runs no destructors of shared variables; Clang refuses those that are not
     /// empty. So the compiler reads a header in which that of a barrier, which ends the use of its memory, has another name.
-    fn shared_barriers(&self) -> Result<Args, BuildError> {
+    fn shared_barriers(&self) -> Result<Args> {
         let mut args = Args::default();
         for header in BARRIERS.map(|name| self.tools.cuda_include.join(name)) {
             // This version of CUDA has it elsewhere.
@@ -115,14 +106,14 @@ impl Builder {
         Ok(args)
     }
 
-    pub(crate) fn compatible_helper(&self, is_c: bool) -> Result<Args, BuildError> {
+    pub(crate) fn compatible_helper(&self, is_c: bool) -> Result<Args> {
         let flags = if is_c { &OLD_C[..] } else { &[OLD_LITERALS] };
         Ok(self.stand_ins()?.texts(flags.iter().copied()))
     }
 
     /// Replacements for missing headers, and for those of graphics libraries and OpenMP, which win over the system's: nothing is linked
     /// with these.
-    fn stand_ins(&self) -> Result<Args, BuildError> {
+    fn stand_ins(&self) -> Result<Args> {
         let folder = self.installation.folder(FOLDER)?;
         let args = Args::of(["-idirafter"]).place("", &folder.join("include"));
         Ok(args.text("-isystem").place("", &folder.join("unlinked")))
@@ -130,7 +121,7 @@ impl Builder {
 
     /// Has the compiler read edited texts in place of some files: with constants as the manifest sets them, and in CUDA with launch
     /// brackets joined and texture references declared in constant memory. Lines stay.
-    pub(crate) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Args, BuildError> {
+    pub(crate) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Args> {
         let mut texts = constants::set(unit.program)?;
         if unit.unit.language == Language::Cuda {
             for source in own_texts(unit.program, unit.unit) {

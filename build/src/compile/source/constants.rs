@@ -7,20 +7,16 @@ use std::path::PathBuf;
 
 use regex::Regex;
 
-use crate::compile::Program;
-use crate::compile::error::BuildError;
+use crate::compile::{BuildError, Program, Result};
 use crate::manifest::Constant;
 
-pub(crate) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>, BuildError> {
+pub(crate) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>> {
     let mut texts = BTreeMap::new();
     for constant in &program.constants {
         let path = program.folder.join(&constant.file);
         let text = match texts.remove(&constant.file) {
             Some(text) => text,
-            None => fs::read_to_string(&path).map_err(|source| BuildError::Source {
-                path: path.clone(),
-                source,
-            })?,
+            None => fs::read_to_string(&path).map_err(BuildError::source(&path))?,
         };
         let changed = replace(&text, constant).ok_or_else(|| BuildError::unsupported(&program.name, format!(
                 "{} does not define `{}`, expected `#define NAME VALUE` or `TYPE NAME = VALUE;` on one line; correct the name or the file under `constants` in the manifest",

@@ -46,7 +46,6 @@ fn any_text(program: &Program, holds: impl Fn(&str) -> bool) -> bool {
         .any(|source| holds(&source.text))
 }
 
-/// `text` with `__constant__` in front of each declaration of a texture reference; borrowed when there is none. Lines stay.
 pub(crate) fn in_constant_memory(text: &str) -> Cow<'_, str> {
     match TEXTURE_REFERENCE.as_ref() {
         Some(declaration) => declaration.replace_all(text, "${1}__constant__ ${2}"),

@@ -18,7 +18,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use superstep_toolchain::replace_file;
 
-use crate::compile::error::BuildError;
+use crate::compile::error::{BuildError, Result};
 
 #[derive(Debug, Clone)]
 pub struct StepCache {
@@ -28,7 +28,6 @@ pub struct StepCache {
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct HeaderList {
-    /// Paths as the compiler printed them: absolute, or relative to its working folder.
     pub files: Vec<PathBuf>,
 }
 
@@ -56,7 +55,7 @@ impl StepCache {
     }
 
     /// A fresh folder to make a step in, removed when dropped unless [`StepCache::keep`] takes it.
-    pub fn scratch(&self) -> Result<tempfile::TempDir, BuildError> {
+    pub fn scratch(&self) -> Result<tempfile::TempDir> {
         let folder = self.root.join("tmp");
         fs::create_dir_all(&folder).map_err(BuildError::io("create the cache folder", &folder))?;
         tempfile::Builder::new()
@@ -65,12 +64,7 @@ impl StepCache {
             .map_err(BuildError::io("create a folder in", &folder))
     }
 
-    pub fn keep(
-        &self,
-        key: &str,
-        outputs: &[&str],
-        scratch: tempfile::TempDir,
-    ) -> Result<PathBuf, BuildError> {
+    pub fn keep(&self, key: &str, outputs: &[&str], scratch: tempfile::TempDir) -> Result<PathBuf> {
         let folder = self.folder(key);
         let parent = folder.parent().unwrap_or(&self.root);
         fs::create_dir_all(parent).map_err(BuildError::io("create the cache folder", parent))?;
@@ -96,7 +90,7 @@ impl StepCache {
         serde_json::from_str(&text).ok()
     }
 
-    pub fn keep_headers(&self, key: &str, list: &HeaderList) -> Result<(), BuildError> {
+    pub fn keep_headers(&self, key: &str, list: &HeaderList) -> Result<()> {
         let file = self.header_file(key);
         replace_file(&file, |writer| Ok(serde_json::to_writer(writer, list)?))
             .map_err(BuildError::io("write", &file))

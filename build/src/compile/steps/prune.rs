@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::compile::error::BuildError;
+use crate::compile::error::{BuildError, Result};
 use crate::compile::steps::cache::StepCache;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ struct Step {
 
 impl StepCache {
     /// Removes the steps used longest ago until the rest fits `limits`, and what killed processes left half made.
-    pub fn prune(&self, limits: PruneLimits) -> Result<Pruned, BuildError> {
+    pub fn prune(&self, limits: PruneLimits) -> Result<Pruned> {
         let now = SystemTime::now();
         let old = |used: SystemTime| {
             let age = now.duration_since(used);

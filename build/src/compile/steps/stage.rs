@@ -6,15 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use crate::compile::BuildEvent;
-use crate::compile::error::BuildError;
 use crate::compile::steps::cache::{HeaderList, StepCache};
 use crate::compile::steps::depfile;
 use crate::compile::steps::hash::{self, KeyHasher};
+use crate::compile::{BuildError, BuildEvent, Result};
 use crate::interrupt;
 use crate::run::die_with_this_process;
 
-/// Files that stages write, by their names in a step's folder.
 pub(crate) const BITCODE: &str = "out.bc";
 pub(crate) const OBJECT: &str = "out.o";
 pub(crate) const LIBRARY: &str = "out.so";
@@ -36,7 +34,6 @@ enum Arg {
     Place(String),
     /// A file that is read, between a prefix and a suffix: the key has its content, not its path.
     Input(String, PathBuf, &'static str),
-    /// A file that the command writes, by its name in the step's folder.
     Output(&'static str),
 }
 
@@ -129,13 +126,12 @@ pub struct Stage<'a> {
 
 pub struct Runner {
     pub cache: StepCache,
-    /// Commands are listed here instead of run (`--dry-run`).
     pub dry_run: Option<Mutex<Vec<String>>>,
     pub observer: Box<dyn Fn(BuildEvent<'_>) + Send + Sync>,
 }
 
 impl Runner {
-    pub fn text_file(&self, name: &'static str, content: &[u8]) -> Result<PathBuf, BuildError> {
+    pub fn text_file(&self, name: &'static str, content: &[u8]) -> Result<PathBuf> {
         let mut key = KeyHasher::new("text file");
         key.text(name).bytes(content);
         let write = |folder: &Path| fs::write(folder.join(name), content);
@@ -148,7 +144,7 @@ impl Runner {
         key: KeyHasher,
         outputs: &[&str],
         write: impl FnOnce(&Path) -> std::io::Result<()>,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let key = key.finish();
         if self.dry_run.is_some() {
             return Ok(PathBuf::from(format!("@cache/{}", &key[..12])));
@@ -170,7 +166,7 @@ impl Runner {
         subject: Subject<'_>,
         args: Args,
         output: &'static str,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<PathBuf> {
         let stage = Stage {
             name,
             subject,
@@ -183,7 +179,7 @@ impl Runner {
 }
 
 impl Stage<'_> {
-    pub fn run(&self, runner: &Runner) -> Result<PathBuf, BuildError> {
+    pub fn run(&self, runner: &Runner) -> Result<PathBuf> {
         if let Some(commands) = &runner.dry_run {
             return Ok(self.pretend(commands));
         }
@@ -221,12 +217,7 @@ impl Stage<'_> {
     }
 
     /// The key of a step that was made in `folder`; notes the headers that it read.
-    fn key_of_headers(
-        &self,
-        runner: &Runner,
-        command_key: &str,
-        folder: &Path,
-    ) -> Result<String, BuildError> {
+    fn key_of_headers(&self, runner: &Runner, command_key: &str, folder: &Path) -> Result<String> {
         let Some(name) = self.args.headers else {
             return Ok(command_key.to_owned());
         };
@@ -247,7 +238,7 @@ impl Stage<'_> {
         Ok(key)
     }
 
-    fn command_key(&self) -> Result<String, BuildError> {
+    fn command_key(&self) -> Result<String> {
         let mut key = KeyHasher::new(self.name);
         key.text(&self.tool.identity);
         for arg in &self.args.list {
@@ -287,7 +278,7 @@ impl Stage<'_> {
         self.args.list.iter().map(argument).collect()
     }
 
-    fn execute(&self, outputs: &Path) -> Result<(), BuildError> {
+    fn execute(&self, outputs: &Path) -> Result<()> {
         let arguments = self.arguments(outputs);
         let mut command = Command::new(&self.tool.path);
         command
@@ -295,10 +286,8 @@ impl Stage<'_> {
             .current_dir(self.subject.folder)
             .stdin(Stdio::null());
         die_with_this_process(&mut command);
-        let output = command.output().map_err(|source| BuildError::Tool {
-            tool: self.tool.path.clone(),
-            source,
-        })?;
+        let output = command.output();
+        let output = output.map_err(BuildError::tool(&self.tool.path))?;
         if output.status.success() && self.outputs.iter().all(|name| outputs.join(name).is_file()) {
             let path = outputs.join(MESSAGES);
             return match self.args.headers {

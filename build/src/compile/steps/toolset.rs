@@ -1,8 +1,10 @@
+//! The programs of the pipeline with what identifies their versions.
+
 use std::path::PathBuf;
 
 use superstep_toolchain::{LLVM_MAJOR, Toolchain};
 
-use crate::compile::error::BuildError;
+use crate::compile::error::{BuildError, Result};
 use crate::compile::steps::hash;
 use crate::compile::steps::stage::Tool;
 use crate::installation::Installation;
@@ -24,7 +26,7 @@ pub struct Toolset {
 }
 
 impl Toolset {
-    pub fn new(toolchain: &Toolchain, installation: &Installation) -> Result<Self, BuildError> {
+    pub fn new(toolchain: &Toolchain, installation: &Installation) -> Result<Self> {
         let (llvm, cuda) = (&toolchain.llvm, &toolchain.cuda);
         let of_llvm = |path: &PathBuf| Tool {
             path: path.clone(),

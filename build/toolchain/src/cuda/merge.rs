@@ -35,7 +35,6 @@ const RULES: [Rule; 6] = [
 pub(crate) struct Rule {
     pub(crate) package: &'static str,
     pub(crate) folder: &'static str,
-    /// Files in it, and folders with everything in them.
     pub(crate) taken: &'static [&'static str],
 }
 

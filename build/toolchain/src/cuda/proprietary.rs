@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::Progress;
 use crate::cuda::merge;
 use crate::cuda::wheels::{self, Wheel, WheelError};
 
@@ -196,7 +197,7 @@ impl ProprietaryPackage {
         folder.join("include").is_dir().then_some(folder)
     }
 
-    pub fn fetch(&self, folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), WheelError> {
+    pub fn fetch(&self, folder: &Path, progress: Progress) -> Result<(), WheelError> {
         let megabytes = self.wheel.bytes / 1_000_000;
         progress(&format!(
             "fetching {} with pip ({megabytes} MB)",

@@ -31,7 +31,7 @@ fn an_incomplete_toolkit_is_passed_over_for_the_next() {
         (good.as_path(), CudaOrigin::Toolkit)
     );
     assert_eq!(cuda.ptx_feature(), "ptx84");
-    assert_eq!(cuda.library_dir(), good.join("lib64"));
+    assert_eq!(cuda.cudart.parent(), Some(good.join("lib64").as_path()));
     assert!(
         left_aside.len() == 1 && left_aside[0].contains("11.8.89"),
         "{left_aside:?}"

@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 
 use thiserror::Error;
 
+use crate::Progress;
 use crate::cache::{CacheLock, OpenCache, check_private};
 use crate::cuda::merge;
 use crate::cuda::toolkit::{self, ToolkitError};
@@ -25,7 +26,6 @@ pub struct Wheel {
 }
 
 impl std::fmt::Display for Wheel {
-    /// As pip writes a version.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}=={}", self.package, self.version)
     }
@@ -161,10 +161,7 @@ fn stamp() -> String {
     text
 }
 
-pub(crate) fn install(
-    search: &Search,
-    progress: &mut dyn FnMut(&str),
-) -> Result<PathBuf, WheelError> {
+pub(crate) fn install(search: &Search, progress: Progress) -> Result<PathBuf, WheelError> {
     let root = folder(search).ok_or(WheelError::NoCacheFolder)?;
     let cache = root.parent().ok_or(WheelError::NoCacheFolder)?;
     check_private(cache)?;

@@ -41,8 +41,9 @@ fn leave(place: &Path, pid: u32, launches: u64, is_killed: bool, faults: &[&str]
     }
     if !is_killed {
         capture.finish(&Outcome::Finished).unwrap();
-        let path = summaries(place).join(format!("{process}.json"));
-        summary(process, launches, faults).write(&path).unwrap();
+        let path = summaries(place).join(process.to_string());
+        let mut journal = Journal::create(path, summary(process, launches, faults)).unwrap();
+        journal.end(false).unwrap();
     }
 }
 
@@ -98,7 +99,7 @@ fn several_are_added_up_and_each_fault_names_its_process() {
 }
 
 #[test]
-fn a_process_that_ends_early_has_a_journal() {
+fn a_process_that_ends_early_has_a_summary() {
     // Whether the launch under way has an end.
     for ends in [true, false] {
         let place = place();
@@ -109,8 +110,8 @@ fn a_process_that_ends_early_has_a_journal() {
             pid: 2,
             earlier: 0,
         };
-        let path = summaries(place.path()).join("pid-2.json");
-        let mut journal = Journal::create(&path, summary(process, 0, &[])).unwrap();
+        let path = summaries(place.path()).join("pid-2");
+        let mut journal = Journal::create(path, summary(process, 0, &[])).unwrap();
         let folder = place.path().join("capture/pid-2");
         let header = Capture::open(&folder).unwrap().header;
         let capture = CaptureWriter::create(&folder, &header).unwrap();

@@ -1,3 +1,5 @@
+//! A kernel's code as a function of everything that tells one thread from another.
+
 use crate::cpu::alignment::ALIGNED;
 use crate::cpu::intrinsics::Register;
 use crate::cpu::kernels::CpuKernel;
@@ -20,7 +22,6 @@ pub struct Body {
 #[derive(Clone, Copy)]
 pub struct Ids<'m> {
     pub frame: Value<'m>,
-    /// Number of the thread in its CTA.
     pub thread: Value<'m>,
     pub tid: [Value<'m>; 3],
     pub ntid: [Value<'m>; 3],
@@ -144,7 +145,7 @@ fn is_plain_ptx(call: Call) -> bool {
 
 /// Device functions, other special registers and most inline PTX read the thread block.
 fn needs_thread_block(call: Call) -> bool {
-    let Some(callee) = call.function() else {
+    let Some(callee) = call.get_called_fn_value() else {
         return !is_plain_ptx(call);
     };
     let name = callee.name();

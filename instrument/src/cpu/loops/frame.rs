@@ -7,7 +7,6 @@ use superstep_abi::cpu::FRAME_THREADS_UNIT;
 
 const THREADS_UNIT: u64 = FRAME_THREADS_UNIT as u64;
 
-/// Position of a variable, in bytes for each thread.
 #[derive(Clone, Copy)]
 pub struct Place {
     before_bytes: u64,
@@ -41,12 +40,10 @@ impl Layout {
     }
 }
 
-/// The frame as code of one region sees it.
 pub struct Frame<'m> {
     base: Value<'m>,
     /// Threads that the frame has room for, 64 bits.
     capacity: Value<'m>,
-    /// Number of the thread, 64 bits.
     thread: Value<'m>,
 }
 

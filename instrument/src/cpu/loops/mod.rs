@@ -89,7 +89,6 @@ fn add_to(
     Ok(loops)
 }
 
-/// Whether a call is a barrier at which all threads of the CTA meet.
 pub fn is_barrier(call: Call) -> bool {
     let name = call.function_name();
     (name == "llvm.nvvm.barrier.cta.sync.aligned.all" || name == "llvm.nvvm.barrier.cta.sync.all")

@@ -69,7 +69,6 @@ fn truth(kind: Kind) -> u64 {
     }
 }
 
-/// Whether the comparison holds, for each of the numbers in the operands.
 fn each<'m>(code: &Code<'m, '_>, kind: Kind, [a, b]: [&Operand; 2]) -> Result<Vec<Value<'m>>> {
     let (a, b) = (code.operand(a, kind)?, code.operand(b, kind)?);
     let pairs = code.lanes(a, kind).into_iter().zip(code.lanes(b, kind));

@@ -31,7 +31,6 @@ pub fn build(code: &mut Code) -> Result<()> {
     }
 }
 
-/// The rounding mode: its name, and its number in the support library.
 fn mode(code: &Code) -> (&'static str, u64) {
     let named = |(name, _): &(&str, u64)| {
         let mut words = code.instruction.modifiers.iter();
@@ -141,7 +140,6 @@ fn between_floats<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kin
     float::saturated(code, result, to)
 }
 
-/// Types that only conversions have: a function for each.
 fn by_name(code: &mut Code) -> Result<()> {
     let [.., to, from] = &code.instruction.modifiers[..] else {
         return code.unknown();

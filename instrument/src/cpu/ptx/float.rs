@@ -115,7 +115,6 @@ fn short<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Va
     Ok(flush(code, result, kind))
 }
 
-/// The magnitude of one number with the sign of another.
 fn with_sign_of<'m>(
     code: &Code<'m, '_>,
     kind: Kind,
@@ -157,7 +156,6 @@ pub fn saturated<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value
     }
 }
 
-/// A number of 16 bits in single precision; others as they are.
 pub fn widen<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m> {
     let builder = &code.builder;
     match (kind.class, kind.bits) {

@@ -29,7 +29,6 @@ pub fn build(code: &mut Code) -> Result<()> {
     code.define(to, result, kind.is_signed())
 }
 
-/// Operations that LLVM has, or that take a few of its operations.
 fn plain<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
     let zero = code.number(kind.bits, 0);
     let all = code.number(kind.bits, u64::MAX);
@@ -67,7 +66,6 @@ fn plain<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Va
     })
 }
 
-/// The lesser or the greater of two numbers.
 fn choose<'m>(
     code: &Code<'m, '_>,
     greater: bool,
@@ -102,7 +100,6 @@ pub fn saturate<'m>(code: &Code<'m, '_>, wide: Value<'m>, kind: Kind) -> Value<'
     code.integer(limited, kind.bits, false)
 }
 
-/// A sum or difference of signed numbers, kept within what `kind` can hold.
 fn saturating<'m>(
     code: &Code<'m, '_>,
     operation: Opcode,
@@ -184,7 +181,6 @@ fn product<'m>(code: &mut Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     Ok(with_carry(code, kind, Add, terms, takes))
 }
 
-/// A product of numbers of 24 bits: its lower 32 bits, or those from bit 16 on.
 fn product24<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let inputs = code.inputs(kind)?;
     let [a, b, rest @ ..] = &inputs[..] else {

@@ -47,7 +47,6 @@ pub fn build(code: &mut Code) -> Result<()> {
             lane.run(&code.builder, operation, Some(address), stride);
             Ok(())
         }
-        // Only of shared memory.
         (MatrixOperation::LoadRows(rows), [to, address]) => {
             let address = pointer(code, address, true)?;
             lane.run(&code.builder, operation, Some(address), None);

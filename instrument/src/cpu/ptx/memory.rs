@@ -26,7 +26,6 @@ pub fn build(code: &mut Code) -> Result<()> {
     }
 }
 
-/// All fences are the strongest one.
 pub fn fence(code: &Code) {
     code.intrinsic("membar_sys", Type::void(), &[]);
 }
@@ -37,7 +36,6 @@ pub fn shared_pointer<'m>(code: &Code<'m, '_>, number: Value<'m>) -> Value<'m> {
     code.support("shared_pointer", Type::pointer(0), &[number])
 }
 
-/// The generic pointer that an operand in brackets stands for.
 pub fn pointer<'m>(code: &Code<'m, '_>, address: &Operand, is_shared: bool) -> Result<Value<'m>> {
     let (base, offset) = match address {
         Operand::Address(base, offset, rest) if rest.is_empty() => (base, offset),
@@ -72,7 +70,6 @@ pub fn check<'m>(code: &Code<'m, '_>, addresses: &[Value<'m>], bytes: u64) {
     }
 }
 
-/// The registers of an operand, one or several.
 pub fn registers(operand: &Operand) -> &[Operand] {
     match operand {
         Operand::Vector(elements) => elements,
@@ -80,7 +77,6 @@ pub fn registers(operand: &Operand) -> &[Operand] {
     }
 }
 
-/// The numbers that an access moves.
 struct Access {
     kind: Kind,
     count: usize,
@@ -113,7 +109,6 @@ impl Access {
         })
     }
 
-    /// The address of the access, with a check of its alignment.
     fn pointer<'m>(&self, code: &Code<'m, '_>, address: &Operand) -> Result<Value<'m>> {
         let pointer = pointer(code, address, code.has("shared"))?;
         let bytes = self.bytes * self.count as u64;
@@ -121,7 +116,6 @@ impl Access {
         Ok(pointer)
     }
 
-    /// Marks a load or store of the whole.
     fn mark_whole<'m>(&self, code: &Code, access: impl InstructionExt<'m>) {
         access.make_volatile();
         access.set_alignment_bytes(self.bytes as u32);
@@ -129,7 +123,6 @@ impl Access {
     }
 }
 
-/// Memory of the calling thread for such an access.
 fn slot<'m>(code: &Code<'m, '_>, ty: Type) -> Value<'m> {
     let entry = Builder::at_entry(code.call.parent_function());
     entry.alloca(ty).value()

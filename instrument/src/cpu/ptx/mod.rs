@@ -18,7 +18,6 @@ use crate::ptx::{Class, Guard, Instruction, Kind, Operand, Register, Statement, 
 use anyhow::{Result, anyhow, bail};
 use std::collections::HashMap;
 
-/// Replaces one call of inline assembly.
 pub fn lower(module: &Module, call: Call, template: &str, constraints: &str) -> Result<()> {
     let failed = |why: anyhow::Error| {
         let text = template.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -37,9 +36,7 @@ pub fn lower(module: &Module, call: Call, template: &str, constraints: &str) -> 
 struct Operands<'m> {
     results: Vec<Type>,
     arguments: Vec<Value<'m>>,
-    /// Bits of the register of each.
     bits: Vec<u32>,
-    /// For each the register that it is.
     registers: Vec<usize>,
 }
 
@@ -84,7 +81,6 @@ struct Code<'m, 't> {
     call: Call<'m>,
     builder: Builder<'m>,
     template: &'t Template,
-    /// The instruction that is being built.
     instruction: &'t Instruction,
     operands: Operands<'m>,
     /// What registers hold that were written, or where they are kept, as integers of their width.
@@ -158,13 +154,11 @@ impl<'m, 't> Code<'m, 't> {
         self.call.parent_function().append_block("ptx")
     }
 
-    /// Goes on building in `block`.
     fn enter(&mut self, block: Block<'m>) {
         self.block = Some(block);
         self.builder = Builder::at_end_for(block, self.call.instruction());
     }
 
-    /// Builds all statements, and replaces the call by their results.
     fn build(mut self) -> Result<()> {
         for statement in &self.template.statements {
             match statement {
@@ -209,7 +203,6 @@ impl<'m, 't> Code<'m, 't> {
         Ok(())
     }
 
-    /// An instruction, behind its guard if it has one.
     fn guarded(&mut self, instruction: &'t Instruction) -> Result<()> {
         let Some(Guard { predicate, negated }) = instruction.guard else {
             return self.instruction(instruction);
@@ -268,7 +261,6 @@ impl<'m, 't> Code<'m, 't> {
         Ok(())
     }
 
-    /// The error for an instruction, or a form of one, that is not supported.
     fn unknown<T>(&self) -> Result<T> {
         bail!(
             "the CPU backend does not know the PTX instruction `{}`",
@@ -280,7 +272,6 @@ impl<'m, 't> Code<'m, 't> {
         self.instruction.has(word)
     }
 
-    /// The first of these words that is a modifier.
     fn one_of(&self, words: &[&'static str]) -> Result<&'static str> {
         let word = words.iter().find(|word| self.has(word));
         word.map_or_else(|| self.unknown(), |word| Ok(*word))
@@ -290,7 +281,6 @@ impl<'m, 't> Code<'m, 't> {
         items.try_into().or_else(|_| self.unknown())
     }
 
-    /// The first and the last type that the instruction names.
     fn kinds(&self) -> Result<(Kind, Kind)> {
         match self.instruction.kinds()[..] {
             [first, .., last] => Ok((first, last)),
@@ -305,7 +295,6 @@ impl<'m, 't> Code<'m, 't> {
         first.map_or_else(|| self.unknown(), Ok)
     }
 
-    /// Suffix of functions for `.ftz`.
     fn ftz(&self) -> &'static str {
         if self.has("ftz") { "_ftz" } else { "" }
     }
@@ -360,7 +349,6 @@ impl<'m, 't> Code<'m, 't> {
         }
     }
 
-    /// Puts an integer of its width into a register.
     fn write(&mut self, register: Register, value: Value<'m>) {
         let register = self.shared(register);
         match self.cells.get(&register) {
@@ -369,7 +357,6 @@ impl<'m, 't> Code<'m, 't> {
         }
     }
 
-    /// A value's bits as an integer.
     fn bits_of(&self, value: Value<'m>) -> Value<'m> {
         let ty = value.ty();
         if ty.is_pointer_type() {
@@ -433,7 +420,6 @@ impl<'m, 't> Code<'m, 't> {
         Ok(self.typed(value, kind))
     }
 
-    /// Bits as a value of a type.
     fn typed(&self, bits: Value<'m>, kind: Kind) -> Value<'m> {
         let ty = type_of(kind);
         if ty == bits.ty() {
@@ -468,7 +454,6 @@ impl<'m, 't> Code<'m, 't> {
         access
     }
 
-    /// Calls the implementation of an intrinsic.
     fn intrinsic(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
         self.call_named(&format!("{PREFIX}{name}"), result, arguments)
     }
@@ -479,7 +464,6 @@ impl<'m, 't> Code<'m, 't> {
         self.builder.call(function, arguments).value()
     }
 
-    /// A special register.
     fn special(&self, name: &str) -> Value<'m> {
         let name = name.trim_start_matches('%').replace('.', "_");
         if let Some(whole) = name.strip_suffix("_hi") {
@@ -498,13 +482,11 @@ impl<'m, 't> Code<'m, 't> {
         self.intrinsic(&register, Type::int(bits), &[])
     }
 
-    /// The operands without the result, as values of one type.
     fn inputs(&self, kind: Kind) -> Result<Vec<Value<'m>>> {
         let inputs = self.instruction.operands.iter().skip(1);
         inputs.map(|operand| self.operand(operand, kind)).collect()
     }
 
-    /// The numbers in a register, the lowest first.
     fn lanes(&self, value: Value<'m>, kind: Kind) -> Vec<Value<'m>> {
         if kind.lanes == 1 {
             return vec![value];
@@ -533,7 +515,6 @@ impl<'m, 't> Code<'m, 't> {
             })
     }
 
-    /// Applies an operation to each of the numbers that registers hold.
     fn map_lanes(
         &self,
         inputs: &[Value<'m>],

@@ -71,7 +71,6 @@ pub fn build(code: &mut Code) -> Result<()> {
     code.define(to, value, false)
 }
 
-/// Each of `count` equal parts of a value.
 fn part_of(whole: Kind, count: usize) -> Kind {
     let lanes = count.max(1) as u32;
     Kind {

@@ -10,7 +10,6 @@ const OPERATIONS: [&str; 8] = [
     "vadd", "vsub", "vabsdiff", "vavrg", "vmin", "vmax", "vshl", "vshr",
 ];
 const COMPARISONS: [&str; 6] = ["eq", "ne", "lt", "le", "gt", "ge"];
-/// Where comparisons begin among the operations.
 const FIRST_COMPARISON: usize = 16;
 
 pub fn build(code: &mut Code) -> Result<()> {

@@ -5,7 +5,6 @@ mod table;
 use std::ffi::c_int;
 use superstep_trace::{Block, KnownCall};
 
-/// Access to the memory of an argument.
 enum Access {
     Reads(usize, Shape),
     Writes(usize, Shape),
@@ -27,7 +26,6 @@ enum Shape {
     },
     /// The number of bytes is this argument.
     Bytes(usize),
-    /// The whole allocation.
     Allocation,
 }
 
@@ -52,7 +50,6 @@ enum Element {
 pub struct Function {
     name: &'static str,
     accesses: &'static [Access],
-    /// Of an element.
     bytes: u64,
 }
 

@@ -156,7 +156,6 @@ fn pieces(thread: u32, address: u64, width: u32) -> impl Iterator<Item = Piece> 
     })
 }
 
-/// A thread's access, and its aggregates.
 struct Access<'a> {
     shadow: &'a Shadow,
     running: &'a Running,

@@ -49,7 +49,6 @@ static OBSERVERS: Mutex<Vec<Observer>> = Mutex::new(Vec::new());
 static ON: AtomicBool = AtomicBool::new(true);
 static PROBED: AtomicBool = AtomicBool::new(false);
 
-/// Notes that a module has a probe.
 pub(crate) fn note_probe() {
     PROBED.store(true, Ordering::Relaxed);
 }
@@ -58,7 +57,6 @@ pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Whether results have observers.
 pub(crate) fn is_observed() -> bool {
     !OBSERVERS.lock().is_empty()
 }
@@ -146,7 +144,6 @@ pub(crate) fn ask(
     })
 }
 
-/// Calls the observers with the results of a launch.
 pub(crate) fn show(
     probe: &DefinedProbe,
     launch: &Launch,

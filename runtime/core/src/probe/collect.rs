@@ -169,7 +169,6 @@ impl Collector {
     }
 }
 
-/// Words written by the handlers.
 #[derive(Clone, Copy)]
 struct Stored<'a> {
     bytes: &'a [u8],

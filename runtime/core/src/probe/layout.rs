@@ -22,7 +22,6 @@ pub struct ProbeContext {
     /// Words from one copy of all tables to the next.
     pub table_words: u64,
     pub parameters: u64,
-    /// Number of the launch in its stream.
     pub launch: u64,
     /// The slot that word 0 belongs to.
     pub first_slot: u32,

@@ -68,7 +68,7 @@ impl Session {
             && !self.has_faults()
             && self
                 .patient_lock("see what the process did")
-                .is_ok_and(|state| state.launches == 0 && state.opaque.kernels.is_empty())
+                .is_ok_and(|state| state.launches == 0 && !state.has_opaque_launches)
     }
 
     pub(super) fn remove_capture(&self) -> Result<(), RuntimeError> {

@@ -54,7 +54,6 @@ impl Session {
     ) -> ActiveLaunch {
         let mut state = self.state.lock();
         if parent.is_none() && !HAS_LAUNCHED.replace(true) {
-            state.host_threads += 1;
             self.note(Journal::host_thread);
         }
         let recorded = recorded(&mut state);

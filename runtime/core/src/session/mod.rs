@@ -16,15 +16,15 @@ use crate::process::{Identity, environment};
 use crate::{Registry, forks, process, registry};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 pub use streams::thread_number;
 use superstep_abi::{Config, variable};
 use superstep_trace::{
     AllocationId, Backend, CaptureWriter, Chooser, ChunkBuilder, DeviceInfo, Event, Journal,
-    KernelResources, KernelTotals, Launch, LaunchCounts, LaunchEnd, LaunchOutcome, LaunchSums,
-    ModuleTable, Outcome, Parts, Recorded, SiteId, StreamId, StreamWriter, TraceError,
+    KernelResources, Launch, LaunchCounts, LaunchEnd, LaunchOutcome, LaunchSums, ModuleTable,
+    Outcome, Parts, Recorded, SiteId, StreamId, StreamWriter, TraceError,
 };
 
 /// Grid, CTA, shared memory and device of a launch.
@@ -37,14 +37,11 @@ pub struct Geometry {
     pub device: i32,
 }
 
-/// A launch that has begun.
 #[derive(Clone)]
 pub struct ActiveLaunch {
     pub launch: Launch,
-    /// Its number among all launches, from 0.
     pub number: u32,
     pub writer: Option<StreamWriter>,
-    /// How much of it is recorded and counted.
     pub recorded: Recorded,
 }
 
@@ -74,12 +71,8 @@ pub struct Session {
     journal: Mutex<JournalState>,
     shadow: Option<Shadow>,
     messages: Mutex<Messages>,
-    records_lost: AtomicU64,
-    bad_addresses: AtomicU64,
     /// Whether the run has ended. Later destructors and exit handlers may still use CUDA.
     has_ended: AtomicBool,
-    /// Held while the summary is written.
-    writing: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -94,9 +87,7 @@ struct State {
     /// Of the latest launch.
     latest_launch: u64,
     launches: u32,
-    host_threads: u32,
     next_allocation: u32,
-    /// By address.
     live: BTreeMap<u64, Live>,
     shares_memory: bool,
     streams: HashMap<u64, StreamId>,
@@ -104,9 +95,7 @@ struct State {
     /// The first host thread to use its own default stream.
     first_thread: Option<u64>,
     next_launch: HashMap<StreamId, u32>,
-    kernels: Totals,
-    opaque: Totals,
-    counts: Option<Vec<LaunchCounts>>,
+    has_opaque_launches: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -114,13 +103,6 @@ struct Live {
     id: AllocationId,
     device: i32,
     bytes: u64,
-}
-
-/// By kernel, in order of first launch.
-#[derive(Default)]
-struct Totals {
-    kernels: Vec<KernelTotals>,
-    index: HashMap<String, usize>,
 }
 
 #[derive(Default)]
@@ -137,7 +119,7 @@ enum JournalState {
     #[default]
     Unopened,
     Open(Journal),
-    /// Not wanted, failed, or replaced by the summary.
+    /// Not wanted, or failed.
     Closed,
 }
 
@@ -174,10 +156,7 @@ impl Session {
             journal: Mutex::default(),
             shadow: None,
             messages: Mutex::default(),
-            records_lost: AtomicU64::new(0),
-            bad_addresses: AtomicU64::new(0),
             has_ended: AtomicBool::new(false),
-            writing: Mutex::default(),
         };
         session.new_shadow();
         if let Some(error) = unreadable {
@@ -272,9 +251,6 @@ impl Session {
     ) {
         let launch = &launch.launch;
         let mut state = self.state.lock();
-        let totals = state.kernels.of(&launch.kernel);
-        totals.launches += 1;
-        totals.ns += elapsed_ns;
         self.note(|journal| journal.launch(&launch.kernel, elapsed_ns));
         let end = LaunchEnd {
             stream: launch.stream,
@@ -303,7 +279,6 @@ impl Session {
     }
 
     pub fn kernel_resources(&self, kernel: &str, resources: KernelResources) {
-        self.state.lock().kernels.of(kernel).resources = Some(resources);
         self.note(|journal| journal.resources(kernel, resources));
     }
 
@@ -411,9 +386,7 @@ impl Session {
             kernel: launch.kernel.clone(),
             sites: counts.map(|(site, count)| (site.0, count)).collect(),
         };
-        let mut state = self.state.lock();
         self.note(|journal| journal.counts(&counts));
-        state.counts.get_or_insert_default().push(counts);
     }
 }
 
@@ -421,23 +394,6 @@ impl State {
     fn sequence(&mut self) -> u64 {
         self.next_sequence += 1;
         self.next_sequence - 1
-    }
-}
-
-impl Totals {
-    fn of(&mut self, name: &str) -> &mut KernelTotals {
-        if let Some(&index) = self.index.get(name) {
-            return &mut self.kernels[index];
-        }
-        let (name, index) = (name.to_owned(), self.kernels.len());
-        self.index.insert(name.clone(), index);
-        self.kernels.push(KernelTotals {
-            name,
-            launches: 0,
-            ns: 0,
-            resources: None,
-        });
-        &mut self.kernels[index]
     }
 }
 

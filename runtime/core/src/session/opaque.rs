@@ -30,13 +30,13 @@ impl Session {
             geometry,
             call,
         };
-        if state.opaque.kernels.is_empty() && self.registry.probe() != Probe::None {
+        if !state.has_opaque_launches && self.registry.probe() != Probe::None {
             self.warning(format!(
                 "the program launches GPU code that Superstep did not build ({} first); its accesses are not traced, and of few library calls it is known what they write",
                 launch.name()
             ));
         }
-        state.opaque.of(launch.name()).launches += 1;
+        state.has_opaque_launches = true;
         self.note(|journal| journal.opaque_launch(launch.name()));
         self.event(&mut state, &Event::OpaqueLaunch(launch));
         drop(state);
@@ -47,7 +47,6 @@ impl Session {
     pub fn opaque_end(&self, launch: u64, kernel: Option<&str>, elapsed_ns: u64) {
         let mut state = self.state.lock();
         let name = kernel.unwrap_or(OpaqueLaunch::UNNAMED);
-        state.opaque.of(name).ns += elapsed_ns;
         self.note(|journal| journal.opaque_end(name, elapsed_ns));
         self.event(
             &mut state,

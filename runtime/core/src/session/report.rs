@@ -5,7 +5,7 @@ use crate::{RuntimeError, is_used_fork};
 use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use superstep_trace::{Event, Gap, Outcome, Probe, Summary, Transport};
+use superstep_trace::{Event, Gap, Outcome, Probe, Transport};
 
 /// Time for which a fault handler waits for a lock that the faulting thread may hold.
 pub(super) const FAULT_PATIENCE: Duration = Duration::from_secs(2);
@@ -45,13 +45,11 @@ impl Session {
 
     /// Counts records that did not reach the capture.
     pub fn records_lost(&self, records: u64) {
-        self.records_lost.fetch_add(records, Ordering::Relaxed);
         self.note(|journal| journal.records_lost(records));
     }
 
     /// Counts accesses outside of all allocations.
     pub fn bad_addresses(&self, accesses: u64) {
-        self.bad_addresses.fetch_add(accesses, Ordering::Relaxed);
         self.note(|journal| journal.bad_addresses(accesses));
     }
 
@@ -61,59 +59,13 @@ impl Session {
             .is_none_or(|messages| !messages.faults.is_empty())
     }
 
-    /// The summary so far; an error if the session is not free in time.
-    pub fn summary(&self) -> Result<Summary, RuntimeError> {
-        let state = self.patient_lock("sum up the run")?;
-        let busy = RuntimeError::Busy {
-            action: "sum up the run",
-        };
-        let messages = self.messages.try_lock_for(FAULT_PATIENCE).ok_or(busy)?;
-        let kernels = &state.kernels.kernels;
-        Ok(Summary {
-            device: self.device(),
-            process: Some(self.identity.process()),
-            launches: kernels.iter().map(|kernel| kernel.launches).sum(),
-            host_threads: state.host_threads,
-            kernel_ns: kernels.iter().map(|kernel| kernel.ns).sum(),
-            kernels: kernels.clone(),
-            records_lost: self.records_lost.load(Ordering::Relaxed),
-            faults: messages.faults.clone(),
-            warnings: messages.warnings.clone(),
-            counts: state
-                .counts
-                .clone()
-                .or_else(|| (self.registry.probe() == Probe::Count).then(Vec::new)),
-            bad_addresses: self.bad_addresses.load(Ordering::Relaxed),
-            opaque: state.opaque.kernels.clone(),
-            ..Summary::new(self.backend)
-        })
-    }
-
-    /// Writes the summary, if wanted. Fit for fault handlers; may be called again.
-    pub fn write_summary(&self) -> Result<(), RuntimeError> {
-        let Some(path) = &self.config.summary else {
-            return Ok(());
-        };
-        if is_used_fork() || self.is_idle_fork() {
-            return Ok(());
-        }
-        self.settle();
-        let path = self.identity.path(path);
-        let busy = RuntimeError::Busy {
-            action: "write the summary",
-        };
-        let _writing = self.writing.try_lock_for(FAULT_PATIENCE).ok_or(busy)?;
-        let written = self.summary()?.write(&path);
-        written.map_err(|source| RuntimeError::Summary { path, source })
-    }
-
-    /// Ends the capture and writes the summary. Fit for fault handlers; may be called again, and later events end the capture again.
+    /// Ends capture and journal. Fit for fault handlers; may be called again, and later events end the capture again.
     pub fn finish(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
         if is_used_fork() {
             return Ok(());
         }
         if self.is_idle_fork() {
-            return self.remove_capture().and(self.end_journal());
+            return self.remove_capture().and(self.remove_journal());
         }
         let ended = self.end_capture(outcome);
         if let Err(error) = &ended {
@@ -124,8 +76,9 @@ impl Session {
         {
             self.fault(error);
         }
-        let summed_up = self.write_summary().and_then(|()| self.end_journal());
-        ended.and(summed_up)
+        let counted = self.registry.probe() == Probe::Count;
+        self.note(|journal| journal.end(counted));
+        ended
     }
 
     /// [`finish`](Self::finish) with the outcome by the faults so far, at the program's exit.
@@ -171,7 +124,7 @@ impl Session {
 }
 
 /// Prints on stderr, without a panic when that is closed, unlike `eprintln!`.
-fn say(message: std::fmt::Arguments<'_>) {
+pub(super) fn say(message: std::fmt::Arguments<'_>) {
     let _ = std::io::Write::write_fmt(
         &mut std::io::stderr(),
         format_args!("superstep: {message}\n"),

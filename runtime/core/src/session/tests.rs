@@ -5,8 +5,8 @@ use crate::RuntimeError;
 use crate::in_situ::Accumulator;
 use superstep_trace::{
     AccessGroup, AllocationKey, AllocationKind, Block, Capture, CopyDirection, Gap, HostEvent,
-    KnownCall, LaunchId, ModuleTable, Op, OpaqueGeometry, OpaqueLaunch, Outcome, Probe, Protocol,
-    Summary, Transport,
+    KernelTotals, KnownCall, LaunchId, ModuleTable, Op, OpaqueGeometry, OpaqueLaunch, Outcome,
+    Probe, Protocol, Summary, Transport,
 };
 
 fn table(module: u32, probe: Probe) -> ModuleTable {
@@ -51,7 +51,7 @@ fn begin(session: &Session, stream: u32, kernel: &str) -> ActiveLaunch {
 }
 
 fn summary(folder: &std::path::Path) -> Summary {
-    serde_json::from_slice(&std::fs::read(folder.join("summary.json")).unwrap()).unwrap()
+    Summary::read(&folder.join("summary.json")).unwrap()
 }
 
 /// The numbers of the host's calls, in the replay's order.
@@ -228,7 +228,6 @@ fn counts_are_kept_by_launch() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
     session.registry().register(table(0, Probe::Count)).unwrap();
-    assert_eq!(session.summary().unwrap().counts, Some(Vec::new()));
     let launch = begin(&session, 2, "_Zk");
     session.site_counts(&launch, [(SiteId(0), 0), (SiteId(1), 7)]);
     let counts = LaunchCounts {
@@ -237,7 +236,16 @@ fn counts_are_kept_by_launch() {
         kernel: "_Zk".into(),
         sites: vec![(1, 7)],
     };
-    assert_eq!(session.summary().unwrap().counts, Some(vec![counts]));
+    assert_eq!(summary(folder.path()).counts, Some(vec![counts]));
+}
+
+#[test]
+fn counts_of_a_program_without_launches_are_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session(folder.path());
+    session.registry().register(table(0, Probe::Count)).unwrap();
+    session.finish_at_exit();
+    assert_eq!(summary(folder.path()).counts, Some(Vec::new()));
 }
 
 #[test]
@@ -249,7 +257,6 @@ fn a_fault_makes_the_run_void_but_loses_nothing() {
     assert!(!session.has_faults());
     session.fault("kernel _Zk wrote outside of every allocation");
     session.bad_addresses(2);
-    session.write_summary().unwrap();
     assert!(session.has_faults());
     let written = summary(folder.path());
     assert_eq!(
@@ -268,27 +275,21 @@ fn a_fault_makes_the_run_void_but_loses_nothing() {
 }
 
 #[test]
-fn a_journal_is_there_until_the_summary_is() {
+fn the_summary_says_whether_the_exit_handlers_ran() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
     session.set_device(DeviceInfo {
         name: "x".into(),
         ..DeviceInfo::default()
     });
-    session.warning("odd");
     let launch = begin(&session, 0, "_Zk");
-    session.site_counts(&launch, [(SiteId(1), 7), (SiteId(2), 0)]);
     session.launch_end(&launch, 0, 5, LaunchOutcome::Completed);
     session.opaque_launch(StreamId(0), Some("_Zo"), None, None);
-    session.records_lost(1);
-    session.bad_addresses(2);
-    session.fault("wrong");
-    let journal = superstep_trace::Journal::beside(&folder.path().join("summary.json"));
-    let read = Summary::from_journal(&journal).unwrap();
-    assert_eq!(read, session.summary().unwrap());
+    let before = summary(folder.path());
+    assert!(!before.ended && before.launches == 1 && before.device.name == "x");
     session.finish_at_exit();
-    assert!(!journal.exists());
-    assert_eq!(read, summary(folder.path()));
+    let ended = true;
+    assert_eq!(summary(folder.path()), Summary { ended, ..before });
 }
 
 #[test]
@@ -324,7 +325,7 @@ fn accesses_that_find_no_room_are_counted_as_lost() {
         ..AccessGroup::EMPTY
     });
     session.write_chunk(&launch, &mut chunk);
-    assert_eq!(session.summary().unwrap().records_lost, 3);
+    assert_eq!(summary(folder.path()).records_lost, 3);
 }
 
 #[test]
@@ -333,12 +334,10 @@ fn a_fault_handler_does_not_wait_for_ever() {
     let session = session(folder.path());
     let state = session.state.lock();
     session.fault("stopped while an event was written");
-    assert!(matches!(
-        session.write_summary(),
-        Err(RuntimeError::Busy { .. })
-    ));
+    let ended = session.finish(&Outcome::Finished);
+    assert!(matches!(ended, Err(RuntimeError::Busy { .. })));
     drop(state);
-    session.write_summary().unwrap();
+    session.finish(&Outcome::Finished).unwrap();
 }
 
 #[test]
@@ -484,6 +483,6 @@ fn shadow_memory_learns_what_the_host_does() {
     let mut large = begin(&session, 0, "_Zlarge");
     large.launch.grid = [1 << 27, 2, 1];
     assert!(session.add_up(&large).is_none());
-    let faults = session.summary().unwrap().faults;
+    let faults = &session.messages.lock().faults;
     assert!(faults[0].contains("268435456 CTAs"), "{faults:?}");
 }

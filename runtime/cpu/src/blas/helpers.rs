@@ -11,7 +11,7 @@ pub const SUCCESS: c_int = 0;
 pub const NOT_INITIALIZED: c_int = 1;
 pub const INVALID_VALUE: c_int = 7;
 
-/// Settings of a handle. The numbers mean nothing here: all memory is the host's, and there is one way to multiply.
+/// Settings of a handle. Without effect: all memory is the host's, and there is one way to multiply.
 struct Settings {
     stream: usize,
     math: c_int,
@@ -21,7 +21,6 @@ struct Settings {
 
 static HANDLES: Handles<Mutex<Settings>> = Handles::new();
 
-/// The stream of a handle; `None` where it is no handle.
 pub fn stream_of(handle: usize) -> Option<StreamId> {
     let settings = HANDLES.get(handle as *const c_void).ok()?;
     let stream = settings.lock().stream;
@@ -38,7 +37,6 @@ fn with(handle: *mut c_void, change: impl FnOnce(&mut Settings)) -> c_int {
     }
 }
 
-/// Puts an answer where the program asks for it.
 fn put<T>(place: *mut T, value: T) -> c_int {
     if place.is_null() {
         return INVALID_VALUE;
@@ -48,7 +46,6 @@ fn put<T>(place: *mut T, value: T) -> c_int {
     SUCCESS
 }
 
-/// Defines functions of cuBLAS.
 macro_rules! cublas {
     ($(fn $name:ident($($argument:ident: $type:ty),*) $body:block)*) => {$(
         #[doc = concat!("`", stringify!($name), "`.")]
@@ -58,7 +55,7 @@ macro_rules! cublas {
     )*};
 }
 
-/// The same for a setting: what sets it, and what tells it.
+/// Defines a setter and a getter of cuBLAS for each setting.
 macro_rules! settings {
     ($($set:ident $get:ident $field:ident;)*) => {
         cublas! {$(
@@ -102,7 +99,6 @@ cublas! {
     fn cublasSetWorkspace_v2(handle: *mut c_void, _workspace: *mut c_void, _bytes: usize) {
         with(handle, |_| ())
     }
-    // That of CUDA 12.9.
     fn cublasGetVersion_v2(_handle: *mut c_void, place: *mut c_int) {
         put(place, 120_901)
     }
@@ -134,7 +130,6 @@ cublas! {
     }
 }
 
-/// Copies columns of `rows` elements; pitches are in elements.
 fn copy(
     [rows, columns, element]: [c_int; 3],
     [from, to]: [usize; 2],
@@ -159,7 +154,6 @@ fn copy(
     copied.map_or(INVALID_VALUE, |()| SUCCESS)
 }
 
-/// `cublasGetStatusString`.
 #[unsafe(no_mangle)]
 pub extern "C" fn cublasGetStatusString(status: c_int) -> *const c_char {
     let text = match status {
@@ -171,7 +165,6 @@ pub extern "C" fn cublasGetStatusString(status: c_int) -> *const c_char {
     text.as_ptr()
 }
 
-/// `cublasGetStatusName`.
 #[unsafe(no_mangle)]
 pub extern "C" fn cublasGetStatusName(status: c_int) -> *const c_char {
     let text = match status {

@@ -1,7 +1,7 @@
-//! cuBLAS for programs on this backend, where OpenBLAS is installed: its functions, in Fortran's manner, do the work.
+//! cuBLAS for programs on this backend, by the Fortran functions of OpenBLAS where that is installed.
 //!
-//! A file `libcublas.so.12` that leads to this library stands in for NVIDIA's. Device memory is the host's, and whatever was asked for is
-//! done when a call returns. Each call is an opaque launch.
+//! A file `libcublas.so.12` that links to this library replaces NVIDIA's. Device memory is the host's, and calls are synchronous.
+//! Each call is an opaque launch.
 
 mod helpers;
 mod table;
@@ -14,36 +14,22 @@ use std::time::Instant;
 use superstep_runtime_core::calls;
 use superstep_trace::{KnownCall, StreamId};
 
-/// As many arguments as any has, all integers and pointers. Some on the stack that are passed on are none.
+/// Most arguments of a function, all integers and pointers. More are passed on than some functions have.
 const ARGUMENTS: usize = 14;
 
-/// Calls a function with all of `$places`.
 macro_rules! fortran {
-    ($function:expr, $places:expr, $result:ty) => {{
-        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = $places;
-        type Word = usize;
-        type Function = unsafe extern "C" fn(
-            Word,
-            Word,
-            Word,
-            Word,
-            Word,
-            Word,
-            Word,
-            Word,
-            Word,
-            Word,
-            Word,
-            Word,
-            Word,
-            Word,
-        ) -> $result;
-        std::mem::transmute::<*mut c_void, Function>($function)(
-            a, b, c, d, e, f, g, h, i, j, k, l, m, n,
-        )
+    ($function:expr, $places:expr, $result:ty) => {
+        fortran!(@call $function, $places, $result, a b c d e f g h i j k l m n)
+    };
+    (@call $function:expr, $places:expr, $result:ty, $($argument:ident)+) => {{
+        let [$($argument),+] = $places;
+        type Function = unsafe extern "C" fn($(fortran!(@word $argument)),+) -> $result;
+        std::mem::transmute::<*mut c_void, Function>($function)($($argument),+)
     }};
+    (@word $argument:ident) => { usize };
 }
-/// OpenBLAS's function of this name. The program ends where there is none: nothing else could be done.
+
+/// OpenBLAS's function of this name. Ends the program if there is none.
 fn function(name: &CStr) -> *mut c_void {
     static LIBRARY: OnceLock<usize> = OnceLock::new();
     // SAFETY: the name ends with a zero byte; OpenBLAS's constructors start its threads.
@@ -65,7 +51,7 @@ fn function(name: &CStr) -> *mut c_void {
     found
 }
 
-/// A letter of the Fortran interface for one of cuBLAS's numbers; `None` for a number that cuBLAS refuses.
+/// The letter of the Fortran interface for a number of cuBLAS; `None` for an invalid one.
 fn letter(kind: u8, number: c_int) -> Option<u8> {
     let letters: &[u8] = match kind {
         b'o' => b"NTC",
@@ -76,7 +62,7 @@ fn letter(kind: u8, number: c_int) -> Option<u8> {
     letters.get(usize::try_from(number).ok()?).copied()
 }
 
-/// Does what the cuBLAS function `name` would do with the arguments behind its handle.
+/// Carries out the cuBLAS function `name` with the arguments after its handle.
 ///
 /// # Safety
 /// `arguments` are of `kinds`, and pointers lead to what the function of cuBLAS reads and writes.
@@ -114,7 +100,7 @@ unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENT
     let known = calls::function(name).and_then(|function| function.known(&all, |_| None));
     noted(name, stream, known.map(|(known, _)| known), || {
         let to = arguments.get(kinds.len() + 1).copied().unwrap_or(0);
-        // SAFETY: `to` and the arguments are those that the table says for this function; Fortran's functions do not see what is behind their arguments.
+        // SAFETY: `to` and the arguments are of the types in the table for this function, which ignores further arguments.
         unsafe {
             match result {
                 "s" => *(to as *mut f32) = fortran!(function, places, f32),
@@ -127,7 +113,7 @@ unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENT
     SUCCESS
 }
 
-/// Notes an opaque launch that `run` does, and what is known of it.
+/// Notes an opaque launch around `run`.
 fn noted(name: &str, stream: StreamId, known: Option<KnownCall>, run: impl FnOnce()) {
     let launch = session().opaque_launch(stream, Some(name), None, known);
     let start = Instant::now();
@@ -136,7 +122,6 @@ fn noted(name: &str, stream: StreamId, known: Option<KnownCall>, run: impl FnOnc
     session().opaque_end(launch, Some(name), elapsed);
 }
 
-/// Defines cuBLAS's functions.
 macro_rules! blas {
     ($($kinds:literal: $($name:ident $real:ident),+;)+) => {
         $($(blas!(@define $kinds $name $real (a b c d e f g h i j k l m n));)+)+
@@ -161,7 +146,6 @@ macro_rules! blas {
 }
 use blas;
 
-/// Defines products of many matrices.
 macro_rules! strided {
     ($($name:ident $real:ident $element:literal;)+) => {$(
         #[doc = concat!("`", stringify!($name), "`.")]

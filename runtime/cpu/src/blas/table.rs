@@ -1,8 +1,7 @@
-//! cuBLAS's functions that OpenBLAS has. Nothing but data: kinds of the arguments behind the handle, then each function with what does its
-//! work.
+//! The cuBLAS functions that OpenBLAS has: kinds of the arguments after the handle, then each function with OpenBLAS's.
 //!
-//! `o` operation, `u` triangle, `s` side, `d` diagonal, `i` int, `p` pointer. Behind a `>` stands what the function returns and cuBLAS
-//! writes where its last argument points: `s` float, `d` double, `i` int.
+//! `o` operation, `u` triangle, `s` side, `d` diagonal, `i` int, `p` pointer. After `>`: the type that the function returns and cuBLAS
+//! writes through its last argument: `s` float, `d` double, `i` int.
 
 use super::blas;
 

@@ -1,5 +1,5 @@
-//! Several devices: as many as the configuration says, all alike. They share the workers, one address space and the program's
-//! `__device__` variables; each host thread has its current device, and streams and allocations belong to the one they were made on.
+//! Several equal devices, by the configuration. They share the workers, one address space and the program's
+//! `__device__` variables; streams and allocations belong to the device that was current.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::runtime::session;
@@ -36,7 +36,7 @@ pub fn check(device: c_int) -> CudaResult {
     }
 }
 
-/// Notes that what was just allocated at `address` belongs to the current device.
+/// Notes that the new allocation at `address` belongs to the current device.
 pub fn allocated(address: u64) {
     let mut elsewhere = ELSEWHERE.lock();
     match current() {
@@ -45,7 +45,6 @@ pub fn allocated(address: u64) {
     };
 }
 
-/// The device of the allocation that starts at `address`.
 pub fn of(address: u64) -> c_int {
     ELSEWHERE.lock().get(&address).copied().unwrap_or(0)
 }
@@ -55,21 +54,23 @@ fn enable(peer: c_int) -> CudaResult {
     if peer == current() {
         return Err(CudaError::INVALID_DEVICE);
     }
-    match PEERS.lock().insert((current(), peer)) {
-        true => Ok(()),
-        false => Err(CudaError::PEER_ACCESS_ALREADY_ENABLED),
+    if PEERS.lock().insert((current(), peer)) {
+        Ok(())
+    } else {
+        Err(CudaError::PEER_ACCESS_ALREADY_ENABLED)
     }
 }
 
 fn disable(peer: c_int) -> CudaResult {
     check(peer)?;
-    match PEERS.lock().remove(&(current(), peer)) {
-        true => Ok(()),
-        false => Err(CudaError::PEER_ACCESS_NOT_ENABLED),
+    if PEERS.lock().remove(&(current(), peer)) {
+        Ok(())
+    } else {
+        Err(CudaError::PEER_ACCESS_NOT_ENABLED)
     }
 }
 
-/// `cudaDeviceGetP2PAttribute`: peers differ in nothing, and arrays cannot be reached.
+/// `cudaDeviceGetP2PAttribute`: all peers are equal, and arrays cannot be accessed.
 fn peer_attribute(number: c_int, from: c_int, to: c_int) -> Result<c_int, CudaError> {
     check(from)?;
     check(to)?;

@@ -6,48 +6,30 @@ use crate::device::properties::{
 };
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::registry::{Kernel, kernel};
+use cudarc::runtime::sys::cudaFuncAttributes;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
-/// `cudaFuncAttributes` of CUDA 12.9.
-#[repr(C)]
-pub struct FunctionAttributes {
-    shared_bytes: usize,
-    constant_bytes: usize,
-    local_bytes: usize,
-    most_threads: c_int,
-    registers: c_int,
-    ptx_version: c_int,
-    binary_version: c_int,
-    cache_mode_ca: c_int,
-    most_dynamic_shared_bytes: c_int,
-    shared_carve_out: c_int,
-    cluster: [c_int; 6],
-    reserved: [c_int; 17],
-}
-
-/// Registers that kernels seem to need: nothing is known, and 32 limit no occupancy.
+/// Registers that kernels report, which are unknown: 32 limit no occupancy.
 const REGISTERS: c_int = 32;
 const VERSION: c_int = 90;
 /// `cudaFuncAttributeMaxDynamicSharedMemorySize`.
 const ATTRIBUTE_MOST_DYNAMIC_SHARED: c_int = 8;
 const ATTRIBUTES: std::ops::RangeInclusive<c_int> = 8..=15;
 
-fn attributes(kernel: &Kernel) -> FunctionAttributes {
-    FunctionAttributes {
-        shared_bytes: kernel.static_shared_bytes as usize,
-        constant_bytes: 0,
-        local_bytes: 0,
-        most_threads: kernel.most_threads as c_int,
-        registers: REGISTERS,
-        ptx_version: VERSION,
-        binary_version: VERSION,
-        cache_mode_ca: 0,
-        most_dynamic_shared_bytes: kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed)
+fn attributes(kernel: &Kernel) -> cudaFuncAttributes {
+    // SAFETY: the structure is made of numbers.
+    let zeroes: cudaFuncAttributes = unsafe { std::mem::zeroed() };
+    cudaFuncAttributes {
+        sharedSizeBytes: kernel.static_shared_bytes as usize,
+        maxThreadsPerBlock: kernel.most_threads as c_int,
+        numRegs: REGISTERS,
+        ptxVersion: VERSION,
+        binaryVersion: VERSION,
+        maxDynamicSharedSizeBytes: kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed)
             as c_int,
-        shared_carve_out: -1,
-        cluster: [0; 6],
-        reserved: [0; 17],
+        preferredShmemCarveout: -1,
+        ..zeroes
     }
 }
 
@@ -67,7 +49,7 @@ fn set_attribute(kernel: &Kernel, attribute: c_int, value: c_int) -> CudaResult 
     Ok(())
 }
 
-/// CTAs of a kernel that fit on a multiprocessor by threads, shared memory and the limit of CTAs.
+/// CTAs of a kernel that fit on a multiprocessor.
 pub fn occupancy(
     kernel: &Kernel,
     threads: c_int,
@@ -103,7 +85,7 @@ fn occupancy_of(
 }
 
 cuda! {
-    fn [cudaFuncGetAttributes](place: *mut FunctionAttributes, function: *const c_void) {
+    fn [cudaFuncGetAttributes](place: *mut cudaFuncAttributes, function: *const c_void) {
         check_sticky()?;
         put(place, attributes(&*kernel(function)?))
     }
@@ -113,7 +95,7 @@ cuda! {
         set_attribute(&*kernel(function)?, attribute, value)
     }
 
-    /// `cudaFuncSetCacheConfig`: there is no choice, and there are no banks.
+    /// `cudaFuncSetCacheConfig`: without effect.
     fn [cudaFuncSetCacheConfig cudaFuncSetSharedMemConfig](function: *const c_void) {
         kernel(function).map(drop)
     }
@@ -123,7 +105,7 @@ cuda! {
     ) {
         let kernel = kernel(function)?;
         let resident = occupancy(&kernel, threads, shared_bytes)?;
-        // As many as there are multiprocessors are a grid that waits for itself in good time.
+        // One CTA on each multiprocessor, since larger grids wait for themselves too long.
         put(ctas, if kernel.waits_for_grid { resident.min(1) } else { resident })
     }
 

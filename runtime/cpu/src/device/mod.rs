@@ -1,23 +1,24 @@
-//! Device management: what is the same for all devices.
+//! Device management that is the same for all devices.
 
 pub mod devices;
 pub mod functions;
 pub mod properties;
 
-use crate::device::properties::{DeviceProperties, attribute};
+use crate::device::properties::attribute;
 use crate::device_calls::device_heap;
 use crate::errors::{CudaError, CudaResult, check_sticky, clear_sticky, cuda, put};
 use crate::memory;
+use cudarc::runtime::sys::cudaDeviceProp;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};
 
-/// What `cudaRuntimeGetVersion` and `cudaDriverGetVersion` say: CUDA 12.9.
+/// CUDA 12.9.
 const CUDA_VERSION: c_int = 12090;
-/// Characters of a place on the bus: domain, bus, device and function, and the 0 behind them.
+/// Domain, bus, device and function, with a terminating 0.
 const PCI_BUS_ID_BYTES: usize = 13;
 
-/// The place of a device on the bus: its number is that of the bus.
+/// The PCI bus id of a device, with its number as that of the bus.
 fn pci_bus_id(device: c_int) -> CString {
     CString::new(format!("0000:{device:02x}:00.0")).unwrap_or_default()
 }
@@ -29,7 +30,6 @@ const STACK_UNIT_BYTES: usize = 16;
 const LIMIT_MALLOC_HEAP: c_int = 2;
 const LIMITS: std::ops::RangeInclusive<c_int> = 0..=6;
 
-/// Limits that the program set, by number.
 static LIMITS_SET: Mutex<BTreeMap<c_int, usize>> = Mutex::new(BTreeMap::new());
 
 fn set_limit(limit: c_int, value: usize) -> CudaResult {
@@ -50,7 +50,6 @@ fn set_limit(limit: c_int, value: usize) -> CudaResult {
     Ok(())
 }
 
-/// Bytes of a thread's stack that the program asks for.
 pub fn stack_limit_bytes() -> usize {
     limit(LIMIT_STACK).unwrap_or_default()
 }
@@ -70,7 +69,7 @@ fn limit(limit: c_int) -> Result<usize, CudaError> {
 }
 
 cuda! {
-    // The first device will do; there are no flags, and no choice of caches.
+    // The first device; no flags, and no choice of caches.
     fn [cudaChooseDevice cudaGetDeviceFlags cudaDeviceGetCacheConfig cudaThreadGetCacheConfig](answer: *mut c_int) {
         put(answer, 0)
     }
@@ -84,7 +83,7 @@ cuda! {
         put(version, CUDA_VERSION)
     }
 
-    // Nothing to do: all work is done, all memory is near and goes back at once, whatever the flags; there are no caches and no banks.
+    // Without effect: calls are synchronous, and caches and banks do not exist.
     fn [
         cudaDeviceSynchronize cudaThreadSynchronize cudaSetDeviceFlags cudaDeviceSetCacheConfig cudaThreadSetCacheConfig
         cudaDeviceSetSharedMemConfig cudaDeviceFlushGPUDirectRDMAWrites cudaCtxResetPersistingL2Cache cudaMemAdvise
@@ -97,10 +96,9 @@ cuda! {
         Ok(())
     }
 
-    /// `cudaGetDeviceProperties` with the structure of CUDA 12.
-    fn [cudaGetDeviceProperties_v2 cudaGetDeviceProperties](properties: *mut DeviceProperties, device: c_int) {
+    fn [cudaGetDeviceProperties_v2 cudaGetDeviceProperties](properties: *mut cudaDeviceProp, device: c_int) {
         devices::check(device)?;
-        put(properties, DeviceProperties::new(device))
+        put(properties, properties::properties(device))
     }
 
     fn [cudaDeviceGetAttribute](value: *mut c_int, number: c_int, device: c_int) {
@@ -108,7 +106,7 @@ cuda! {
         put(value, attribute(number).ok_or(CudaError::INVALID_VALUE)?)
     }
 
-    /// `cudaDeviceReset`: frees everything and forgets an error that sticks.
+    /// `cudaDeviceReset`: frees everything and clears a sticky error.
     fn [cudaDeviceReset cudaThreadExit]() {
         clear_sticky();
         memory::reset();

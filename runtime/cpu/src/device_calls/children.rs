@@ -1,20 +1,22 @@
-//! Launches from the device: what device code calls, and what it asks for.
+//! Launches from the device: the functions that device code calls.
 
-use crate::device_calls::device_heap;
+use crate::device_calls::{device_heap, enter};
 use crate::errors::{CudaError, CudaResult, cudaGetErrorName, cudaGetErrorString};
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch;
-use crate::exec::worker::{self, Place, Worker};
+use crate::exec::worker::Worker;
 use crate::registry::{self, Kernel};
+use cudarc::runtime::sys::dim3;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use superstep_runtime_core::children;
-use superstep_runtime_core::cuda::Dim3;
+use superstep_runtime_core::cuda::extents;
 
-/// What a kernel asked for.
 pub type Child = children::Child<Work>;
+
+const LAUNCH: &str = "a launch from the device";
 
 pub enum Work {
     Launch(Launch),
@@ -23,37 +25,25 @@ pub enum Work {
 }
 
 pub struct Launch {
-    /// `sequence` of the launch that asked for it.
+    /// `sequence` of the launch that requested it.
     pub parent: u64,
     pub kernel: Arc<Kernel>,
-    pub grid: Dim3,
-    pub block: Dim3,
+    pub grid: dim3,
+    pub block: dim3,
     pub shared_bytes: usize,
     pub arguments: OwnedArguments,
 }
 
-/// Runs `body` as part of the runtime: a signal in it is not the kernel's.
-fn enter<T>(body: impl FnOnce(&'static Worker) -> T) -> T {
-    let Some(worker) = worker::current() else {
-        crate::runtime::unsupported(format_args!("a launch from the device outside of a kernel"));
-    };
-    worker.place.set(Place::Runtime);
-    let result = body(worker);
-    worker.place.set(Place::Kernel);
-    result
-}
-
-/// Bytes in front of a block of arguments, which hold its length, and the alignment of both: no argument needs more.
+/// Header of a block of arguments, with its length, and the alignment of both: no argument needs more.
 const HEAD_BYTES: usize = 64;
 
 fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(HEAD_BYTES)?, HEAD_BYTES).ok()
 }
 
-/// A block for the arguments of a launch to come.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_child_arguments(_alignment: usize, bytes: usize) -> *mut c_void {
-    enter(|_| {
+    enter(LAUNCH, |_| {
         let Some(layout) = layout(bytes) else {
             return std::ptr::null_mut();
         };
@@ -74,7 +64,7 @@ fn ask(
     worker: &Worker,
     function: *const c_void,
     block_of_arguments: *mut u8,
-    (grid, block): (Dim3, Dim3),
+    (grid, block): (dim3, dim3),
     shared_bytes: usize,
     stream: *mut c_void,
 ) -> CudaResult {
@@ -97,8 +87,8 @@ fn ask(
     };
     launch::check(
         &kernel,
-        grid.into(),
-        block.into(),
+        extents(grid),
+        extents(block),
         shared_bytes as u64,
         false,
     )?;
@@ -124,7 +114,7 @@ fn add(worker: &Worker, stream: *mut c_void, work: Work) -> CudaResult {
     Ok(())
 }
 
-/// A copy on the device, in the order of the children.
+/// A copy on the device, ordered with the children.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_child_copy(
     to: *mut c_void,
@@ -134,10 +124,13 @@ pub extern "C" fn __superstep_child_copy(
     stream: *mut c_void,
 ) -> c_int {
     let (to, from, bytes) = (to as u64, from as u64, bytes as u64);
-    enter(|worker| add(worker, stream, Work::Copy { to, from, bytes })).map_or_else(|e| e.0, |()| 0)
+    enter(LAUNCH, |worker| {
+        add(worker, stream, Work::Copy { to, from, bytes })
+    })
+    .map_or_else(|e| e.0, |()| 0)
 }
 
-/// A memset on the device, in the order of the children.
+/// A memset on the device, ordered with the children.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_child_fill(
     address: *mut c_void,
@@ -150,10 +143,10 @@ pub extern "C" fn __superstep_child_fill(
         value: value as u8,
         bytes: bytes as u64,
     };
-    enter(|worker| add(worker, stream, work)).map_or_else(|e| e.0, |()| 0)
+    enter(LAUNCH, |worker| add(worker, stream, work)).map_or_else(|e| e.0, |()| 0)
 }
 
-/// Asks for a launch; the arguments lie in a block from [`__superstep_child_arguments`], if there are any.
+/// Requests a launch. Its arguments, if any, are in a block of [`__superstep_child_arguments`].
 ///
 /// # Safety
 /// `grid` and `block` must be valid, and `arguments` such a block or null.
@@ -161,12 +154,12 @@ pub extern "C" fn __superstep_child_fill(
 pub unsafe extern "C" fn __superstep_child_launch(
     function: *const c_void,
     arguments: *mut c_void,
-    grid: *const Dim3,
-    block: *const Dim3,
+    grid: *const dim3,
+    block: *const dim3,
     shared_bytes: c_uint,
     stream: *mut c_void,
 ) -> c_int {
-    enter(|worker| {
+    enter(LAUNCH, |worker| {
         // SAFETY: device code passes the addresses of two valid triples.
         let shape = unsafe { (*grid, *block) };
         let (arguments, bytes) = (arguments.cast(), shared_bytes as usize);
@@ -175,7 +168,7 @@ pub unsafe extern "C" fn __superstep_child_launch(
     })
 }
 
-/// A stream of the device: no more than a number that no other stream has.
+/// Makes a stream of the device, which is only a number.
 ///
 /// # Safety
 /// `place` must be valid.
@@ -197,7 +190,7 @@ pub extern "C" fn __superstep_child_stream_destroy(_stream: *mut c_void) -> c_in
     0
 }
 
-/// The last error of the device: a launch that is refused says so itself.
+/// The last error of the device: a refused launch returns its own error.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_child_error() -> c_int {
     0
@@ -213,7 +206,6 @@ pub extern "C" fn __superstep_child_error_string(code: c_int) -> *const c_char {
     cudaGetErrorString(code)
 }
 
-/// The device that runs the kernel.
 ///
 /// # Safety
 /// `place` must be valid.
@@ -224,29 +216,30 @@ pub unsafe extern "C" fn __superstep_child_device(place: *mut c_int) -> c_int {
     0
 }
 
-/// Memory from the device's heap.
 ///
 /// # Safety
 /// `place` must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_child_malloc(place: *mut *mut c_void, bytes: usize) -> c_int {
-    enter(|_| {
+    enter(LAUNCH, |_| {
         let address = device_heap::allocate(bytes as u64) as *mut c_void;
         // SAFETY: device code passes a valid place for an address.
         unsafe { place.write(address) };
-        match address.is_null() {
-            true => CudaError::MEMORY_ALLOCATION.0,
-            false => 0,
+        if address.is_null() {
+            CudaError::MEMORY_ALLOCATION.0
+        } else {
+            0
         }
     })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_child_free(address: *mut c_void) -> c_int {
-    enter(
-        |_| match address.is_null() || device_heap::free(address as u64) {
-            true => 0,
-            false => CudaError::INVALID_VALUE.0,
-        },
-    )
+    enter(LAUNCH, |_| {
+        if address.is_null() || device_heap::free(address as u64) {
+            0
+        } else {
+            CudaError::INVALID_VALUE.0
+        }
+    })
 }

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use superstep_runtime_core::AllocatedBy;
 use superstep_trace::{AllocationKind, DEVICE_HEAP};
 
-/// Size of the arena unless the program asks for another.
 pub const DEFAULT_HEAP_BYTES: u64 = 8 << 20;
-/// In front of each block: its size class.
+/// Header of a block, with its size class.
 const HEADER_BYTES: u64 = 16;
 const CLASSES: usize = 48;
 
@@ -28,12 +27,12 @@ struct State {
     free: [Vec<u64>; CLASSES],
 }
 
-/// Sets the size of the arena; without effect after the first device-side `malloc`, as in CUDA.
+/// Sets the size of the arena, without effect after the first device-side `malloc`, as in CUDA.
 pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes, Ordering::Relaxed);
 }
 
-/// The arena as a range of global memory, when `address` lies in it.
+/// The range of the arena if it contains `address`.
 pub fn range_of(address: u64) -> Option<(u64, u64)> {
     let memory = &HEAP.get()?.as_ref()?.memory;
     let (first, last) = (memory.base() as u64, memory.end() as u64);
@@ -59,7 +58,6 @@ fn heap() -> Option<&'static DeviceHeap> {
     HEAP.get_or_init(make).as_ref()
 }
 
-/// Allocates; 0 when the arena is exhausted.
 pub fn allocate(bytes: u64) -> u64 {
     let Some(heap) = heap() else {
         return 0;
@@ -86,12 +84,12 @@ pub fn allocate(bytes: u64) -> u64 {
             state.next - size
         }
     };
-    // SAFETY: the block lies in the arena and belongs to nobody else.
+    // SAFETY: the block is in the arena and free.
     unsafe { (block as *mut u64).write(class as u64) };
     block + HEADER_BYTES
 }
 
-/// Gives a block back; false when it is none of this arena.
+/// Frees a block; `false` if it is none of this arena.
 pub fn free(address: u64) -> bool {
     let Some(heap) = HEAP.get().and_then(Option::as_ref) else {
         return false;

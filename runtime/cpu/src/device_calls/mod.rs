@@ -1,4 +1,4 @@
-//! What kernels call: barriers, warp exchanges, logs that are full, `printf`, `assert`, `malloc`.
+//! Functions that kernels call: barriers, warp operations, full logs, `printf`, `assert`, `malloc`.
 
 pub mod children;
 pub mod device_heap;
@@ -17,7 +17,7 @@ use superstep_runtime_core::cuda::text;
 use superstep_trace::matrix::REGISTERS;
 
 /// Runs `body` as part of the runtime: a signal in it is not the kernel's.
-fn enter<T>(what: &str, body: impl FnOnce(&'static Worker) -> T) -> T {
+pub fn enter<T>(what: &str, body: impl FnOnce(&'static Worker) -> T) -> T {
     let Some(worker) = worker::current() else {
         crate::runtime::unsupported(format_args!("{what} was called outside of a kernel"));
     };
@@ -40,8 +40,8 @@ fn leave(worker: &Worker, pause: Pause) -> ! {
     }
 }
 
-/// Whether the CTA's threads can wait for each other. A CTA of one thread need not; another one whose kernel is marked as having no need
-/// for fibers is a bug of the instrumentation.
+/// Whether the CTA's threads can wait for each other. A CTA of one thread need not. Otherwise, a kernel without fibers
+/// is an error of the instrumentation.
 fn can_wait(worker: &Worker, what: &str) -> bool {
     if matches!(worker.mode.get(), Mode::Fibers) {
         return true;
@@ -64,7 +64,7 @@ pub extern "C" fn __superstep_log_full() {
     });
 }
 
-/// A thread used `address`, in which bits of `mask` are set that must not be.
+/// A thread used a misaligned `address`: bits of `mask` are set in it.
 ///
 /// # Safety
 /// `file` must end with 0.
@@ -106,7 +106,7 @@ fn barrier(id: u32, threads: u32, predicate: bool, wait: bool) -> u64 {
     })
 }
 
-/// Waits until `thread_count` threads (0: all that are alive) have arrived at barrier `id`.
+/// Waits until `thread_count` threads (0: all alive) have arrived at barrier `id`.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_barrier(id: u32, thread_count: u32) {
     barrier(id, thread_count, false, true);
@@ -118,7 +118,7 @@ pub extern "C" fn __superstep_barrier_arrive(id: u32, thread_count: u32) {
     barrier(id, thread_count, false, false);
 }
 
-/// Waits at barrier `id`, and tells how many of the threads' predicates hold (`operation` 0), whether all do (1), whether any does (2).
+/// Waits at barrier `id` and returns how many of the threads' predicates hold (`operation` 0), whether all do (1), or any (2).
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_barrier_reduce_count(
     id: u32,
@@ -141,7 +141,7 @@ pub extern "C" fn __superstep_barrier_reduce(id: u32, operation: u32, predicate:
     __superstep_barrier_reduce_count(id, operation, predicate, 0)
 }
 
-/// Every lane of `mask` that has not exited hands in `value`; `out` gets all of them, 0 for the others. Returns the lanes that took part.
+/// Exchanges `value` between the lanes of `mask` that have not exited; `out` gets all values, or 0. Returns the lanes that took part.
 ///
 /// # Safety
 /// `out` must have room for 32 values.
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn __superstep_warp_gather(
     })
 }
 
-/// The lanes that took part, and whether this is the one that the others waited for: none of them has gone on yet.
+/// Returns the lanes that took part, and whether this is the last of them, before the others continue.
 ///
 /// # Safety
 /// `out` must have room for 32 values.
@@ -183,7 +183,7 @@ unsafe fn gather(
     (worker.cta.borrow().answer(thread) as u32, complete)
 }
 
-/// All lanes of a warp load, store or multiply matrices, of which each keeps a part in `registers`. The last to come does it for all.
+/// Loads, stores or multiplies matrices, distributed over the `registers` of a warp's lanes. The last lane works for all.
 ///
 /// # Safety
 /// `registers` must be the calling thread's.
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn __superstep_matrix(
             fail(worker, CudaError::LAUNCH_FAILURE, text);
         }
         if is_last {
-            // SAFETY: all lanes handed in the address of their own, which are alive: none has gone on yet.
+            // SAFETY: each lane passed the address of its own structure, and still waits.
             let lanes = lanes.map(|lane| unsafe { &*(lane as *const Lane) });
             if let Some(lane) = matrix::misaligned_row(operation, &lanes) {
                 let (address, bytes) = (lanes[lane].address, matrix::ROW_BYTES);
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn __superstep_matrix(
                 );
                 fail(worker, CudaError::MISALIGNED_ADDRESS, text);
             }
-            // A bad address is the program's from here on.
+            // From here on a bad address is the program's.
             worker.place.set(Place::Kernel);
             matrix::run(operation, &lanes);
             worker.place.set(Place::Runtime);
@@ -247,7 +247,6 @@ pub extern "C" fn __superstep_active_mask_at(site: *const c_void) -> u32 {
     })
 }
 
-/// The lanes of the warp that are at the caller's place together, all callers of this function taken as one place.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_active_mask() -> u32 {
     __superstep_active_mask_at(std::ptr::null())
@@ -296,7 +295,7 @@ pub extern "C" fn __superstep_is_global(address: *const c_void) -> bool {
     }
 }
 
-/// The CTA's shared memory: where static variables lie, and where the dynamic array does.
+/// The CTA's shared memory: static variables, and the dynamic array.
 fn shared_ranges(worker: &Worker) -> [std::ops::Range<u64>; 2] {
     let (first, last) = worker.thread_locals.get();
     // SAFETY: the block is this worker's own thread-local variable; it is set while a launch runs.
@@ -318,8 +317,8 @@ pub extern "C" fn __superstep_is_shared(address: *const c_void) -> bool {
     worker::current().is_some_and(is_in)
 }
 
-/// The address in the CTA's shared memory that has these lower 32 bits. PTX keeps shared addresses in as many. Behind all of
-/// shared memory, the address that lies as far behind the static variables.
+/// The address in the CTA's shared memory with these lower 32 bits, which are PTX's shared address; beyond shared memory, one at the same
+/// distance from the static variables.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_shared_address(low: u32) -> *mut c_void {
     let ranges = worker::current().map_or([0..0, 0..0], shared_ranges);
@@ -329,7 +328,7 @@ pub extern "C" fn __superstep_shared_address(low: u32) -> *mut c_void {
     (range.start + behind(range)) as *mut c_void
 }
 
-/// Whether `address` lies on the running thread's stack, or in what its CTA keeps for its threads.
+/// Whether `address` is on the running thread's stack, or in its CTA's frame.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_is_local(address: *const c_void) -> bool {
     worker::current().is_some_and(|worker| {
@@ -353,7 +352,7 @@ pub extern "C" fn __superstep_grid_id() -> u64 {
         .map_or(0, |job| job.grid_id)
 }
 
-/// Where a cooperative launch has the barrier of its grid (`%envreg1` and `%envreg2`); 0 in another launch.
+/// Address of a cooperative launch's grid barrier (`%envreg1` and `%envreg2`), or 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_grid_workspace() -> u64 {
     let job = worker::current().and_then(Worker::job);
@@ -361,15 +360,14 @@ pub extern "C" fn __superstep_grid_workspace() -> u64 {
     grid.map_or(0, |grid| grid.range().0)
 }
 
-/// Shared memory of the CTA, static and dynamic.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_shared_bytes() -> u64 {
     worker::current().and_then(Worker::job).map_or(0, |job| {
-        job.kernel.static_shared_bytes + job.dynamic_shared_bytes
+        job.kernel.static_shared_bytes + job.active.launch.dynamic_shared_bytes
     })
 }
 
-/// The device code needs something that this backend lacks.
+/// Ends the launch for a device function that this backend lacks.
 ///
 /// # Safety
 /// `what` must end with 0.
@@ -411,7 +409,7 @@ pub extern "C" fn __superstep_trap() -> ! {
     })
 }
 
-/// A failed `assert`: says so as CUDA does and ends the launch.
+/// A failed `assert`: prints CUDA's message and ends the launch.
 ///
 /// # Safety
 /// `message`, `file` and `function` must end with 0 or be null.
@@ -424,12 +422,12 @@ pub unsafe extern "C" fn __superstep_assertfail(
     _char_bytes: usize,
 ) -> ! {
     enter("assert", |worker| {
-        let [message, file, function] = [message, file, function]
-            .map(|text| crate::device_calls::printf::device_string(text as u64));
+        let [message, file, function] =
+            [message, file, function].map(|text| printf::device_string(text as u64));
         let thread = worker.job().map_or(([0; 3], [0; 3]), |job| {
             (
                 job.cta_coordinates(worker.cta_number.get()),
-                worker::thread_coordinates(worker.thread(), job.block),
+                worker::thread_coordinates(worker.thread(), job.active.launch.block),
             )
         });
         let ([x, y, z], [tx, ty, tz]) = thread;
@@ -461,10 +459,9 @@ pub unsafe extern "C" fn __superstep_vprintf(
         // SAFETY: the format ends with 0, as in CUDA.
         let format = unsafe { std::ffi::CStr::from_ptr(format) };
         // SAFETY: the arguments are those of the format, packed by Clang.
-        let mut values = unsafe { crate::device_calls::printf::Packed::new(arguments.cast()) };
-        let (text, conversions) =
-            crate::device_calls::printf::format(format.to_bytes(), &mut values);
-        crate::device_calls::printf::write_stdout(&text);
+        let mut values = unsafe { printf::Packed::new(arguments.cast()) };
+        let (text, conversions) = printf::format(format.to_bytes(), &mut values);
+        printf::write_stdout(&text);
         conversions
     })
 }

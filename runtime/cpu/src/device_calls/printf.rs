@@ -11,7 +11,7 @@ impl Packed {
     /// Arguments that start at `first`, which is aligned to 8 bytes.
     ///
     /// # Safety
-    /// The memory must hold what the format string asks for; `first` may be null when it asks for nothing.
+    /// The memory holds the arguments of the format string; `first` may be null if there are none.
     pub unsafe fn new(first: *const u8) -> Self {
         Packed { cursor: first }
     }
@@ -22,7 +22,7 @@ impl Packed {
         }
         let place = (self.cursor as usize).next_multiple_of(align_of::<T>()) as *const T;
         self.cursor = place.wrapping_add(1).cast();
-        // SAFETY: the creator promised that the memory holds the arguments that the format string asks for.
+        // SAFETY: the memory holds the arguments of the format string, by the contract of `new`.
         Some(unsafe { place.read_unaligned() })
     }
 }
@@ -79,7 +79,6 @@ fn convert(
     // `l`, `ll`, `z`, `j`, `t`: 8 bytes.
     let is_wide = modifiers.iter().any(|byte| b"lLqjzt".contains(byte));
     let shorts = modifiers.iter().filter(|&&byte| byte == b'h').count();
-    /// Prints a value with a conversion of its type.
     macro_rules! print {
         ($suffix:expr, $value:expr) => {{
             let format = CString::new([b"%", &flags[..], &$suffix[..]].concat()).ok()?;
@@ -122,10 +121,10 @@ fn convert(
     }
 }
 
-/// More than this no conversion gives: a width beyond it is a mistake.
+/// Most bytes of a conversion: a larger width is a mistake.
 const MOST_CONVERTED_BYTES: usize = 1 << 20;
 
-/// Appends what `snprintf` puts into a buffer of so many bytes, which is made as large as it asks for.
+/// Appends the output of `snprintf`, called with a buffer that grows as needed.
 fn print(text: &mut Vec<u8>, snprintf: impl Fn(*mut c_char, usize) -> c_int) -> Option<()> {
     let start = text.len();
     let mut bytes = 64;
@@ -144,7 +143,7 @@ fn print(text: &mut Vec<u8>, snprintf: impl Fn(*mut c_char, usize) -> c_int) -> 
     }
 }
 
-/// Reads a string from an address that a kernel gave, at most 64 KiB; what cannot be read is left out.
+/// Reads a string of at most 64 KiB from a kernel's address, up to the first unreadable byte.
 pub fn device_string(address: u64) -> String {
     if address == 0 {
         return "(null)".to_owned();
@@ -153,7 +152,7 @@ pub fn device_string(address: u64) -> String {
     let mut buffer = [0u8; 256];
     while bytes.len() < 64 << 10 {
         let from = address + bytes.len() as u64;
-        // Up to the end of the page, so that an unreadable one behind does no harm.
+        // Up to the end of the page, since the next one may be unreadable.
         let length = buffer.len().min(4096 - (from % 4096) as usize);
         let local = libc::iovec {
             iov_base: buffer.as_mut_ptr().cast(),
@@ -184,7 +183,7 @@ unsafe extern "C" {
     static STDOUT: *mut libc::FILE;
 }
 
-/// Writes to the program's own standard output stream, so that the text stands where the program's own would.
+/// Writes to C's standard output stream, in order with the program's own output.
 pub fn write_stdout(text: &[u8]) {
     // SAFETY: C's standard output is valid while the program runs; `fwrite` locks it.
     unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), STDOUT) };

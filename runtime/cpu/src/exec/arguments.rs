@@ -5,17 +5,16 @@ use crate::registry::Kernel;
 use std::ffi::c_void;
 use superstep_abi::cpu::Parameter;
 
-/// Every parameter begins at a multiple of this many bytes: none needs more.
+/// Alignment of all parameters: none needs more.
 const ALIGNMENT_BYTES: usize = 16;
 
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug)]
 struct Unit([u8; ALIGNMENT_BYTES]);
 
-/// Copies of a kernel's arguments.
 #[derive(Debug)]
 pub struct OwnedArguments {
-    /// The values; `places` point into them.
+    /// Pointed to by `places`.
     _values: Vec<Unit>,
     places: Vec<*mut c_void>,
 }
@@ -26,7 +25,7 @@ unsafe impl Send for OwnedArguments {}
 unsafe impl Sync for OwnedArguments {}
 
 impl OwnedArguments {
-    /// Copies what `arguments` points to, a pointer for each of the kernel's parameters.
+    /// Copies the values to which `arguments` has a pointer for each of the kernel's parameters.
     pub fn copy(kernel: &Kernel, arguments: *const *mut c_void) -> Result<Self, CudaError> {
         let parameters = kernel.parameters;
         if !parameters.is_empty() && arguments.is_null() {
@@ -37,7 +36,7 @@ impl OwnedArguments {
         Ok(Self::new(parameters, from))
     }
 
-    /// Takes the arguments out of a block that device code filled.
+    /// Copies the arguments from a block that device code filled.
     pub fn from_block(kernel: &Kernel, block: &[u8]) -> Result<Self, CudaError> {
         let parameters = kernel.parameters;
         let end = |p: &Parameter| p.offset_bytes as usize + p.bytes as usize;
@@ -60,7 +59,7 @@ impl OwnedArguments {
         for (index, parameter) in parameters.iter().enumerate() {
             let (own, behind) = rest.split_at_mut(units(parameter));
             let (place, bytes) = (own.as_mut_ptr().cast::<u8>(), parameter.bytes as usize);
-            // SAFETY: the argument has as many bytes as the parameter, and so much room was set aside.
+            // SAFETY: the argument has the parameter's size, for which there is room.
             unsafe { place.copy_from_nonoverlapping(from(index).cast(), bytes) };
             places.push(place.cast());
             rest = behind;

@@ -1,26 +1,24 @@
-//! Barriers and warp operations for which the threads of a CTA wait. Bookkeeping only: `scheduler` switches between the threads.
+//! State of barriers and warp operations of a CTA. `scheduler` switches between the threads.
 
 use superstep_abi::cpu::WARP_LANES;
 
 /// Barriers that PTX can name, and one for clusters.
 pub const BARRIERS: usize = 17;
 
-/// What a thread of the CTA does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Ready,
-    /// It waits at a barrier.
     Barrier(u8),
-    /// It waits for the other lanes of a mask.
+    /// Waiting for the other lanes of a mask.
     Gather(u32),
-    /// It waits to learn which lanes are with it at this place in the code.
+    /// Waiting to learn which lanes are at this place in the code.
     ActiveMask(usize),
     Exited,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Barrier {
-    /// Threads that must arrive; 0: all that are alive.
+    /// Threads that must arrive; 0: all alive.
     expected: u32,
     arrived: u32,
     /// Arrivals whose predicate holds.
@@ -28,27 +26,26 @@ struct Barrier {
     waiting: Vec<u32>,
 }
 
-/// What lanes hand each other. Lanes with another purpose do not meet.
+/// Purpose of an exchange between lanes. Only lanes with the same purpose meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Values,
-    /// Addresses of what they keep of matrices.
+    /// Addresses of the lanes' parts of matrices.
     Matrices,
 }
 
-/// Lanes that exchange values and are not complete yet.
+/// An incomplete exchange between lanes.
 #[derive(Clone, Debug)]
 struct Gather {
     mask: u32,
     what: What,
     arrived: u32,
     values: [u64; WARP_LANES as usize],
-    /// Where each lane wants the values.
+    /// Each lane's place for the values.
     places: [*mut [u64; WARP_LANES as usize]; WARP_LANES as usize],
 }
 
 impl Gather {
-    /// Whether nobody is missing of the lanes of a warp that are `present`.
     fn is_complete(&self, present: u32) -> bool {
         self.mask & present & !self.arrived == 0
     }
@@ -58,7 +55,7 @@ impl Gather {
 #[derive(Debug, Default)]
 pub struct Cta {
     states: Vec<State>,
-    /// What a thread that was waiting learns: barrier reduction (arrivals in the upper half, positive ones in the lower) or lanes.
+    /// Results for threads that waited: barrier reduction (arrivals in the upper half, positive ones in the lower) or lanes.
     answers: Vec<u64>,
     barriers: [Barrier; BARRIERS],
     gathers: Vec<Vec<Gather>>,
@@ -70,7 +67,6 @@ pub struct Cta {
 }
 
 impl Cta {
-    /// Starts with `threads` ready threads.
     pub fn reset(&mut self, threads: u32) {
         self.states.clear();
         self.states.resize(threads as usize, State::Ready);
@@ -97,32 +93,31 @@ impl Cta {
         self.states[thread as usize]
     }
 
-    /// What a thread that waited learned.
+    /// The result for a thread that waited.
     pub fn answer(&self, thread: u32) -> u64 {
         self.answers[thread as usize]
     }
 
-    /// Threads that have not exited.
     pub fn alive(&self) -> u32 {
         self.alive
     }
 
-    /// Whether all threads passed a barrier since the last call: all that was logged so far lies before it.
+    /// Whether all threads passed a barrier since the last call, so that all log entries precede it.
     pub fn take_merge_due(&mut self) -> bool {
         std::mem::take(&mut self.merge_due)
     }
 
-    /// Whether [`take_merge_due`](Self::take_merge_due) would say so.
+    /// As [`take_merge_due`](Self::take_merge_due), without a reset.
     pub fn is_merge_due(&self) -> bool {
         self.merge_due
     }
 
-    /// Whether lanes that waited for values of each other went on since the last call.
+    /// Whether an exchange between lanes was completed since the last call.
     pub fn take_exchanged(&mut self) -> bool {
         std::mem::take(&mut self.exchanged)
     }
 
-    /// A thread arrives at a barrier, and waits when `wait`. `expected` 0 means all threads. True when it need not wait.
+    /// Lets a thread arrive at a barrier, where it waits if `wait`. `expected` 0 means all threads. Returns `true` if it need not wait.
     pub fn arrive(
         &mut self,
         thread: u32,
@@ -145,7 +140,6 @@ impl Cta {
         self.states[thread as usize] == State::Ready
     }
 
-    /// How many threads barrier `id` waits for.
     fn needed(&self, id: usize) -> u32 {
         match self.barriers[id].expected {
             0 => self.alive,
@@ -171,7 +165,7 @@ impl Cta {
         (barrier.expected, barrier.arrived, barrier.positive) = (0, 0, 0);
     }
 
-    /// A thread ended: it counts as arrived wherever others wait for it.
+    /// Ends a thread, which then counts as arrived wherever others wait for it.
     pub fn exit(&mut self, thread: u32) {
         self.states[thread as usize] = State::Exited;
         self.present[(thread / WARP_LANES) as usize] &= !(1 << (thread % WARP_LANES));
@@ -184,10 +178,8 @@ impl Cta {
         self.complete_gathers(thread / WARP_LANES);
     }
 
-    /// A thread hands in `value` for the lanes of `mask`. True when all are there and `place` is filled already; the answer is the mask of
-    /// the lanes that took part.
-    ///
-    /// `place` must stay valid until the thread runs again.
+    /// Adds `value` of a thread to the exchange between the lanes of `mask`. Returns `true` if all are there and `place` is filled; the answer
+    /// is the mask of the lanes that took part. `place` must stay valid until the thread runs again.
     pub fn gather(
         &mut self,
         thread: u32,
@@ -197,7 +189,7 @@ impl Cta {
         place: *mut [u64; WARP_LANES as usize],
     ) -> bool {
         let (warp, lane) = (thread / WARP_LANES, (thread % WARP_LANES) as usize);
-        // A lane that is not in its own mask is alone: CUDA leaves the result open.
+        // A lane outside of its own mask is alone: CUDA leaves the result open.
         let mask = if mask >> lane & 1 == 1 {
             mask
         } else {
@@ -237,7 +229,6 @@ impl Cta {
         }
     }
 
-    /// Gives the lanes that arrived what all of them handed in.
     fn hand_out(&mut self, warp: u32, gather: &Gather) {
         let first = warp * WARP_LANES;
         for lane in (0..WARP_LANES).filter(|lane| gather.arrived >> lane & 1 == 1) {
@@ -252,12 +243,12 @@ impl Cta {
         }
     }
 
-    /// A thread asks which lanes are at `site` with it; it waits until no lane of its warp can run.
+    /// Lets a thread wait, until no lane of its warp can run, for the lanes that are at `site` with it.
     pub fn ask_active_mask(&mut self, thread: u32, site: usize) {
         self.states[thread as usize] = State::ActiveMask(site);
     }
 
-    /// When no lane of a warp can run: answers the lanes that ask for the active mask at one place. True when there were any.
+    /// When no lane of a warp can run: releases the lanes that wait for the active mask at one place. Returns `true` if there were any.
     pub fn answer_active_mask(&mut self, warp: u32) -> bool {
         let first = (warp * WARP_LANES) as usize;
         let last = self.states.len().min(first + WARP_LANES as usize);
@@ -283,7 +274,7 @@ impl Cta {
         true
     }
 
-    /// When nothing can run: lets threads pass barriers with a thread count whose missing threads have exited. True when any passed.
+    /// When no thread can run: opens barriers with a thread count whose missing threads have exited. Returns `true` if any did.
     pub fn release_for_exited(&mut self) -> bool {
         let exited = self.states.len() as u32 - self.alive;
         let complete = |barrier: &Barrier| {
@@ -296,7 +287,7 @@ impl Cta {
         !ids.is_empty()
     }
 
-    /// Says what everybody waits for: "threads 0-31 wait at barrier 0 (32 of 64 arrived), …".
+    /// Lists the waiting threads: "threads 0-31 wait at barrier 0 (32 of 64 arrived), …".
     pub fn describe_deadlock(&self) -> String {
         let mut parts = Vec::new();
         let mut thread = 0;

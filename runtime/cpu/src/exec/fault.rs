@@ -1,7 +1,7 @@
 //! Signals in kernels: an access outside of memory or a division by zero ends the launch, not the program.
 //!
-//! The handler runs on a stack of its own, ends the fiber that faulted and lets the worker's scheduler report. A signal anywhere else gets
-//! the action that it had before.
+//! The handler runs on its own stack, ends the faulting fiber and lets the worker's scheduler report. A signal elsewhere gets
+//! its earlier action.
 
 use crate::errors::CudaError;
 use crate::exec::fiber::{End, GUARD_BYTES};
@@ -21,11 +21,10 @@ use superstep_trace::SiteId;
 #[derive(Clone, Copy, Debug)]
 pub struct SignalRecord {
     pub signal: c_int,
-    /// The address accessed; of no meaning for SIGFPE.
+    /// The address accessed; meaningless for SIGFPE.
     pub address: u64,
-    /// Whether it was a write.
     pub is_write: bool,
-    /// Whether `address` is known: non-canonical addresses are not reported by the processor.
+    /// The processor does not report non-canonical addresses.
     pub knows_address: bool,
 }
 
@@ -39,7 +38,6 @@ const DIRECTION_FLAG: i64 = 0x400;
 
 static PREVIOUS: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 
-/// Installs the handlers, once.
 pub fn install_handlers() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -61,7 +59,6 @@ pub fn install_handlers() {
     });
 }
 
-/// Gives the calling thread a stack for its signal handlers.
 pub fn give_alternate_stack() -> std::io::Result<()> {
     let mapping = Mapping::new(ALTERNATE_STACK_BYTES)?;
     let stack = libc::stack_t {
@@ -116,7 +113,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     registers[libc::REG_EFL as usize] &= !DIRECTION_FLAG;
 }
 
-/// Whether the access goes on, with a warning, because it lies right behind an allocation. The kernel holds no lock of the runtime's.
+/// Lets an access right after an allocation pass, with a warning. The kernel holds no lock of the runtime.
 fn passes_on_a_gpu(worker: &Worker, record: SignalRecord) -> bool {
     let passes = record.signal == libc::SIGSEGV
         && record.knows_address
@@ -128,7 +125,7 @@ fn passes_on_a_gpu(worker: &Worker, record: SignalRecord) -> bool {
     passes
 }
 
-/// Not a kernel's signal: the action from before is put back, and the instruction that faulted runs again into it.
+/// Restores the earlier action for a signal that is not a kernel's; the faulting instruction then runs again.
 fn take_previous_action(signal: c_int) {
     let index = SIGNALS.iter().position(|&other| other == signal);
     if let Some(action) = index.and_then(|index| PREVIOUS.get()?.get(index)) {
@@ -137,14 +134,13 @@ fn take_previous_action(signal: c_int) {
     }
 }
 
-/// Restores the floating-point environment that a kernel may have left behind: round to nearest, nothing trapped.
+/// Restores the floating-point environment: round to nearest, no traps.
 pub fn reset_floating_point() {
     const DEFAULT_MXCSR: u32 = 0x1f80;
     // SAFETY: loads a valid value into MXCSR.
     unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &DEFAULT_MXCSR, options(nostack, readonly)) };
 }
 
-/// What a signal means, in words.
 pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<LogEntry>) -> Failure {
     let SignalRecord {
         signal,
@@ -191,7 +187,7 @@ pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<Log
     }
 }
 
-/// Whether the processor can form an address: its upper 17 bits are all the same.
+/// Whether the upper 17 bits of an address are equal.
 fn is_canonical(address: u64) -> bool {
     matches!((address as i64) >> 47, 0 | -1)
 }

@@ -1,4 +1,4 @@
-//! Fibers: stacks of their own for CUDA threads, so that a thread can wait in the middle of its kernel.
+//! Fibers: CUDA threads with their own stacks, which can wait in the middle of a kernel.
 
 use crate::mapping::{Mapping, PAGE_BYTES};
 use corosensei::stack::{Stack, StackPointer};
@@ -6,24 +6,22 @@ use corosensei::{Coroutine, Yielder};
 use std::io::Error;
 use std::sync::Arc;
 
-/// Forbidden memory below a stack; larger than what one function is likely to take at once.
+/// Forbidden memory below a stack, larger than most functions' frames.
 pub const GUARD_BYTES: usize = 16 * PAGE_BYTES;
-/// Usable bytes of a stack unless the configuration gives another size.
 pub const DEFAULT_STACK_BYTES: usize = 256 << 10;
 
-/// Why a fiber switched back to the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// Its state in the CTA says what it waits for.
+    /// Waits, by its state in the CTA.
     Waiting,
-    /// It waits for something that no state tells, in a loop: other warps go first.
+    /// Waits in a loop, without a state: other warps go first.
     Yielded,
-    /// A warp of a kernel without fibers of its own is through.
+    /// A warp of a kernel without fibers has ended.
     WarpDone,
     LogFull,
-    /// The CUDA thread ended in the middle of a function.
+    /// The CUDA thread has ended in the middle of a function.
     Exit,
-    /// The kernel failed; the worker knows why.
+    /// The kernel failed, by the worker's `failure`.
     Failed,
 }
 
@@ -34,17 +32,16 @@ pub enum End {
     Fault,
 }
 
-/// Gives control back to the scheduler.
 pub type FiberYielder = Yielder<(), Pause>;
 /// A CUDA thread, or the loop over the threads of a CTA.
 pub type Fiber = Coroutine<(), Pause, End, FiberStack>;
 
-/// A stack, with a guard below unless there are very many.
+/// A stack, with a guard below it unless there are very many.
 #[derive(Debug)]
 pub struct FiberStack {
-    /// Where it lies, perhaps with others.
+    /// Shared by the stacks of a slab.
     _mapping: Arc<Mapping>,
-    /// Lowest address, that of the guard, and one past the highest.
+    /// Lowest address (of the guard), and one past the highest.
     ends: (usize, usize),
     /// Bytes at the top left unused, so that the hot ends of many stacks do not share the same cache sets.
     colour_bytes: usize,
@@ -79,18 +76,17 @@ impl FiberStack {
     }
 }
 
-/// Stacks that are not in use.
 #[derive(Debug)]
 pub struct StackPool {
     free: Vec<FiberStack>,
     made: usize,
     stack_bytes: usize,
-    /// How many stacks are made at once, in one mapping and then without guards: the system allows a process only so many mappings.
+    /// Stacks made at once, in one mapping without guards, since the number of mappings is limited.
     slab: usize,
 }
 
 impl StackPool {
-    /// An empty pool of stacks with `stack_bytes` (rounded up to pages, at least 64 KiB).
+    /// `stack_bytes` are rounded up to pages, at least 64 KiB.
     pub fn new(stack_bytes: usize) -> Self {
         StackPool {
             free: Vec::new(),
@@ -100,7 +96,7 @@ impl StackPool {
         }
     }
 
-    /// From now on stacks have at least `bytes`. None may be in use.
+    /// Sets the least size of stacks, of which none may be in use.
     pub fn set_least_bytes(&mut self, bytes: usize) {
         if bytes > self.stack_bytes {
             self.free.clear();
@@ -108,7 +104,6 @@ impl StackPool {
         }
     }
 
-    /// Makes further stacks so many at once.
     pub fn set_slab(&mut self, stacks: usize) {
         self.slab = stacks;
     }
@@ -126,7 +121,6 @@ impl StackPool {
         Ok(())
     }
 
-    /// A stack, used before or new.
     pub fn take(&mut self) -> Result<FiberStack, Error> {
         if self.free.is_empty() && self.slab > 1 {
             self.add_slab()?;
@@ -144,7 +138,7 @@ impl StackPool {
         self.free.push(stack);
     }
 
-    /// Takes back the stack of a fiber wherever it stopped.
+    /// Takes the stack of a fiber, wherever it stopped.
     ///
     /// # Safety
     /// Nothing on the fiber's stack may need to be dropped.
@@ -157,13 +151,13 @@ impl StackPool {
     }
 }
 
-/// Whether so many stacks may have a mapping and a guard each.
+/// Whether `stacks` stacks may have a mapping and a guard each.
 pub fn may_have_guards(stacks: usize, most_mappings: usize) -> bool {
     stacks <= most_mappings / 8
 }
 
-/// How many of `workers` may run CTAs of `threads_per_cta` fibers at once, so that their stacks take at most a quarter of the memory mappings
-/// that the system allows a process: the rest is for the program and for stacks of earlier launches.
+/// How many of `workers` may run CTAs of `threads_per_cta` fibers at once, with stacks that take at most a quarter of the memory mappings
+/// of a process: the rest is for the program and for stacks of earlier launches.
 pub fn workers_for(workers: usize, threads_per_cta: usize, most_mappings: usize) -> usize {
     // A stack takes two mappings: itself and its guard.
     (most_mappings / 4 / (2 * threads_per_cta.max(1))).clamp(1, workers.max(1))

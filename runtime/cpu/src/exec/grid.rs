@@ -1,13 +1,13 @@
-//! Cooperative launches: all CTAs run at the same time, each on a worker of its own, and wait for each other at the barrier of the grid.
+//! Cooperative launches: all CTAs run at the same time, each on its own worker, and wait for each other at the grid's barrier.
 //!
-//! The barrier itself is code of CUDA's headers (`grid.sync()`): each CTA adds to a word, and looks at it until its highest bit has changed.
-//! Here is the word, and what puts a worker to sleep between two looks.
+//! CUDA's headers implement the barrier (`grid.sync()`): each CTA adds to a word, and polls it until its highest bit has changed.
+//! This module has the word, and lets workers sleep between two polls.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Longest sleep between two looks: CTAs may also wait for something that is not the barrier.
+/// Longest sleep between two polls: CTAs may also wait for something else.
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 
 /// `grid_workspace` of CUDA's `cooperative_groups/details/driver_abi.h`.
@@ -21,7 +21,7 @@ struct Workspace {
 #[derive(Debug)]
 pub struct Grid {
     workspace: Box<Workspace>,
-    /// The barrier's highest bit as it was when workers were last woken.
+    /// The barrier's highest bit when workers were last woken.
     phase: AtomicU32,
     sleepers: Mutex<()>,
     changed: Condvar,
@@ -48,7 +48,7 @@ impl Grid {
         (first, first + u64::from(self.workspace.bytes))
     }
 
-    /// Wakes those that sleep, if the barrier has opened since the last call.
+    /// Wakes sleeping workers, if the barrier has opened since the last call.
     pub fn announce(&self) -> bool {
         let phase = self.workspace.barrier.load(Ordering::Acquire) >> 31;
         if self.phase.load(Ordering::Relaxed) == phase {
@@ -61,7 +61,7 @@ impl Grid {
         true
     }
 
-    /// Sleeps until the barrier opens, or for a moment.
+    /// Sleeps until the barrier opens, at most [`LONGEST_SLEEP`].
     pub fn wait(&self) {
         if self.announce() {
             return;

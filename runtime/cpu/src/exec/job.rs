@@ -1,4 +1,4 @@
-//! One launch on its way through the workers.
+//! A launch that the workers run.
 
 use crate::device::properties::MULTIPROCESSORS;
 use crate::device_calls::children::Child;
@@ -14,20 +14,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use superstep_runtime_core::ActiveLaunch;
 use superstep_runtime_core::in_situ::Running;
-use superstep_trace::{Launch, Probe, Recorded};
+use superstep_trace::{Probe, Recorded};
 
 /// CTAs that a large GPU holds at the same time: 16 on each multiprocessor.
 const RESIDENT_CTAS: u64 = 16 * MULTIPROCESSORS as u64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What later CUDA calls return.
+    /// Result of later CUDA calls.
     pub error: CudaError,
-    /// Kernel, CTA, thread and what happened.
     pub text: String,
 }
 
-/// The arguments of a launch as the program passed them: a pointer to each value.
+/// Pointers to the arguments of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Arguments(pub *mut *mut c_void);
 
@@ -38,27 +37,17 @@ unsafe impl Sync for Arguments {}
 
 pub struct Job {
     pub kernel: Arc<Kernel>,
-    /// CTAs in x, y and z.
-    pub grid: [u32; 3],
-    /// Threads of a CTA in x, y and z.
-    pub block: [u32; 3],
-    /// Dynamic shared memory of a CTA.
-    pub dynamic_shared_bytes: u64,
     pub arguments: Arguments,
-    /// Number of the launch in the capture.
     pub active: ActiveLaunch,
-    /// Global memory as it was when the launch began.
+    /// Global memory at the launch's beginning.
     pub ranges: Arc<Ranges>,
     /// Number among all launches of the program (`%gridid`).
     pub grid_id: u64,
-    /// Aggregates of its accesses; none where they are recorded.
+    /// Aggregates of its accesses; `None` where they are recorded.
     pub running: Option<Running>,
-    /// What a probe that a user defined needs; none without one.
     pub probed: Option<Box<Probed>>,
-    /// Whether the kernel's module has a probe whose handlers run once for a warp: all of its kernels log then, those too that reach no
-    /// place of it.
+    /// Whether the handlers of the module's probe run once for a warp: then all of its kernels log, also those without a place of it.
     pub probe_logs: bool,
-    /// What its CTAs wait at; none unless the launch is cooperative.
     pub grid_barrier: Option<Grid>,
     ctas: u64,
     next_cta: AtomicU64,
@@ -71,7 +60,6 @@ pub struct Job {
 }
 
 impl Job {
-    /// A launch for `workers` workers.
     pub fn new(
         kernel: Arc<Kernel>,
         arguments: Arguments,
@@ -80,15 +68,9 @@ impl Job {
         grid_id: u64,
         workers: usize,
     ) -> Self {
-        let &Launch {
-            grid,
-            block,
-            dynamic_shared_bytes,
-            ..
-        } = &active.launch;
-        let ctas: u64 = grid.iter().map(|&n| u64::from(n)).product();
-        // Few enough that all workers end at about the same time, many enough that the counter is no bottleneck. One by one
-        // where a GPU might hold all of them at the same time and they may wait for each other.
+        let ctas: u64 = active.launch.grid.iter().map(|&n| u64::from(n)).product();
+        // Small enough that all workers end at about the same time, large enough that the counter is no bottleneck. 1
+        // where all CTAs might be on a GPU at the same time and wait for each other.
         let batch = if ctas <= RESIDENT_CTAS && !kernel.forgets_threads {
             1
         } else {
@@ -101,9 +83,6 @@ impl Job {
         };
         Job {
             kernel,
-            grid,
-            block,
-            dynamic_shared_bytes,
             arguments,
             active,
             ranges,
@@ -128,15 +107,15 @@ impl Job {
     }
 
     pub fn threads(&self) -> u32 {
-        self.block.iter().product()
+        self.active.launch.block.iter().product()
     }
 
-    /// Whether the kernel hands in its accesses, or what concerns a warp.
+    /// Whether the kernel logs its accesses, or probe places of a warp.
     pub fn is_traced(&self) -> bool {
         self.kernel.probe == Probe::Trace || self.probe_logs
     }
 
-    /// Whether what a CTA hands in or counts is kept.
+    /// Whether the accesses or counts of a CTA are kept.
     pub fn keeps(&self, cta: u64) -> bool {
         match self.active.recorded {
             Recorded::All => true,
@@ -145,7 +124,6 @@ impl Job {
         }
     }
 
-    /// Makes the launch cooperative: all of its CTAs run at the same time.
     pub fn cooperate(&mut self) {
         let grid = Grid::default();
         self.ranges = Arc::new(self.ranges.with(grid.range()));
@@ -153,7 +131,7 @@ impl Job {
         self.batch = 1;
     }
 
-    /// All threads of a CTA wait for something that only others can do.
+    /// Pauses a CTA whose threads all wait for other CTAs.
     pub fn wait_for_others(&self) {
         match &self.grid_barrier {
             Some(grid) => grid.wait(),
@@ -161,7 +139,7 @@ impl Job {
         }
     }
 
-    /// The next CTAs to run; `None` when there are none, or the launch failed.
+    /// The next CTAs to run; `None` after the last one or a failure.
     pub fn take_ctas(&self) -> Option<std::ops::Range<u64>> {
         if self.is_stopped() {
             return None;
@@ -170,7 +148,7 @@ impl Job {
         (first < self.ctas).then(|| first..self.ctas.min(first + self.batch))
     }
 
-    /// How many CTAs were handed out; `None` when no more are left.
+    /// The number of CTAs handed out; `None` when none is left.
     pub fn handed_out(&self) -> Option<u64> {
         let next = self.next_cta.load(Ordering::Relaxed);
         (next < self.ctas && !self.is_stopped()).then_some(next)
@@ -181,44 +159,40 @@ impl Job {
     }
 
     pub fn cta_coordinates(&self, cta: u64) -> [u32; 3] {
-        let (x, y) = (u64::from(self.grid[0]), u64::from(self.grid[1]));
+        let [x, y, _] = self.active.launch.grid.map(u64::from);
         [(cta % x) as u32, (cta / x % y) as u32, (cta / x / y) as u32]
     }
 
-    /// Stops the launch; the first failure counts.
+    /// Stops the launch; keeps the first failure.
     pub fn fail(&self, failure: Failure) {
         self.failure.lock().get_or_insert(failure);
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Why the launch failed, if it did.
     pub fn failure(&self) -> Option<Failure> {
         self.failure.lock().clone()
     }
 
-    /// Adds recorded accesses, each lane counted.
     pub fn add_accesses(&self, accesses: u64) {
         self.accesses.fetch_add(accesses, Ordering::Relaxed);
     }
 
-    /// Recorded accesses of all workers.
     pub fn accesses(&self) -> u64 {
         self.accesses.load(Ordering::Relaxed)
     }
 
-    /// Adds what a worker counted, in the order of the kernel's sites.
+    /// Adds a worker's counts, in the order of the kernel's sites.
     pub fn add_counts(&self, counts: impl Iterator<Item = u64>) {
         for (sum, count) in self.counts.lock().iter_mut().zip(counts) {
             *sum += count;
         }
     }
 
-    /// Takes note of a launch that a CTA asked for.
     pub fn add_child(&self, child: Child) {
         self.children.lock().push(child);
     }
 
-    /// What CTAs asked for, each in the order in which it did.
+    /// The CTAs' requests, those of each CTA in order.
     pub fn take_children(&self) -> Vec<Child> {
         std::mem::take(&mut self.children.lock())
     }

@@ -1,10 +1,10 @@
-//! Launches: what `kernel<<<…>>>` becomes.
+//! Kernel launches.
 
 use crate::device::devices;
 use crate::device::functions::occupancy;
 use crate::device::properties::MULTIPROCESSORS;
 use crate::device_calls::children::{Child, Work};
-use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, put, set_sticky};
+use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, given, put, set_sticky};
 use crate::exec::job::{Arguments, Job};
 use crate::exec::pool;
 use crate::memory;
@@ -15,6 +15,7 @@ use crate::registry::{self, Kernel};
 use crate::runtime::{session, unsupported};
 use crate::streams::graphs;
 use crate::streams::{as_given_to, stream_id};
+use cudarc::runtime::sys::{cudaLaunchConfig_t, dim3};
 use parking_lot::ReentrantMutex;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint, c_void};
@@ -24,46 +25,33 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use superstep_abi::variable::CPU_THREADS;
 use superstep_runtime_core::children::run_all;
-use superstep_runtime_core::cuda::{Dim3, LaunchConfig};
+use superstep_runtime_core::cuda::extents;
 use superstep_runtime_core::{Geometry, limits::is_configuration};
 use superstep_trace::{LaunchOutcome, Probe, StreamId};
 
 /// Grid, block, shared memory and stream of `<<<…>>>`.
-#[derive(Clone, Copy, Debug)]
-struct Configuration {
-    grid: Dim3,
-    block: Dim3,
-    shared_bytes: usize,
-    stream: *mut c_void,
-}
+type Configuration = (dim3, dim3, usize, *mut c_void);
 
 thread_local! {
-    /// Never dropped, so that destructors of the program's own thread-local and static variables may launch kernels. Has no memory
+    /// Never dropped, since destructors of the program's variables may launch kernels. Has no memory
     /// while it is empty.
     static CONFIGURATIONS: RefCell<ManuallyDrop<Vec<Configuration>>> =
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 static NEXT_GRID: AtomicU64 = AtomicU64::new(1);
-/// Held from a launch's number to its end; an observer of a probe may launch meanwhile.
+/// Held from a launch's numbering to its end. Reentrant, since a probe's observer may launch.
 static IN_ORDER: ReentrantMutex<()> = ReentrantMutex::new(());
 
-/// `__cudaPushCallConfiguration`: keeps what stands in `<<<…>>>` until the kernel's stub asks for it.
+/// `__cudaPushCallConfiguration`: keeps the configuration in `<<<…>>>` for the kernel's stub.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cudaPushCallConfiguration(
-    grid: Dim3,
-    block: Dim3,
+    grid: dim3,
+    block: dim3,
     shared_bytes: usize,
     stream: *mut c_void,
 ) -> c_uint {
-    CONFIGURATIONS.with_borrow_mut(|stack| {
-        stack.push(Configuration {
-            grid,
-            block,
-            shared_bytes,
-            stream,
-        })
-    });
+    CONFIGURATIONS.with_borrow_mut(|stack| stack.push((grid, block, shared_bytes, stream)));
     0
 }
 
@@ -73,8 +61,8 @@ pub extern "C" fn __cudaPushCallConfiguration(
 /// The pointers must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaPopCallConfiguration(
-    grid: *mut Dim3,
-    block: *mut Dim3,
+    grid: *mut dim3,
+    block: *mut dim3,
     shared_bytes: *mut usize,
     stream: *mut *mut c_void,
 ) -> c_int {
@@ -85,13 +73,13 @@ pub unsafe extern "C" fn __cudaPopCallConfiguration(
         }
         last
     });
-    let Some(configuration) = last else {
+    let Some(last) = last else {
         return code_of(Err(CudaError::MISSING_CONFIGURATION));
     };
-    let result = put(grid, configuration.grid)
-        .and_then(|()| put(block, configuration.block))
-        .and_then(|()| put(shared_bytes, configuration.shared_bytes))
-        .and_then(|()| put(stream, configuration.stream));
+    let result = put(grid, last.0)
+        .and_then(|()| put(block, last.1))
+        .and_then(|()| put(shared_bytes, last.2))
+        .and_then(|()| put(stream, last.3));
     code_of(result)
 }
 
@@ -115,23 +103,22 @@ pub fn check(
         return Err(CudaError::INVALID_VALUE);
     }
     if shared_bytes > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed) {
-        return Err(match is_cooperative {
-            true => CudaError::COOPERATIVE_LAUNCH_TOO_LARGE,
-            false => CudaError::INVALID_VALUE,
+        return Err(if is_cooperative {
+            CudaError::COOPERATIVE_LAUNCH_TOO_LARGE
+        } else {
+            CudaError::INVALID_VALUE
         });
     }
     Ok(())
 }
 
-/// What a program asks for when it launches a kernel.
+/// A kernel launch by the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// The host function that stands for the kernel.
     pub function: *const c_void,
-    pub grid: Dim3,
-    pub block: Dim3,
+    pub grid: dim3,
+    pub block: dim3,
     pub shared_bytes: usize,
-    /// Whether all CTAs are to run at the same time.
     pub is_cooperative: bool,
 }
 
@@ -153,13 +140,13 @@ fn check_residency(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], bytes: u64)
 
 /// Runs a kernel, or makes it a node of the graph into which `stream` is being captured.
 fn submit(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
-    match graphs::launched(asked, arguments, stream)? {
-        true => Ok(()),
-        false => launch(asked, arguments, stream),
+    if graphs::launched(asked, arguments, stream)? {
+        return Ok(());
     }
+    launch(asked, arguments, stream)
 }
 
-/// `cudaLaunchCooperativeKernelMultiDevice`, which no traced program may call on a GPU either.
+/// `cudaLaunchCooperativeKernelMultiDevice`, which is not supported on a GPU either.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaLaunchCooperativeKernelMultiDevice() -> ! {
     unsupported(format_args!(
@@ -167,7 +154,6 @@ pub extern "C" fn cudaLaunchCooperativeKernelMultiDevice() -> ! {
     ))
 }
 
-/// Stops the program at a launch of CTAs in clusters.
 fn no_clusters(kernel: &Kernel) -> ! {
     unsupported(format_args!(
         "the kernel {} runs in clusters of CTAs, which the CPU backend does not support; run this program with --backend cuda",
@@ -175,32 +161,31 @@ fn no_clusters(kernel: &Kernel) -> ! {
     ))
 }
 
-/// Runs a kernel to its end, and what it launches.
+/// Runs a kernel and its children to the end.
 pub fn launch(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
     check_sticky()?;
     let kernel = registry::kernel(asked.function)?;
     let bytes = asked.shared_bytes as u64;
     check(
         &kernel,
-        asked.grid.into(),
-        asked.block.into(),
+        extents(asked.grid),
+        extents(asked.block),
         bytes,
         asked.is_cooperative,
     )?;
     if asked.is_cooperative {
-        check_residency(&kernel, asked.grid.into(), asked.block.into(), bytes)?;
+        check_residency(&kernel, extents(asked.grid), extents(asked.block), bytes)?;
     }
     let stream = stream_id(stream)?;
     let children = run(&kernel, asked, arguments, stream, None)?;
     if !children.is_empty() {
-        // What goes wrong with them is reported like everything that goes wrong on a device: by later calls.
+        // Their errors are reported by later calls, as all errors of a device.
         let outcome = run_all(children, |work| run_child(work, stream));
         outcome.unwrap_or_else(set_sticky);
     }
     Ok(())
 }
 
-/// Runs a kernel to its end; returns what it asks for.
 fn run(
     kernel: &Arc<Kernel>,
     asked: Asked,
@@ -212,8 +197,8 @@ fn run(
         no_clusters(kernel);
     }
     let geometry = Geometry {
-        grid: asked.grid.into(),
-        block: asked.block.into(),
+        grid: extents(asked.grid),
+        block: extents(asked.block),
         dynamic_shared_bytes: asked.shared_bytes as u64,
         static_shared_bytes: kernel.static_shared_bytes,
         device: devices::current(),
@@ -223,7 +208,7 @@ fn run(
         workers = workers.max(geometry.grid.iter().product::<u32>() as usize);
     }
     let session = session();
-    // Who wrote memory last is a question of the order in which launches run, which therefore is that of their numbers.
+    // The last writer of memory depends on the order of launches, which must be that of their numbers.
     let _in_order = session.shadow().map(|_| IN_ORDER.lock());
     let active = session.launch_begin(stream, &kernel.name, geometry, parent);
     let running = session.add_up(&active);
@@ -232,7 +217,7 @@ fn run(
         Probe::Defined => Probed::new(&kernel.name, &active, workers),
         _ => Ok(None),
     };
-    // Without its probe, a launch runs the kernel's other half; where there is none, nobody looks at what the probe finds.
+    // A launch without the probe runs the kernel's native copy, or else drops the probe's results.
     let native = match &probed {
         Ok(Some(probed)) if !probed.is_wanted => registry::native(kernel),
         _ => None,
@@ -285,7 +270,7 @@ fn run(
         session.launch_aggregated(running);
     }
     session.launch_end(&job.active, job.accesses(), elapsed_ns, outcome);
-    // A failed kernel is reported like one that runs asynchronously: the launch succeeds, later calls fail.
+    // As for an asynchronous failure, the launch succeeds and later calls fail.
     if let Some(failure) = failure {
         session.fault(&failure.text);
         set_sticky(failure.error);
@@ -294,7 +279,7 @@ fn run(
     Ok(job.take_children())
 }
 
-/// Runs what a kernel asked for; returns what that asks for.
+/// Carries out a kernel's request; returns further ones.
 fn run_child(work: Work, stream: StreamId) -> Result<Vec<Child>, CudaError> {
     let children = match work {
         Work::Launch(child) => {
@@ -322,7 +307,7 @@ fn run_child(work: Work, stream: StreamId) -> Result<Vec<Child>, CudaError> {
             Vec::new()
         }
     };
-    // A kernel that failed is the last.
+    // No child follows a failed kernel.
     check_sticky()?;
     Ok(children)
 }
@@ -340,18 +325,17 @@ const ATTRIBUTE_CLUSTER: c_int = 4;
 
 fn launch_configured(
     call: &str,
-    configuration: *const LaunchConfig,
+    configuration: *const cudaLaunchConfig_t,
     function: *const c_void,
     arguments: *mut *mut c_void,
 ) -> CudaResult {
-    // SAFETY: the program passes a valid configuration or null.
-    let configuration = unsafe { configuration.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
-    let attributes = configuration.attributes.cast::<LaunchAttribute>();
-    if configuration.attribute_count > 0 && attributes.is_null() {
+    let configuration = given(configuration)?;
+    let attributes = configuration.attrs.cast::<LaunchAttribute>();
+    if configuration.numAttrs > 0 && attributes.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
     let mut is_cooperative = false;
-    for index in 0..configuration.attribute_count as usize {
+    for index in 0..configuration.numAttrs as usize {
         // SAFETY: the program passes this many attributes.
         let attribute = unsafe { &*attributes.add(index) };
         let is_one_cta = attribute.value[..3].iter().all(|&n| n <= 1);
@@ -361,41 +345,35 @@ fn launch_configured(
             _ => {}
         }
     }
-    let &LaunchConfig {
-        grid,
-        block,
-        shared_bytes,
-        stream,
-        ..
-    } = configuration;
     let asked = Asked {
         function,
-        grid,
-        block,
-        shared_bytes,
+        grid: configuration.gridDim,
+        block: configuration.blockDim,
+        shared_bytes: configuration.dynamicSmemBytes,
         is_cooperative,
     };
+    let stream = configuration.stream.cast();
     submit(asked, arguments, as_given_to(call, stream))
 }
 
 cuda! {
     fn [cudaLaunchKernel cudaLaunchKernel_ptsz](
-        function: *const c_void, grid: Dim3, block: Dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
+        function: *const c_void, grid: dim3, block: dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
     ) {
         submit(Asked { function, grid, block, shared_bytes, is_cooperative: false }, arguments, stream)
     }
 
     fn [cudaLaunchCooperativeKernel cudaLaunchCooperativeKernel_ptsz](
-        function: *const c_void, grid: Dim3, block: Dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
+        function: *const c_void, grid: dim3, block: dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
     ) {
         submit(Asked { function, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
     }
 
-    fn [cudaLaunchKernelExC](configuration: *const LaunchConfig, function: *const c_void, arguments: *mut *mut c_void) {
+    fn [cudaLaunchKernelExC](configuration: *const cudaLaunchConfig_t, function: *const c_void, arguments: *mut *mut c_void) {
         launch_configured("cudaLaunchKernelExC", configuration, function, arguments)
     }
 
-    fn [cudaLaunchKernelExC_ptsz](configuration: *const LaunchConfig, function: *const c_void, arguments: *mut *mut c_void) {
+    fn [cudaLaunchKernelExC_ptsz](configuration: *const cudaLaunchConfig_t, function: *const c_void, arguments: *mut *mut c_void) {
         launch_configured("cudaLaunchKernelExC_ptsz", configuration, function, arguments)
     }
 }

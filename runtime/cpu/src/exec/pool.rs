@@ -1,4 +1,4 @@
-//! The worker threads. They live as long as the program, spin for a moment after a launch and then sleep.
+//! The worker threads, which live as long as the program. After a launch they spin, then sleep.
 
 use crate::exec::fault;
 use crate::exec::fiber::{DEFAULT_STACK_BYTES, may_have_guards, workers_for};
@@ -12,15 +12,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Turns of the loop in which a worker, or the waiting host thread, looks for news before it sleeps: some tens of microseconds.
+/// Polls of a worker, or the waiting host thread, before it sleeps: some tens of microseconds.
 const SPIN_TURNS: u32 = 4000;
-/// When no CTA was handed out for so long, CTAs may be waiting for others that were not begun.
+/// Time without a new CTA after which CTAs may be waiting for others that have not begun.
 const STALL: Duration = Duration::from_millis(250);
-/// Most workers that such a launch gets.
 const MOST_WORKERS: usize = 1024;
-/// Stack of a worker thread: thread-local (static shared) variables lie there too.
+/// Stack of a worker thread, with its thread-local (static shared) variables.
 const WORKER_STACK_BYTES: usize = 16 << 20;
-/// Mappings that a process may have where the system does not say (`vm.max_map_count`).
+/// Most mappings of a process if `vm.max_map_count` is unknown.
 const DEFAULT_MOST_MAPPINGS: usize = 65530;
 
 struct Pool {
@@ -28,9 +27,9 @@ struct Pool {
     work: Condvar,
     done: Condvar,
     generation: AtomicU64,
-    /// Launches whose workers are all through.
+    /// The last launch whose workers have all ended.
     finished: AtomicU64,
-    /// Launches run one after the other.
+    /// Serialises launches.
     launch: Mutex<()>,
     workers: usize,
     stack_bytes: usize,
@@ -74,7 +73,7 @@ pub fn worker_count() -> usize {
     pool().workers
 }
 
-/// How many stacks a worker makes at once for the threads of a CTA, when all CTAs of a launch run at the same time.
+/// Stacks that a worker makes at once for a CTA's threads, when all CTAs of a launch run at the same time.
 pub fn slab_for(job: &Job) -> usize {
     let threads = job.threads() as usize;
     let stacks = threads.saturating_mul(job.ctas() as usize);
@@ -85,10 +84,7 @@ pub fn slab_for(job: &Job) -> usize {
     }
 }
 
-/// Runs a launch to its end.
-///
-/// # Errors
-/// Not one worker thread could be started.
+/// Runs a launch to its end; an error if no worker thread could be started.
 pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
     let pool = pool();
     let _one_at_a_time = pool.launch.lock();
@@ -115,7 +111,7 @@ pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
 }
 
 impl Pool {
-    /// Wakes so many workers: after a cooperative launch there may be far more of them than cores.
+    /// Wakes `wanted` workers; after a cooperative launch there may be more of them than cores.
     fn wake(&self, wanted: usize) {
         if wanted > self.workers {
             self.work.notify_all();
@@ -126,7 +122,6 @@ impl Pool {
         }
     }
 
-    /// Starts workers until there are `wanted`, or the system gives no more threads.
     fn start_workers(&'static self, state: &mut State, wanted: usize) -> std::io::Result<()> {
         while state.started < wanted {
             let number = state.started;
@@ -171,7 +166,7 @@ impl Pool {
             scheduler.run(&job);
             let mut state = self.state.lock();
             state.running -= 1;
-            // CTAs are handed out until none is left, so whoever leaves has seen the end: nobody else needs to come.
+            // A worker leaves when no CTA is left, so no other one need join.
             state.wanted = 0;
             if state.running == 0 {
                 state.job = None;
@@ -181,7 +176,6 @@ impl Pool {
         }
     }
 
-    /// Waits a moment for a launch after number `seen`.
     fn spin_for_work(&self, seen: u64) {
         for _ in 0..SPIN_TURNS {
             if self.generation.load(Ordering::Acquire) != seen {
@@ -191,8 +185,8 @@ impl Pool {
         }
     }
 
-    /// Waits for the end of a launch. On a GPU all CTAs that fit run at the same time, and programs count on it when they make
-    /// CTAs wait for each other; here a launch whose CTAs seem to do so gets more workers than there are cores.
+    /// Waits for the end of a launch. On a GPU all CTAs that fit run at the same time, and programs rely on that when they make
+    /// CTAs wait for each other. A launch whose CTAs seem to do so gets more workers than there are cores.
     fn wait(&'static self, generation: u64, job: &Job) {
         for _ in 0..SPIN_TURNS {
             if self.finished.load(Ordering::Acquire) == generation {
@@ -207,7 +201,7 @@ impl Pool {
                 continue;
             }
             let now = job.handed_out();
-            // A probe's memory has parts for the workers that were foreseen, and no more.
+            // A probe's memory is for the original number of workers.
             let may_grow = job.probed.is_none() && state.wanted == 0 && job.grid_barrier.is_none();
             if now.is_some() && now == before && may_grow {
                 self.double_workers(&mut state, job);
@@ -216,7 +210,7 @@ impl Pool {
         }
     }
 
-    /// Lets as many workers join as are at work. Where the system gives no more threads, the launch goes on with those it has.
+    /// Doubles the number of workers, as far as the system has threads.
     fn double_workers(&'static self, state: &mut State, job: &Job) {
         let mut most = MOST_WORKERS;
         if job.kernel.needs_fibers {
@@ -229,7 +223,7 @@ impl Pool {
     }
 }
 
-/// Signals meant for the program are handled by its own threads.
+/// Leaves the program's signals to its own threads.
 fn block_signals() {
     // SAFETY: fills a signal set in and blocks it for this thread; the signals of faults stay open.
     unsafe {

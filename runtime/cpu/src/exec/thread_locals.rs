@@ -1,8 +1,8 @@
-//! Finds the thread-local variables of the program on the calling thread: static shared memory lies there.
+//! Finds the program's thread-local variables on the calling thread, which are static shared memory.
 
 use std::ffi::{c_int, c_void};
 
-/// The calling thread's block of thread-local variables that holds `address`, as first byte and one past the last; empty when unknown.
+/// The calling thread's block of thread-local variables around `address`: first byte and one past the last; empty if unknown.
 pub fn around(address: u64) -> (u64, u64) {
     let mut search = Search {
         address,
@@ -35,10 +35,8 @@ unsafe extern "C" fn visit(
         .iter()
         .filter(|header| header.p_type == libc::PT_TLS)
     {
-        let (first, last) = (
-            info.dlpi_tls_data as u64,
-            info.dlpi_tls_data as u64 + header.p_memsz,
-        );
+        let first = info.dlpi_tls_data as u64;
+        let last = first + header.p_memsz;
         if (first..last).contains(&search.address) {
             search.found = (first, last);
             return 1;

@@ -1,8 +1,8 @@
-//! Threads that run until the program ends, and start while another thread holds the dynamic loader's lock.
+//! Threads that never end, and can start while another thread holds the dynamic loader's lock.
 //!
 //! A constructor of a library that `dlopen` loads may launch a kernel, and so may a destructor of one that `dlclose` unloads: the launching
 //! thread then holds that lock, and waits for the workers. The C library takes it too, where a thread's first variable with a destructor is
-//! made. Workers never end, so none of their variables needs one.
+//! made. Workers never end, so their variables need none.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
@@ -27,8 +27,8 @@ std::arch::global_asm!(
     ours = sym note_destructor,
 );
 
-/// Stands before the C library's `__cxa_thread_atexit_impl`, for the standard library in here: the end of a thread is to destroy a
-/// variable.
+/// Replaces the C library's `__cxa_thread_atexit_impl` for the standard library in here: registers the destructor of a
+/// thread-local variable.
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -50,9 +50,6 @@ unsafe extern "C" fn note_destructor(
 }
 
 /// Starts a thread that runs `work`, which must not return.
-///
-/// # Errors
-/// The system gives no more threads.
 pub fn start(
     name: &str,
     stack_bytes: usize,

@@ -1,7 +1,7 @@
-//! A worker as device code sees it: which thread of which CTA runs, and how to switch away from it.
+//! A worker's state for device code: the running thread of a CTA, and the switch to the scheduler.
 //!
-//! Device calls run on a fiber's stack while the scheduler waits on the worker's own, so everything here is shared between the two through
-//! cells; no borrow is ever held across a switch.
+//! Device calls run on a fiber's stack while the scheduler waits on the worker's own, so they share everything here through
+//! cells; no borrow is held across a switch.
 
 use crate::errors::CudaError;
 use crate::exec::cta::Cta;
@@ -23,10 +23,9 @@ pub enum Place {
     Runtime,
 }
 
-/// How the threads of the current kernel run.
 #[derive(Clone, Copy, Debug)]
 pub enum Mode {
-    /// One after the other, each by a call of its own.
+    /// One after the other, each by its own call.
     Plain,
     /// In a loop from one barrier to the next.
     Loops(Step),
@@ -34,45 +33,39 @@ pub enum Mode {
 }
 
 pub struct Worker {
-    /// Its number, from 0: the "multiprocessor" of its CTAs.
+    /// The "multiprocessor" of its CTAs, from 0.
     pub number: u32,
-    /// The launch it works on.
     job: Cell<*const Job>,
-    /// The thread block of the launch's module on this worker.
+    /// The thread state of the launch's module on this worker.
     pub block: Cell<*mut SuperstepThread>,
     pub mode: Cell<Mode>,
     pub place: Cell<Place>,
-    /// Linear number of the current CTA.
     pub cta_number: Cell<u64>,
-    /// The waiting threads of the current CTA.
     pub cta: RefCell<Cta>,
-    /// Gives control to the scheduler; valid while a fiber runs.
+    /// Switches to the scheduler; valid while a fiber runs.
     pub yielder: Cell<*const FiberYielder>,
-    /// Ends the running fiber from a signal handler.
     pub trap: Cell<Option<CoroutineTrapHandler<End>>>,
-    /// Lowest address of the running fiber's usable stack; its guard lies below.
+    /// Lowest address of the running fiber's stack, above the guard.
     pub stack_floor: Cell<u64>,
-    /// What a signal handler saw.
     pub signal: Cell<Option<SignalRecord>>,
     pub failure: RefCell<Option<Failure>>,
-    /// Log of a warp whose threads run one after the other; none before the first such kernel that is traced.
+    /// Log of a warp whose threads run one after the other, from the first such traced kernel on.
     pub warp_log: RefCell<Option<WarpLog>>,
-    /// What a CTA keeps for threads that run in a loop: first and last byte.
+    /// Variables of threads that run in a loop: first and last byte.
     pub frame: Cell<(*mut u8, *mut u8)>,
-    /// Whether the thread block says which thread runs.
+    /// Whether the thread state identifies the running thread.
     pub knows_thread: Cell<bool>,
     /// CTAs to run in [`Mode::Loops`]: the first, and one past the last.
     pub ctas: Cell<(u64, u64)>,
     /// The warp whose threads run one after the other.
     pub warp: Cell<u32>,
-    /// Where the current CTA logs, first to last word, when nobody wants to know: written again and again.
+    /// Log of an unrecorded CTA, first to last word, which is overwritten.
     pub discard: Cell<Option<(*mut u64, *mut u64)>>,
-    /// Threads still to run in [`Mode::Plain`]: the next one, and one past the last of the warp.
+    /// Next thread to run in [`Mode::Plain`], and one past the last of the warp.
     pub next_thread: Cell<u32>,
     pub end_thread: Cell<u32>,
-    /// `threadIdx` of each thread of a CTA of the current shape: cheaper than dividing for each thread of each CTA.
+    /// `threadIdx` of each thread of a CTA of the current shape.
     tids: RefCell<([u32; 3], Vec<[u32; 3]>)>,
-    /// The range of global memory found last.
     pub last_range: Cell<(u64, u64)>,
     /// This worker's thread-local variables, which hold static shared memory.
     pub thread_locals: Cell<(u64, u64)>,
@@ -82,7 +75,6 @@ thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(null()) };
 }
 
-/// The worker that the calling host thread is, if any.
 pub fn current<'a>() -> Option<&'a Worker> {
     // SAFETY: `become_current` stored a pointer to a worker that lives as long as its thread.
     unsafe { CURRENT.get().as_ref() }
@@ -117,7 +109,6 @@ impl Worker {
         }
     }
 
-    /// Makes this the calling host thread's worker for ever.
     pub fn become_current(&'static self) {
         CURRENT.set(self);
     }
@@ -134,7 +125,6 @@ impl Worker {
         unsafe { self.job.get().as_ref() }
     }
 
-    /// Sets the shape of the CTAs to come.
     pub fn set_shape(&self, block: [u32; 3]) {
         let (shape, tids) = &mut *self.tids.borrow_mut();
         if *shape != block {
@@ -146,11 +136,10 @@ impl Worker {
         }
     }
 
-    /// Fills the thread block in for thread `thread`.
     pub fn enter_thread(&self, thread: u32) {
         let tid = self.tids.borrow().1.get(thread as usize).copied();
         let block = self.block.get();
-        // SAFETY: the block is this worker's own thread-local variable; nobody else accesses it now.
+        // SAFETY: the block is this worker's own thread-local variable; it is accessed only here now.
         unsafe {
             (*block).tid = tid.unwrap_or_default();
             (*block).lane = thread % WARP_LANES;
@@ -159,13 +148,11 @@ impl Worker {
         }
     }
 
-    /// Number of the current thread in its CTA.
     pub fn thread(&self) -> u32 {
         // SAFETY: the block is this worker's own thread-local; null before the first launch.
         unsafe { self.block.get().as_ref() }.map_or(0, |block| block.thread)
     }
 
-    /// Sets where the current thread logs.
     pub fn set_log(&self, (cursor, end): (*mut u64, *mut u64)) {
         let block = self.block.get();
         // SAFETY: the block is this worker's own thread-local, and set before a thread logs.
@@ -175,7 +162,6 @@ impl Worker {
         }
     }
 
-    /// How far the current thread logged.
     pub fn log_cursor(&self) -> *mut u64 {
         // SAFETY: the block is this worker's own thread-local, and set before a thread logs.
         unsafe { (*self.block.get()).log_cursor }
@@ -188,7 +174,7 @@ impl Worker {
         }
     }
 
-    /// Runs the threads of the current warp one after the other; on the plain fiber.
+    /// Runs the threads of the current warp one after the other, on the plain fiber.
     pub fn run_lanes(&self) {
         let Some(job) = self.job() else {
             return;
@@ -208,21 +194,21 @@ impl Worker {
         }
     }
 
-    /// Empties the log of the current warp; what comes belongs to `lane`, if to any.
+    /// Empties the log of the current warp; later entries belong to `lane`.
     pub fn open_warp_log(&self, lane: Option<usize>) {
         if let Some(log) = self.warp_log.borrow_mut().as_mut() {
             self.set_log(log.open(lane));
         }
     }
 
-    /// The last access of the current thread that the log of its warp has.
+    /// The current thread's last access in the log of its warp.
     pub fn last_access(&self) -> Option<LogEntry> {
         let log = self.warp_log.borrow();
         let lane = (self.thread() % WARP_LANES) as usize;
         log.as_ref()?.lanes(self.log_cursor())[lane].last().copied()
     }
 
-    /// A failure with kernel, CTA and thread in front of `what`.
+    /// A failure whose text begins with kernel, CTA and thread.
     pub fn describe(&self, error: CudaError, what: impl std::fmt::Display) -> Failure {
         let Some(job) = self.job() else {
             return Failure {
@@ -231,11 +217,12 @@ impl Worker {
             };
         };
         let [x, y, z] = job.cta_coordinates(self.cta_number.get());
-        let [tx, ty, tz] = thread_coordinates(self.thread(), job.block);
+        let [tx, ty, tz] = thread_coordinates(self.thread(), job.active.launch.block);
         let kernel = &job.kernel.display_name;
-        let thread = match self.knows_thread.get() {
-            true => format!("thread ({tx},{ty},{tz})"),
-            false => "one of its threads".to_owned(),
+        let thread = if self.knows_thread.get() {
+            format!("thread ({tx},{ty},{tz})")
+        } else {
+            "one of its threads".to_owned()
         };
         let text = format!("kernel {kernel}, CTA ({x},{y},{z}), {thread}: {what}");
         Failure { error, text }

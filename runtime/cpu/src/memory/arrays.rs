@@ -1,16 +1,16 @@
-//! CUDA arrays, as far as copies go: plain memory with a pitch. There are no textures to read them with.
+//! CUDA arrays for copies: plain memory with a pitch. Textures are not supported.
 
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given, put, put_if_wanted};
 use crate::handles::Handles;
 use crate::memory;
 use crate::memory::copies::{Rows, copy_rows};
 use crate::streams::stream_id;
+use cudarc::runtime::sys::cudaExtent;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
-use superstep_runtime_core::cuda::Extent;
 use superstep_trace::AllocationKind;
 
-/// `cudaChannelFormatDesc`: bits of each component.
+/// `cudaChannelFormatDesc`, with a kind of any version: bits of each component.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelFormat {
@@ -24,18 +24,16 @@ pub struct ChannelFormat {
 #[derive(Clone, Copy, Debug)]
 pub struct Array {
     pub address: u64,
-    /// Bytes from row to row.
     pub pitch_bytes: u64,
     pub element_bytes: u64,
-    /// Elements; 0 for dimensions that it lacks.
-    pub extent: Extent,
+    /// Elements; 0 for absent dimensions.
+    pub extent: cudaExtent,
     format: ChannelFormat,
     flags: c_uint,
 }
 
 static ARRAYS: Handles<Array> = Handles::new();
 
-/// The array behind a handle.
 pub fn get(handle: *const c_void) -> Result<Arc<Array>, CudaError> {
     ARRAYS.get(handle)
 }
@@ -43,12 +41,11 @@ pub fn get(handle: *const c_void) -> Result<Arc<Array>, CudaError> {
 fn allocate(
     place: *mut *mut c_void,
     format: *const ChannelFormat,
-    extent: Extent,
+    extent: cudaExtent,
     flags: c_uint,
 ) -> CudaResult {
     check_sticky()?;
-    // SAFETY: the program passes a valid format or null.
-    let format = *unsafe { format.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
+    let format = *given(format)?;
     let bits =
         [format.x, format.y, format.z, format.w].map(|bits| u64::try_from(bits).unwrap_or(0));
     let bits: u64 = bits.iter().sum();
@@ -84,7 +81,7 @@ fn free(handle: *mut c_void) -> CudaResult {
     memory::free(array.address, |kind| *kind == AllocationKind::Array)
 }
 
-/// First byte of a part of an array: `x` bytes into row `y`.
+/// Address of byte `x` of row `y` of an array, and the array's pitch.
 fn part(handle: *const c_void, x: usize, y: usize) -> Result<(u64, u64), CudaError> {
     let array = get(handle)?;
     if x as u64 > array.pitch_bytes || y >= array.extent.height.max(1) {
@@ -109,10 +106,10 @@ pub extern "C" fn cudaCreateChannelDesc(
 
 cuda! {
     fn [cudaMallocArray](array: *mut *mut c_void, format: *const ChannelFormat, width: usize, height: usize, flags: c_uint) {
-        allocate(array, format, Extent { width, height, depth: 0 }, flags)
+        allocate(array, format, cudaExtent { width, height, depth: 0 }, flags)
     }
 
-    fn [cudaMalloc3DArray](array: *mut *mut c_void, format: *const ChannelFormat, extent: Extent, flags: c_uint) {
+    fn [cudaMalloc3DArray](array: *mut *mut c_void, format: *const ChannelFormat, extent: cudaExtent, flags: c_uint) {
         allocate(array, format, extent, flags)
     }
 
@@ -120,18 +117,11 @@ cuda! {
         free(array)
     }
 
-    fn [cudaArrayGetInfo](format: *mut ChannelFormat, extent: *mut Extent, flags: *mut c_uint, array: *mut c_void) {
+    fn [cudaArrayGetInfo](format: *mut ChannelFormat, extent: *mut cudaExtent, flags: *mut c_uint, array: *mut c_void) {
         let array = get(array)?;
-        if !format.is_null() {
-            put(format, array.format)?;
-        }
-        if !extent.is_null() {
-            put(extent, array.extent)?;
-        }
-        if !flags.is_null() {
-            put(flags, array.flags)?;
-        }
-        Ok(())
+        put_if_wanted(format, array.format)?;
+        put_if_wanted(extent, array.extent)?;
+        put_if_wanted(flags, array.flags)
     }
 
     fn [cudaGetChannelDesc](format: *mut ChannelFormat, array: *const c_void) {
@@ -178,7 +168,7 @@ cuda! { in_stream Copy:
     }
 }
 
-/// Cuts `bytes` from row `y`, byte `x` on into the array's rows: address, offset in the linear memory, bytes.
+/// Calls `copy` for the rows of `bytes` from row `y`, byte `x` on: address, offset in the linear memory, bytes.
 fn in_rows(
     handle: *const c_void,
     x: usize,

@@ -1,4 +1,4 @@
-//! Copies: `cudaMemcpy` and its relatives. Each is checked against the allocations that it touches, done at once, and noted.
+//! Copies: `cudaMemcpy` and its relatives. Each is checked against its allocations, carried out at once, and noted.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
 use crate::memory;
@@ -11,7 +11,7 @@ use superstep_trace::{CopyDirection, StreamId};
 /// `cudaMemcpyDefault`.
 pub const KIND_DEFAULT: c_int = 4;
 
-/// Which sides of a copy must be device memory; `None`: whatever they are.
+/// Whether destination and source must be device memory; `None`: any memory.
 fn sides(kind: c_int) -> Result<(Option<bool>, Option<bool>), CudaError> {
     match kind {
         0 => Ok((Some(false), Some(false))),
@@ -23,8 +23,8 @@ fn sides(kind: c_int) -> Result<(Option<bool>, Option<bool>), CudaError> {
     }
 }
 
-/// Checks one side of a copy or memset of `bytes` at `address`; returns whether it is device memory. It is an invalid value, with a warning,
-/// when it leaves its allocation, or is no device memory but must be.
+/// Checks one side of a copy or memset of `bytes` at `address`; returns whether it is device memory. Fails, with a warning,
+/// if it exceeds its allocation, or is not device memory but must be.
 pub fn check_side(
     call: &str,
     side: &str,
@@ -55,22 +55,18 @@ pub fn check_side(
     }
 }
 
-/// Rows of a copy: `rows` times `bytes`, the starts `to_pitch` and `from_pitch` apart.
+/// Rows of a copy, of `bytes` each; pitches in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
     pub to: u64,
     pub from: u64,
-    /// Bytes of a row.
     pub bytes: u64,
     pub rows: u64,
-    /// Bytes from row to row at the destination.
     pub to_pitch: u64,
-    /// Bytes from row to row at the source.
     pub from_pitch: u64,
 }
 
 impl Rows {
-    /// A copy in one piece.
     pub fn one(to: u64, from: u64, bytes: u64) -> Self {
         Rows {
             to,
@@ -83,7 +79,7 @@ impl Rows {
     }
 }
 
-/// Bytes from the first to one past the last of so many rows of `bytes`, `pitch` apart; there is at least one.
+/// Bytes spanned by `rows` rows (at least one) of `bytes`, `pitch` apart.
 pub fn span(rows: u64, bytes: u64, pitch: u64) -> Result<u64, CudaError> {
     let before = pitch.checked_mul(rows - 1);
     before
@@ -91,7 +87,6 @@ pub fn span(rows: u64, bytes: u64, pitch: u64) -> Result<u64, CudaError> {
         .ok_or(CudaError::INVALID_VALUE)
 }
 
-/// Whether each side lies where it may, and in which direction the copy goes. Copies nothing.
 pub fn check_rows(call: &str, rows: &Rows, kind: c_int) -> Result<CopyDirection, CudaError> {
     let (to_device, from_device) = sides(kind)?;
     if rows.rows > 1 && (rows.to_pitch < rows.bytes || rows.from_pitch < rows.bytes) {
@@ -123,14 +118,13 @@ pub fn copy_rows(call: &str, rows: Rows, kind: c_int, stream: StreamId) -> CudaR
     for row in 0..count {
         let to = rows.to + row * rows.to_pitch;
         let from = rows.from + row * rows.from_pitch;
-        // SAFETY: device sides were checked against their allocations; that host sides are valid is the program's promise.
+        // SAFETY: device sides were checked against their allocations; the program passes valid host sides.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes as usize) };
         session().copy(direction, to, from, bytes, stream);
     }
     Ok(())
 }
 
-/// Copies in one piece.
 pub fn copy(
     call: &str,
     to: *mut c_void,
@@ -144,7 +138,6 @@ pub fn copy(
 }
 
 cuda! { in_stream Copy:
-    /// Done at once, since streams run in order.
     fn [cudaMemcpy cudaMemcpy_ptds] [cudaMemcpyAsync cudaMemcpyAsync_ptsz](
         to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int
     ) |call, stream| {

@@ -1,21 +1,22 @@
 //! `cudaMemcpy3D`: boxes of pitched memory and of arrays.
 
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given};
 use crate::memory::copies::{Rows, check_rows, copy_rows};
 use crate::streams::graphs::{Kind, submit};
 use crate::streams::{default_of, stream_id};
+use cudarc::runtime::sys::{cudaPitchedPtr, cudaPos};
 use std::ffi::c_void;
-use superstep_runtime_core::cuda::{Copy3d, PitchedPointer, Position};
+use superstep_runtime_core::cuda::Copy3d;
 
-/// One side of a 3-dimensional copy: first byte, row pitch, slice pitch.
+/// First byte, row pitch and slice pitch of one side of a 3-dimensional copy.
 fn side_3d(
     array: *mut c_void,
-    position: Position,
-    pitched: PitchedPointer,
+    position: cudaPos,
+    pitched: cudaPitchedPtr,
 ) -> Result<(u64, u64, u64), CudaError> {
     let (base, pitch, height, element) = if array.is_null() {
-        let base = pitched.pointer as u64;
-        (base, pitched.pitch as u64, pitched.height, 1)
+        let base = pitched.ptr as u64;
+        (base, pitched.pitch as u64, pitched.ysize, 1)
     } else {
         let array = crate::memory::arrays::get(array)?;
         let height = array.extent.height.max(1);
@@ -69,7 +70,7 @@ pub fn copy_3d(call: &str, copy: &Copy3d, stream: *mut c_void) -> CudaResult {
         })
     };
     let slices = || (0..copy.extent.depth as u64).map(|z| slice(z).ok_or(CudaError::INVALID_VALUE));
-    // All of it first: a box that does not fit is refused, not copied in part.
+    // Before any copy: a box that does not fit is not copied in part.
     if bytes > 0 && copy.extent.height > 0 {
         for rows in slices() {
             check_rows(call, &rows?, copy.kind)?;
@@ -81,25 +82,17 @@ pub fn copy_3d(call: &str, copy: &Copy3d, stream: *mut c_void) -> CudaResult {
     Ok(())
 }
 
-/// The parameters of a call, which need not outlive it.
-fn taken(parameters: *const Copy3d) -> Result<Copy3d, CudaError> {
-    // SAFETY: the program passes valid parameters or null.
-    unsafe { parameters.as_ref() }
-        .copied()
-        .ok_or(CudaError::INVALID_VALUE)
-}
-
 cuda! {
     fn [cudaMemcpy3D](parameters: *const Copy3d) {
-        copy_3d("cudaMemcpy3D", &taken(parameters)?, default_of("cudaMemcpy3D"))
+        copy_3d("cudaMemcpy3D", given(parameters)?, default_of("cudaMemcpy3D"))
     }
 
     fn [cudaMemcpy3D_ptds](parameters: *const Copy3d) {
-        copy_3d("cudaMemcpy3D", &taken(parameters)?, default_of("cudaMemcpy3D_ptds"))
+        copy_3d("cudaMemcpy3D", given(parameters)?, default_of("cudaMemcpy3D_ptds"))
     }
 
     fn [cudaMemcpy3DAsync cudaMemcpy3DAsync_ptsz](parameters: *const Copy3d, stream: *mut c_void) {
-        let copy = taken(parameters)?;
+        let copy = *given(parameters)?;
         submit(stream, Kind::Copy, move |stream| copy_3d("cudaMemcpy3DAsync", &copy, stream))
     }
 }

@@ -1,31 +1,28 @@
 //! Device memory: each allocation ends at a guard page, and freed ranges stay forbidden for a while, so that accesses outside of
-//! allocations fault where they happen. What a GPU's larger pages have behind an allocation opens at the first access.
+//! allocations fault at once. Memory after an allocation that a GPU's larger pages have opens at the first access.
 
 use crate::mapping::{Mapping, PAGE_BYTES};
 use std::collections::{BTreeMap, VecDeque};
 use superstep_trace::{AllocationKind, DEVICE_PAGE_BYTES};
 
-/// Alignment of an allocation's first byte; also the granularity of its distance to the guard page.
+/// Alignment of an allocation, and the granularity of its distance to the guard page.
 pub const ALIGNMENT_BYTES: usize = 256;
-/// Forbidden address space in front of and behind an allocation.
+/// Forbidden address space before and after an allocation.
 const GUARD_BYTES: usize = 16 * PAGE_BYTES;
-/// Freed ranges that stay forbidden: their number ...
+/// Limits of freed ranges that stay forbidden: their number, and their address space.
 const QUARANTINE_COUNT: usize = 2048;
-/// ... and their address space.
 const QUARANTINE_BYTES: usize = 1 << 38;
 
-/// A live or freed range of memory.
 #[derive(Debug)]
 pub struct Block {
     pub address: u64,
-    /// Size as asked for.
+    /// As requested.
     pub bytes: u64,
     pub kind: AllocationKind,
     mapping: Option<Mapping>,
 }
 
 impl Block {
-    /// One past the last byte.
     pub fn end(&self) -> u64 {
         self.address + self.bytes
     }
@@ -34,12 +31,12 @@ impl Block {
         address.wrapping_sub(self.address) < self.bytes
     }
 
-    /// Whether the program itself owns the memory (`cudaHostRegister`).
+    /// Whether the program owns the memory (`cudaHostRegister`).
     pub fn is_registered(&self) -> bool {
         self.mapping.is_none()
     }
 
-    /// The pages behind the block that a GPU has: the first byte and one past the last.
+    /// The pages that a GPU has after the block: first byte and one past the last.
     fn behind(&self) -> Option<(u64, u64)> {
         let pages = self.bytes.checked_next_multiple_of(DEVICE_PAGE_BYTES)?;
         let end = self.end().next_multiple_of(PAGE_BYTES as u64);
@@ -48,10 +45,9 @@ impl Block {
     }
 }
 
-/// Where an address lies in relation to the block nearest to it that is, or was, allocated.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Location {
-    /// First byte of the block, and its bytes.
+    /// Address and bytes.
     pub block: (u64, u64),
     pub relation: Relation,
 }
@@ -59,11 +55,10 @@ pub struct Location {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     Inside,
-    /// Inside of one that was freed.
     Freed,
-    /// So many bytes behind the end of a block (0: the first byte behind it).
+    /// Bytes after the end of a block (0: the first byte after it).
     Behind(u64),
-    /// So many bytes in front of a block (1: the byte right in front).
+    /// Bytes before a block (1: the byte right before it).
     Before(u64),
 }
 
@@ -76,7 +71,7 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// Allocates `bytes` (at least 1) of zeroes; `None` when the operating system has no more.
+    /// Allocates `bytes` (at least 1) of zeroes; `None` if memory is exhausted.
     pub fn allocate(&mut self, bytes: u64, kind: AllocationKind) -> Option<u64> {
         let used = usize::try_from(bytes)
             .ok()?
@@ -102,7 +97,7 @@ impl Heap {
         Some(address)
     }
 
-    /// Opens what a GPU has behind the end of the block before `address`; false when `address` does not lie there.
+    /// Opens the memory that a GPU has after the block before `address`; `false` if `address` is not in it.
     pub fn open_behind(&self, address: u64) -> bool {
         let Some((_, block)) = self.live.range(..=address).next_back() else {
             return false;
@@ -117,7 +112,7 @@ impl Heap {
                 .is_ok()
     }
 
-    /// Whether `address` lies behind the end of the block before it, where a GPU has memory.
+    /// Whether `address` is in the memory that a GPU has after a block.
     pub fn is_behind(&self, address: u64) -> bool {
         let block = self.live.range(..=address).next_back();
         block.is_some_and(|(_, block)| {
@@ -126,7 +121,7 @@ impl Heap {
         })
     }
 
-    /// Takes note of host memory that the program owns; false when it overlaps a block.
+    /// Adds host memory that the program owns; `false` if it overlaps a block.
     pub fn register(&mut self, address: u64, bytes: u64) -> bool {
         let Some(end) = address.checked_add(bytes) else {
             return false;
@@ -146,18 +141,15 @@ impl Heap {
         true
     }
 
-    /// The live block that starts at `address`.
     pub fn block_at(&self, address: u64) -> Option<&Block> {
         self.live.get(&address)
     }
 
-    /// The live block that holds `address`.
     pub fn find(&self, address: u64) -> Option<&Block> {
         let (_, block) = self.live.range(..=address).next_back()?;
         Some(block).filter(|block| block.contains(address))
     }
 
-    /// The live blocks, by ascending address.
     pub fn iter(&self) -> impl Iterator<Item = &Block> {
         self.live.values()
     }
@@ -166,7 +158,7 @@ impl Heap {
         self.live_bytes
     }
 
-    /// Frees the block that starts at `address`; false when there is none.
+    /// Frees the block at `address`; `false` if there is none.
     pub fn free(&mut self, address: u64) -> bool {
         let Some(block) = self.live.remove(&address) else {
             return false;
@@ -196,7 +188,7 @@ impl Heap {
         addresses
     }
 
-    /// Describes `address` in relation to the nearest block; `None` when nothing is allocated.
+    /// Locates `address` in relation to the nearest block; `None` if nothing is allocated.
     pub fn locate(&self, address: u64) -> Option<Location> {
         let at = |relation| {
             move |block: &Block| Location {

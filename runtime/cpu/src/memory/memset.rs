@@ -3,13 +3,12 @@
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
 use crate::memory::copies::{check_side, span};
 use crate::runtime::session;
-use crate::streams::graphs::MemsetParameters;
 use crate::streams::stream_id;
+use cudarc::runtime::sys::{cudaExtent, cudaMemsetParams, cudaPitchedPtr};
 use std::ffi::{c_int, c_void};
-use superstep_runtime_core::cuda::{Extent, PitchedPointer};
 use superstep_trace::StreamId;
 
-fn fill(
+fn fill_rows(
     address: *mut c_void,
     pitch: usize,
     value: c_int,
@@ -48,7 +47,7 @@ fn fill(
     Ok(())
 }
 
-/// What a kernel asked for: the memory may be the device's heap.
+/// A kernel's memset, which may be in the device's heap.
 pub fn fill_bytes(address: u64, value: u8, bytes: u64, stream: StreamId) -> CudaResult {
     if crate::device_calls::device_heap::range_of(address).is_none() {
         check_side(
@@ -59,36 +58,29 @@ pub fn fill_bytes(address: u64, value: u8, bytes: u64, stream: StreamId) -> Cuda
             Some(true),
         )?;
     }
-    // SAFETY: the bytes lie in an allocation, or in the device's heap, whose blocks are the kernel's own affair.
+    // SAFETY: the bytes are in an allocation, or in the device's heap, whose blocks are not checked.
     unsafe { std::ptr::write_bytes(address as *mut u8, value, bytes as usize) };
     session().memset(address, bytes, value, stream);
     Ok(())
 }
 
-/// Rows of elements of 1, 2 or 4 bytes, for a node of a graph.
-pub fn fill_elements(parameters: &MemsetParameters, stream: *mut c_void) -> CudaResult {
-    let &MemsetParameters {
-        address,
-        pitch,
-        value,
-        element_bytes,
-        width,
-        height,
-    } = parameters;
+/// Fills rows of elements of 1, 2 or 4 bytes, for a graph's node.
+pub fn fill_elements(fill: &cudaMemsetParams, stream: *mut c_void) -> CudaResult {
+    let (width, height, pitch) = (fill.width, fill.height, fill.pitch);
     let bytes = width
-        .checked_mul(element_bytes as usize)
+        .checked_mul(fill.elementSize as usize)
         .ok_or(CudaError::INVALID_VALUE)?;
-    // The check and the note in the trace are those of bytes.
-    fill(address, pitch, value as c_int, bytes, height, stream)?;
-    if element_bytes == 1 {
+    // Check and trace are those of bytes.
+    fill_rows(fill.dst, pitch, fill.value as c_int, bytes, height, stream)?;
+    if fill.elementSize == 1 {
         return Ok(());
     }
-    let element = &value.to_ne_bytes()[..element_bytes as usize];
+    let element = &fill.value.to_ne_bytes()[..fill.elementSize as usize];
     for row in 0..height {
-        let first = address as usize + row * pitch;
+        let first = fill.dst as usize + row * pitch;
         for column in 0..width {
             let place = (first + column * element.len()) as *mut u8;
-            // SAFETY: `fill` checked all of the rows against their allocation.
+            // SAFETY: `fill_rows` checked all of the rows against their allocation.
             unsafe { place.copy_from_nonoverlapping(element.as_ptr(), element.len()) };
         }
     }
@@ -96,18 +88,18 @@ pub fn fill_elements(parameters: &MemsetParameters, stream: *mut c_void) -> Cuda
 }
 
 fn fill_3d(
-    pitched: PitchedPointer,
+    pitched: cudaPitchedPtr,
     value: c_int,
-    extent: Extent,
+    extent: cudaExtent,
     stream: *mut c_void,
 ) -> CudaResult {
-    let slice = pitched.pitch.checked_mul(pitched.height);
+    let slice = pitched.pitch.checked_mul(pitched.ysize);
     for z in 0..extent.depth {
         let first = slice
-            .and_then(|slice| (pitched.pointer as usize).checked_add(z.checked_mul(slice)?))
+            .and_then(|slice| (pitched.ptr as usize).checked_add(z.checked_mul(slice)?))
             .ok_or(CudaError::INVALID_VALUE)? as *mut c_void;
         let (width, rows) = (extent.width, extent.height);
-        fill(first, pitched.pitch, value, width, rows, stream)?;
+        fill_rows(first, pitched.pitch, value, width, rows, stream)?;
     }
     Ok(())
 }
@@ -116,17 +108,17 @@ cuda! { in_stream Memset:
     fn [cudaMemset cudaMemset_ptds] [cudaMemsetAsync cudaMemsetAsync_ptsz](
         address: *mut c_void, value: c_int, bytes: usize
     ) |_call, stream| {
-        fill(address, bytes, value, bytes, 1, stream)
+        fill_rows(address, bytes, value, bytes, 1, stream)
     }
 
     fn [cudaMemset2D cudaMemset2D_ptds] [cudaMemset2DAsync cudaMemset2DAsync_ptsz](
         address: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize
     ) |_call, stream| {
-        fill(address, pitch, value, width, height, stream)
+        fill_rows(address, pitch, value, width, height, stream)
     }
 
     fn [cudaMemset3D cudaMemset3D_ptds] [cudaMemset3DAsync cudaMemset3DAsync_ptsz](
-        pitched: PitchedPointer, value: c_int, extent: Extent
+        pitched: cudaPitchedPtr, value: c_int, extent: cudaExtent
     ) |_call, stream| {
         fill_3d(pitched, value, extent, stream)
     }

@@ -1,4 +1,4 @@
-//! Device memory of the program: `cudaMalloc` and its relatives, and what the rest of the runtime asks about addresses.
+//! Device memory of the program: `cudaMalloc` and its relatives, and look-ups of addresses.
 
 pub mod arrays;
 pub mod copies;
@@ -17,11 +17,11 @@ use crate::memory::ranges::Ranges;
 use crate::registry;
 use crate::runtime::session;
 use crate::streams::graphs;
+use cudarc::runtime::sys::{cudaExtent, cudaMemoryType, cudaPitchedPtr, cudaPointerAttributes};
 use parking_lot::Mutex;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_uint, c_void};
 use std::sync::{Arc, LazyLock};
 use superstep_runtime_core::AllocatedBy;
-use superstep_runtime_core::cuda::{Extent, PitchedPointer};
 use superstep_trace::AllocationKind;
 
 /// Rows of pitched memory start at multiples of this, as on current GPUs.
@@ -30,23 +30,20 @@ const PITCH_BYTES: usize = 512;
 #[derive(Default)]
 struct Memory {
     heap: Heap,
-    /// The ranges of global memory, and the number of symbols that they were made with; none when something changed.
+    /// The ranges of global memory, and their number of symbols; `None` after a change.
     ranges: Option<(usize, Arc<Ranges>)>,
 }
 
 static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(Mutex::default);
 
-/// What a pointer of the program points into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// First byte of the block.
     pub address: u64,
     pub bytes: u64,
     pub kind: AllocationKind,
 }
 
 impl Target {
-    /// One past the last byte.
     pub fn end(&self) -> u64 {
         self.address + self.bytes
     }
@@ -57,7 +54,6 @@ impl Target {
     }
 }
 
-/// The allocation or variable that holds `address`.
 pub fn find(address: u64) -> Option<Target> {
     let memory = MEMORY.lock();
     if let Some(block) = memory.heap.find(address) {
@@ -78,7 +74,6 @@ pub fn find(address: u64) -> Option<Target> {
     })
 }
 
-/// Global memory as it is now.
 pub fn ranges() -> Arc<Ranges> {
     let symbol_count = registry::symbol_count();
     let mut memory = MEMORY.lock();
@@ -101,25 +96,23 @@ pub fn ranges() -> Arc<Ranges> {
     ranges
 }
 
-/// Whether `address` lies in global memory now.
 pub fn is_global(address: u64) -> bool {
     ranges().find(address).is_some()
 }
 
-/// Whether `address` lies behind the end of an allocation, where a GPU has memory.
+/// Whether `address` is in the memory that a GPU has after an allocation.
 pub fn is_behind(address: u64) -> bool {
     MEMORY.lock().heap.is_behind(address)
 }
 
-/// Lets kernels access what a GPU has behind the end of the allocation before `address`; false when `address` does not lie there.
+/// Opens the memory that a GPU has after the allocation before `address`; `false` if `address` is not in it.
 pub fn open_behind(address: u64) -> bool {
     MEMORY.lock().heap.open_behind(address)
 }
 
-/// An allocation that is farther away than this has nothing to do with an address.
+/// Distance beyond which an allocation is unrelated to an address.
 const NEAR_BYTES: u64 = 1 << 32;
 
-/// Where an address lies, in words.
 pub fn locate(address: u64) -> String {
     if address < PAGE_BYTES as u64 {
         return "a null pointer or a small number in place of a pointer".to_owned();
@@ -134,7 +127,7 @@ pub fn locate(address: u64) -> String {
             Relation::Behind(distance) | Relation::Before(distance) => distance,
         },
     };
-    // A variable may lie nearer than any allocation.
+    // A variable may be nearer than any allocation.
     let nearest = symbols.iter().map(|symbol| {
         let behind = address.wrapping_sub(symbol.address + symbol.bytes);
         let before = symbol.address.wrapping_sub(address);
@@ -162,14 +155,14 @@ pub fn locate(address: u64) -> String {
     }
 }
 
-/// Physical memory of the machine: what programs see as the device's.
+/// Physical memory of the machine, which programs see as the device's.
 pub fn total_bytes() -> u64 {
     // SAFETY: `sysconf` only returns a number.
     let ask = |name| u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0);
     ask(libc::_SC_PHYS_PAGES) * ask(libc::_SC_PAGESIZE)
 }
 
-/// Allocates `bytes` (0 gives address 0) and takes note of it.
+/// Allocates `bytes` (0 gives address 0) and notes it.
 pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     check_sticky()?;
     if bytes == 0 {
@@ -195,7 +188,7 @@ pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     Ok(address)
 }
 
-/// Frees what [`allocate`] returned; `accept` says which kinds the caller may free.
+/// Frees memory of [`allocate`]; `accept` selects the kinds that the caller may free.
 pub fn free(address: u64, accept: impl Fn(&AllocationKind) -> bool) -> CudaResult {
     check_sticky()?;
     if address == 0
@@ -215,7 +208,7 @@ pub fn free(address: u64, accept: impl Fn(&AllocationKind) -> bool) -> CudaResul
     Err(CudaError::INVALID_VALUE)
 }
 
-/// Frees the block that starts at `address`; false where there is none that is accepted.
+/// Frees the block at `address`; `false` if there is none that is accepted.
 fn free_block(address: u64, accept: impl Fn(&Block) -> bool) -> bool {
     let mut memory = MEMORY.lock();
     let is_accepted = memory.heap.block_at(address).is_some_and(accept);
@@ -244,7 +237,6 @@ pub fn reset() {
     memory.ranges = None;
 }
 
-/// Row length of pitched memory with rows of `width` bytes.
 pub fn pitch_of(width: usize) -> Result<usize, CudaError> {
     width
         .checked_next_multiple_of(PITCH_BYTES)
@@ -297,34 +289,24 @@ fn device_pointer(host: *mut c_void) -> Result<*mut c_void, CudaError> {
         .ok_or(CudaError::INVALID_VALUE)
 }
 
-/// `cudaPointerAttributes`.
-#[repr(C)]
-pub struct PointerAttributes {
-    kind: c_int,
-    device: c_int,
-    device_pointer: *mut c_void,
-    host_pointer: *mut c_void,
-}
-
-fn attributes_of(pointer: *const c_void) -> PointerAttributes {
+fn attributes_of(pointer: *const c_void) -> cudaPointerAttributes {
+    use cudaMemoryType::*;
     let pointer = pointer.cast_mut();
     let null = std::ptr::null_mut();
     let target = find(pointer as u64);
-    let device = target
-        .as_ref()
-        .map_or(0, |target| devices::of(target.address));
+    let device = (target.as_ref()).map_or(0, |target| devices::of(target.address));
     let kind = target.map(|target| target.kind);
-    let (kind, device, device_pointer, host_pointer) = match kind {
-        None => (0, -2, null, pointer),
-        Some(AllocationKind::Pinned) => (1, device, pointer, pointer),
-        Some(AllocationKind::Managed) => (3, device, pointer, pointer),
-        Some(_) => (2, device, pointer, null),
+    let (type_, device, devicePointer, hostPointer) = match kind {
+        None => (cudaMemoryTypeUnregistered, -2, null, pointer),
+        Some(AllocationKind::Pinned) => (cudaMemoryTypeHost, device, pointer, pointer),
+        Some(AllocationKind::Managed) => (cudaMemoryTypeManaged, device, pointer, pointer),
+        Some(_) => (cudaMemoryTypeDevice, device, pointer, null),
     };
-    PointerAttributes {
-        kind,
+    cudaPointerAttributes {
+        type_,
         device,
-        device_pointer,
-        host_pointer,
+        devicePointer,
+        hostPointer,
     }
 }
 
@@ -381,7 +363,7 @@ cuda! {
         allocate_into(pointer, bytes, AllocationKind::Device)
     }
 
-    fn [cudaMalloc3D](pointer: *mut PitchedPointer, extent: Extent) {
+    fn [cudaMalloc3D](pointer: *mut cudaPitchedPtr, extent: cudaExtent) {
         if pointer.is_null() {
             return Err(CudaError::INVALID_VALUE);
         }
@@ -389,7 +371,7 @@ cuda! {
         let rows = extent.height.checked_mul(extent.depth);
         let bytes = rows.and_then(|rows| rows.checked_mul(pitch)).ok_or(CudaError::MEMORY_ALLOCATION)?;
         let address = allocate(bytes, AllocationKind::Device)?;
-        put(pointer, PitchedPointer { pointer: address as *mut c_void, pitch, width: extent.width, height: extent.height })
+        put(pointer, cudaPitchedPtr { ptr: address as *mut c_void, pitch, xsize: extent.width, ysize: extent.height })
     }
 
     fn [cudaMemGetInfo](free: *mut usize, total: *mut usize) {
@@ -399,7 +381,7 @@ cuda! {
         put(total, all as usize)
     }
 
-    fn [cudaPointerGetAttributes](attributes: *mut PointerAttributes, pointer: *const c_void) {
+    fn [cudaPointerGetAttributes](attributes: *mut cudaPointerAttributes, pointer: *const c_void) {
         check_sticky()?;
         put(attributes, attributes_of(pointer))
     }

@@ -1,4 +1,4 @@
-//! Memory pools. Memory comes from the system and goes back there at once, so a pool only counts what was taken from it.
+//! Memory pools. Memory is freed to the system at once, so a pool only counts its allocations.
 
 use crate::device::devices;
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
@@ -22,12 +22,12 @@ struct State {
 }
 
 static POOLS: Handles<Pool> = Handles::new();
-/// The default pool of each device, and the one that is used in its place.
+/// Default and current pool of each device.
 static OF_DEVICES: Mutex<BTreeMap<c_int, (usize, usize)>> = Mutex::new(BTreeMap::new());
 /// Pool and bytes of live allocations.
 static TAKEN: Mutex<BTreeMap<u64, (usize, u64)>> = Mutex::new(BTreeMap::new());
 
-/// Numbers of `cudaMemPoolAttr`: three switches, the bytes that a pool keeps, and what it has.
+/// Numbers of `cudaMemPoolAttr`: three switches, the bytes that a pool keeps, and its counters.
 const SWITCHES: std::ops::RangeInclusive<c_int> = 1..=3;
 const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED_NOW: c_int = 5;
@@ -37,7 +37,6 @@ const USED_MOST: c_int = 8;
 /// `cudaMemAccessFlagsProtReadWrite`.
 const READ_AND_WRITE: c_int = 3;
 
-/// The default pool of a device, and the one in use.
 fn of_device(device: c_int) -> Result<(usize, usize), CudaError> {
     devices::check(device)?;
     let make = || {
@@ -49,10 +48,15 @@ fn of_device(device: c_int) -> Result<(usize, usize), CudaError> {
 
 /// Takes memory from a pool, or from the current device's.
 fn allocate(
+    place: *mut *mut c_void,
     bytes: usize,
     pool: Option<usize>,
     stream: *mut c_void,
-) -> Result<*mut c_void, CudaError> {
+) -> CudaResult {
+    check_sticky()?;
+    if place.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
     let handle = match pool {
         Some(pool) => pool,
         None => of_device(devices::current())?.1,
@@ -63,15 +67,15 @@ fn allocate(
     state.used_bytes += bytes as u64;
     state.most_used_bytes = state.most_used_bytes.max(state.used_bytes);
     TAKEN.lock().insert(address as u64, (handle, bytes as u64));
-    Ok(address)
+    put(place, address)
 }
 
-/// Notes that memory was freed, which may have come from a pool.
+/// Notes that memory was freed, perhaps of a pool.
 pub fn freed(address: u64) {
     let Some((pool, bytes)) = TAKEN.lock().remove(&address) else {
         return;
     };
-    // A pool may have been destroyed meanwhile.
+    // The pool may have been destroyed.
     if let Ok(pool) = POOLS.get(pool as *const c_void) {
         pool.state.lock().used_bytes -= bytes;
     }
@@ -87,7 +91,7 @@ fn read(state: &State, number: c_int) -> Result<u64, CudaError> {
     })
 }
 
-/// Attributes are integers of 32 bits where they are switches, else of 64.
+/// Switches have 32 bits, other attributes 64.
 fn set(state: &mut State, number: c_int, value: *const c_void) -> CudaResult {
     if value.is_null() {
         return Err(CudaError::INVALID_VALUE);
@@ -100,7 +104,7 @@ fn set(state: &mut State, number: c_int, value: *const c_void) -> CudaResult {
         unsafe { value.cast::<u64>().read() }
     };
     match number {
-        // The highest values can only be forgotten.
+        // The highest values can only be reset.
         RESERVED_MOST | USED_MOST if value == 0 => state.most_used_bytes = state.used_bytes,
         RELEASE_THRESHOLD => drop(state.set.insert(number, value)),
         _ if SWITCHES.contains(&number) => drop(state.set.insert(number, value)),
@@ -123,23 +127,15 @@ fn destroy(handle: usize) -> CudaResult {
 }
 
 cuda! {
-    // Streams run in order, so memory is there at once.
+    // Streams run in order, so memory is allocated at once.
     fn [cudaMallocAsync cudaMallocAsync_ptsz](place: *mut *mut c_void, bytes: usize, stream: *mut c_void) {
-        check_sticky()?;
-        if place.is_null() {
-            return Err(CudaError::INVALID_VALUE);
-        }
-        put(place, allocate(bytes, None, stream)?)
+        allocate(place, bytes, None, stream)
     }
 
     fn [cudaMallocFromPoolAsync cudaMallocFromPoolAsync_ptsz](
         place: *mut *mut c_void, bytes: usize, pool: usize, stream: *mut c_void
     ) {
-        check_sticky()?;
-        if place.is_null() {
-            return Err(CudaError::INVALID_VALUE);
-        }
-        put(place, allocate(bytes, Some(pool), stream)?)
+        allocate(place, bytes, Some(pool), stream)
     }
 
     fn [cudaMemPoolCreate](place: *mut usize, properties: *const c_void) {
@@ -170,9 +166,10 @@ cuda! {
 
     fn [cudaMemPoolGetAttribute](pool: usize, number: c_int, place: *mut c_void) {
         let value = read(&POOLS.get(pool as *const c_void)?.state.lock(), number)?;
-        match SWITCHES.contains(&number) {
-            true => put(place.cast::<u32>(), value as u32),
-            false => put(place.cast::<u64>(), value),
+        if SWITCHES.contains(&number) {
+            put(place.cast::<u32>(), value as u32)
+        } else {
+            put(place.cast::<u64>(), value)
         }
     }
 
@@ -180,7 +177,7 @@ cuda! {
         set(&mut POOLS.get(pool as *const c_void)?.state.lock(), number, value)
     }
 
-    /// `cudaMemPoolTrimTo`: a pool keeps nothing. Every device reaches all memory.
+    /// `cudaMemPoolTrimTo`: a pool keeps nothing, and every device reaches all memory.
     fn [cudaMemPoolTrimTo cudaMemPoolSetAccess](pool: usize) {
         POOLS.get(pool as *const c_void).map(drop)
     }

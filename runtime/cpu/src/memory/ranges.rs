@@ -1,4 +1,4 @@
-//! What global memory was when a launch began: a sorted list of ranges that workers search without a lock.
+//! Global memory at the beginning of a launch: sorted ranges that workers search without a lock.
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
@@ -7,7 +7,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Sorts the ranges and joins those that overlap; empty ones are left out.
+    /// Sorts the ranges, joins overlapping ones and drops empty ones.
     pub fn new(mut ranges: Vec<(u64, u64)>) -> Self {
         ranges.retain(|range| range.0 < range.1);
         ranges.sort_unstable();
@@ -21,12 +21,10 @@ impl Ranges {
         Ranges { ranges }
     }
 
-    /// These ranges and another one.
     pub fn with(&self, range: (u64, u64)) -> Self {
         Ranges::new(self.ranges.iter().copied().chain([range]).collect())
     }
 
-    /// The range that holds `address`.
     pub fn find(&self, address: u64) -> Option<(u64, u64)> {
         let after = self.ranges.partition_point(|range| range.0 <= address);
         let range = *self.ranges.get(after.checked_sub(1)?)?;

@@ -1,4 +1,4 @@
-//! `__device__` and `__constant__` variables as the host sees them: copies to and from them, address and size.
+//! The host's access to `__device__` and `__constant__` variables: copies, address and size.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::memory::copies::{KIND_DEFAULT, copy};

@@ -34,8 +34,15 @@ fn there_is_no_more_memory_than_the_machine_has() {
 #[test]
 fn pointers_are_described() {
     let address = allocate(64, AllocationKind::Managed).unwrap();
-    assert_eq!(attributes_of(address as *const c_void).kind, 3);
+    let kind = |pointer: *const c_void| attributes_of(pointer).type_;
+    assert_eq!(
+        kind(address as *const c_void),
+        cudaMemoryType::cudaMemoryTypeManaged
+    );
     let local = 0u8;
-    assert_eq!(attributes_of((&raw const local).cast()).kind, 0);
+    assert_eq!(
+        kind((&raw const local).cast()),
+        cudaMemoryType::cudaMemoryTypeUnregistered
+    );
     assert_eq!(pitch_of(513), Ok(1024));
 }

@@ -7,8 +7,8 @@ use superstep_trace::{AccessGroup, Op, SiteId};
 
 #[derive(Default)]
 pub struct Adding {
-    accumulator: Accumulator,
-    /// What the sites do that were met; nothing where no module has one.
+    pub accumulator: Accumulator,
+    /// Operations of known sites; `None` for sites of no module.
     ops: HashMap<SiteId, Option<Op>>,
     last: Option<(SiteId, Op)>,
 }
@@ -42,10 +42,5 @@ impl Adding {
         });
         self.last = op.map(|op| (site, op));
         op
-    }
-
-    /// Ends a launch.
-    pub fn finish(&mut self, running: &Running) {
-        self.accumulator.finish(running);
     }
 }

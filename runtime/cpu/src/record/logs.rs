@@ -1,7 +1,7 @@
-//! Where the probe handler writes: memory for the log entries of the threads that a worker runs.
+//! Memory for the log entries of a worker's threads.
 //!
-//! A kernel without fibers runs its threads one after the other, so the logs of a warp lie one behind the other in one buffer
-//! ([`WarpLog`]). Fibers of a CTA log at the same time, so each thread has a segment of its own that grows on demand ([`CtaLogs`]).
+//! A kernel without fibers runs its threads one after the other, so the logs of a warp follow each other in one buffer
+//! ([`WarpLog`]). Fibers of a CTA log concurrently, so each thread has its own segment, which grows on demand ([`CtaLogs`]).
 
 use crate::mapping::Mapping;
 use crate::record::merge::{LANES, LogEntry};
@@ -10,47 +10,40 @@ use std::io::Error;
 const ENTRY_BYTES: usize = size_of::<LogEntry>();
 /// Most entries that a thread holds before its warp is merged.
 pub const MOST_THREAD_ENTRIES: usize = 1 << 20;
-/// Entries of a worker's buffer, shared by the threads that it runs. Memory that no log reaches costs nothing; where the buffer is full,
-/// lanes are grouped with those only that came as far.
+/// Entries of a worker's buffer, which costs memory only as far as it is used. Where the buffer is full,
+/// lanes are grouped only with those that came as far.
 const BUFFER_ENTRIES: usize = 32 << 20;
-/// Entries of a fresh segment before anything is known about the kernel.
+/// Entries of a segment of an unknown kernel.
 const FIRST_SEGMENT_ENTRIES: usize = 32;
 
 #[derive(Debug)]
-struct Buffer {
-    mapping: Mapping,
-}
+struct Buffer(Mapping);
 
 impl Buffer {
     fn new(entries: usize) -> Result<Self, Error> {
-        Ok(Buffer {
-            mapping: Mapping::new(entries * ENTRY_BYTES)?,
-        })
+        Mapping::new(entries * ENTRY_BYTES).map(Buffer)
     }
 
     /// Address of entry `index`, at most one past the last.
     fn at(&self, index: usize) -> *mut u64 {
-        let index = index.min(self.mapping.bytes() / ENTRY_BYTES);
+        let index = index.min(self.0.bytes() / ENTRY_BYTES);
         // SAFETY: the index was limited to the mapping.
-        unsafe { self.mapping.base().add(index * ENTRY_BYTES).cast() }
+        unsafe { self.0.base().add(index * ENTRY_BYTES).cast() }
     }
 
-    /// Index of the entry that starts at `cursor`.
     fn index_of(&self, cursor: *mut u64) -> usize {
-        (cursor as usize).saturating_sub(self.mapping.base() as usize) / ENTRY_BYTES
+        (cursor as usize).saturating_sub(self.0.base() as usize) / ENTRY_BYTES
     }
 
     fn entries(&self, first: usize, last: usize) -> &[LogEntry] {
-        let last = last.min(self.mapping.bytes() / ENTRY_BYTES);
+        let last = last.min(self.0.bytes() / ENTRY_BYTES);
         let first = first.min(last);
-        // SAFETY: the range lies inside the mapping, entries are plain data, and nobody writes there while the slice lives: the caller
-        // is the worker's scheduler, and the threads that write are its own fibers.
+        // SAFETY: the range is inside the mapping, entries are plain data, and the threads that write are fibers of the calling scheduler.
         unsafe { std::slice::from_raw_parts(self.at(first).cast(), last - first) }
     }
 }
 
-/// The log of one warp whose lanes run one after the other. It is noted where each lane's entries begin, in a loop by the loop itself; they
-/// end where the next lane's begin.
+/// The log of one warp whose lanes run one after the other. The start of each lane's entries is noted, in a loop by the loop itself.
 #[derive(Debug)]
 pub struct WarpLog {
     buffer: Buffer,
@@ -59,7 +52,6 @@ pub struct WarpLog {
 }
 
 impl WarpLog {
-    /// An empty log.
     pub fn new() -> Result<Self, Error> {
         Ok(WarpLog {
             buffer: Buffer::new(BUFFER_ENTRIES)?,
@@ -67,19 +59,18 @@ impl WarpLog {
         })
     }
 
-    /// The entries of `lane` begin at `cursor`.
     pub fn begin(&mut self, lane: usize, cursor: *mut u64) {
         let starts = self.starts.base().cast::<*mut u64>();
         // SAFETY: the mapping holds this many pointers.
         unsafe { starts.add(lane % LANES).write(cursor) };
     }
 
-    /// Where the loop notes the lanes' first entries.
+    /// The loop's notes of the lanes' first entries.
     pub fn starts(&self) -> *mut u64 {
         self.starts.base().cast()
     }
 
-    /// Empties the log, and tells where to write: cursor and end. The entries to come belong to `lane`, if to any.
+    /// Empties the log; returns cursor and end. Later entries belong to `lane`.
     pub fn open(&mut self, lane: Option<usize>) -> (*mut u64, *mut u64) {
         let first = self.buffer.at(0);
         let starts = self.starts.base().cast::<*mut u64>();
@@ -91,7 +82,7 @@ impl WarpLog {
         (first, self.buffer.at(usize::MAX))
     }
 
-    /// The lanes' entries when the loop wrote up to `cursor`.
+    /// The lanes' entries up to `cursor`.
     pub fn lanes(&self, cursor: *mut u64) -> [&[LogEntry]; LANES] {
         let mut lanes: [&[LogEntry]; LANES] = [&[]; LANES];
         let mut end = self.buffer.index_of(cursor);
@@ -108,7 +99,6 @@ impl WarpLog {
     }
 }
 
-/// Part of the buffer that belongs to a thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
     first: usize,
@@ -116,28 +106,25 @@ struct Segment {
     capacity: usize,
 }
 
-/// What to do for a thread whose segment is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// It has a larger segment now.
+    /// The segment is larger now.
     Grown,
     /// There is no room: its warp must be merged.
     MergeWarp,
 }
 
-/// The logs of a CTA whose threads are fibers.
 #[derive(Debug)]
 pub struct CtaLogs {
     buffer: Buffer,
     segments: Vec<Segment>,
-    /// First entry that belongs to nobody.
+    /// First free entry.
     next: usize,
-    /// Capacity of a thread's first segment, learned from the CTAs before.
+    /// Capacity of a thread's first segment, by the earlier CTAs of the kernel.
     first_capacity: usize,
 }
 
 impl CtaLogs {
-    /// Empty logs.
     pub fn new() -> Result<Self, Error> {
         Ok(CtaLogs {
             buffer: Buffer::new(BUFFER_ENTRIES)?,
@@ -147,7 +134,6 @@ impl CtaLogs {
         })
     }
 
-    /// Forgets what was learned about a kernel.
     pub fn forget(&mut self) {
         self.first_capacity = FIRST_SEGMENT_ENTRIES;
     }
@@ -168,7 +154,7 @@ impl CtaLogs {
         self.next = threads * capacity;
     }
 
-    /// Where a thread writes: cursor and end.
+    /// A thread's cursor and end.
     pub fn open(&self, thread: usize) -> (*mut u64, *mut u64) {
         let segment = self.segments[thread];
         (
@@ -177,7 +163,6 @@ impl CtaLogs {
         )
     }
 
-    /// Takes note of how far a thread wrote.
     pub fn close(&mut self, thread: usize, cursor: *mut u64) {
         let segment = &mut self.segments[thread];
         segment.used = self
@@ -187,7 +172,6 @@ impl CtaLogs {
             .min(segment.capacity);
     }
 
-    /// Finds room for a thread whose segment is full.
     pub fn grow(&mut self, thread: usize) -> Room {
         let old = self.segments[thread];
         let capacity = old.capacity * 2;
@@ -200,7 +184,7 @@ impl CtaLogs {
             capacity,
         };
         let source = self.buffer.at(old.first).cast::<LogEntry>();
-        // SAFETY: both segments lie inside the buffer and do not overlap: the new one starts behind all others.
+        // SAFETY: both segments are inside the buffer and do not overlap: the new one starts after all others.
         unsafe { source.copy_to_nonoverlapping(self.buffer.at(new.first).cast(), old.used) };
         self.next += capacity;
         self.first_capacity = self.first_capacity.max(capacity);
@@ -208,7 +192,6 @@ impl CtaLogs {
         Room::Grown
     }
 
-    /// The entries of warp `warp`'s lanes.
     pub fn lanes(&self, warp: usize) -> [&[LogEntry]; LANES] {
         std::array::from_fn(|lane| match self.segments.get(warp * LANES + lane) {
             Some(segment) => self
@@ -218,7 +201,6 @@ impl CtaLogs {
         })
     }
 
-    /// Whether warp `warp` has any entries.
     pub fn has_entries(&self, warp: usize) -> bool {
         self.segments
             .iter()
@@ -227,7 +209,6 @@ impl CtaLogs {
             .any(|segment| segment.used > 0)
     }
 
-    /// Empties the logs of warp `warp`.
     pub fn clear(&mut self, warp: usize) {
         self.segments
             .iter_mut()

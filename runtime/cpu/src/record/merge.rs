@@ -1,12 +1,11 @@
 //! Forms access groups from the logs of a warp's lanes: "smallest site first".
 //!
-//! Each lane has a cursor into its log. The smallest site among the lanes' next entries is taken; all lanes whose next entry has that site
-//! and the same width form one group and move on. Sites are numbered in the order of the code, so for structured control flow this is how
-//! the hardware groups lanes; the order of each thread is kept whatever the control flow.
+//! Each lane has a cursor into its log. All lanes whose next entry has the smallest site of all, and the same width, form one group and
+//! advance. Sites are numbered in the order of the code, so for structured control flow this is how the hardware groups lanes; each
+//! thread's order is kept in any case.
 
 use superstep_trace::{AccessGroup, SiteId};
 
-/// One access of one thread, as the probe handler writes it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEntry {
@@ -16,15 +15,6 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
-    /// An access of `width_bytes` at `site`.
-    #[cfg(test)]
-    pub const fn new(site: u32, width_bytes: u32, address: u64) -> Self {
-        LogEntry {
-            width_and_site: (width_bytes as u64) << 32 | site as u64,
-            address,
-        }
-    }
-
     pub fn words(entries: &[LogEntry]) -> &[u64] {
         // SAFETY: an entry is two words, without padding.
         unsafe { std::slice::from_raw_parts(entries.as_ptr().cast(), 2 * entries.len()) }
@@ -38,8 +28,7 @@ impl LogEntry {
 
 pub const LANES: usize = 32;
 
-/// Merges the logs of a warp's lanes and hands every group to `sink`. Site, mask, width and addresses of `group` are overwritten, the rest
-/// is taken as it is.
+/// Merges the logs of a warp's lanes and passes every group to `sink`. Sets site, mask, width and addresses of `group`.
 pub fn merge_warp(
     lanes: &[&[LogEntry]; LANES],
     group: &mut AccessGroup,
@@ -49,7 +38,7 @@ pub fn merge_warp(
     let mut live: Vec<usize> = Vec::with_capacity(LANES);
     live.extend((0..LANES).filter(|&lane| !rests[lane].is_empty()));
     while !live.is_empty() {
-        // While all lanes agree, no lane has to be looked for.
+        // Fast path while all lanes agree.
         let common = live
             .iter()
             .map(|&lane| rests[lane].len())

@@ -1,4 +1,4 @@
-//! From the log entries of a CTA to access groups in the capture, or to what is aggregated in its place.
+//! From the log entries of a CTA to access groups in the capture, or to aggregates.
 
 pub(crate) mod in_situ;
 pub(crate) mod logs;

@@ -1,7 +1,7 @@
-//! Launches of kernels with a probe that a user defined: their memory, and calling the handler for the lanes of a warp.
+//! Launches of kernels with a user-defined probe: their memory, and the handler's calls for the lanes of a warp.
 //!
-//! Lanes do not run together here. What concerns a warp is logged like the accesses of a trace, and the merge of the logs
-//! (`merge.rs`) says which lanes were at a place together.
+//! Lanes do not run together here. Probe places for warps are logged like accesses, and the merge of the logs
+//! (`merge.rs`) groups the lanes.
 
 use crate::exec::job::Job;
 use crate::record::merge::{LANES, LogEntry};
@@ -15,7 +15,7 @@ use superstep_runtime_core::probe::{Layout, ProbeContext, TooLarge};
 use superstep_trace::probe::{At, Pass};
 use superstep_trace::{ModuleTable, PointSite};
 
-/// What a handler learns of the lanes that were at a place together. Mirrors `struct Group` of `probes/include/superstep/probe.h`.
+/// Lanes that were at a place together. Mirrors `struct Group` of `probes/include/superstep/probe.h`.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Group {
@@ -36,7 +36,7 @@ type GroupHandler = unsafe extern "C" fn(*const Group, u32);
 
 static HANDLERS: RwLock<BTreeMap<u32, GroupHandler>> = RwLock::new(BTreeMap::new());
 
-/// A module's handler for groups of lanes; called by a constructor in its device object.
+/// Registers a module's handler for groups of lanes; called by a constructor in its device object.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_register_probe_group(module: u32, handler: Option<GroupHandler>) {
     if let Some(handler) = handler {
@@ -44,23 +44,22 @@ pub extern "C" fn __superstep_register_probe_group(module: u32, handler: Option<
     }
 }
 
-/// The probe's half of a launch.
 #[derive(Debug)]
 pub struct Probed {
     module: Arc<ModuleTable>,
     layout: Layout,
-    /// Written by device code through the addresses in `context`, read when the launch is over.
+    /// Written by device code through the addresses in `context`, read after the launch.
     fields: Vec<u64>,
     tables: Vec<u64>,
     parameters: Vec<u64>,
     context: ProbeContext,
     group: Option<GroupHandler>,
-    /// Whether the launch is to have its probe.
+    /// Whether the launch has its probe.
     pub is_wanted: bool,
 }
 
 impl Probed {
-    /// Memory for a launch of `kernel`; `None` when it carries no probe, an error when the memory would be too large.
+    /// Memory for a launch of `kernel`; `None` without a probe.
     pub fn new(
         kernel: &str,
         active: &ActiveLaunch,
@@ -92,18 +91,16 @@ impl Probed {
         Ok(Some(probed))
     }
 
-    /// What device code finds everything by.
     pub fn context(&self) -> *const ProbeContext {
         &self.context
     }
 
-    /// Whether the lanes of `kernel` log what concerns their warp.
+    /// Whether the lanes of `kernel` log probe places for their warp.
     pub fn logs(kernel: &str) -> bool {
         let module = session().registry().kernel(kernel);
         module.is_some_and(|(module, _)| groups_lanes(&module))
     }
 
-    /// Hands over what the launch left.
     pub fn finish(&self, job: &Job, elapsed_ns: u64) {
         if !self.is_wanted {
             return;
@@ -128,14 +125,13 @@ fn groups_lanes(module: &ModuleTable) -> bool {
     probe.is_some_and(|probe| probe.spec.groups_lanes())
 }
 
-/// Calls the handler of a launch, on one worker. Which of a group's numbers its place's handler is passed is known; the others are left
-/// out.
+/// Calls of a launch's handler on one worker, with the numbers of a group that each place passes.
 #[derive(Debug, Default)]
 pub struct Handling {
     handler: Option<GroupHandler>,
-    /// A group for each site of the module, with all that stays as it is.
+    /// A group for each site of the module, with its constant fields.
     groups: Vec<Group>,
-    /// What the handler of each site needs, and how many sites are logged with it.
+    /// Numbers that each site passes, and how many sites are logged with it.
     needs: Vec<Needs>,
     /// Whether any handler needs the bits of values.
     bits: bool,
@@ -153,7 +149,6 @@ struct Needs {
 }
 
 impl Handling {
-    /// Takes over what a launch needs.
     pub fn begin(&mut self, probed: &Probed) {
         self.groups.clear();
         self.needs.clear();
@@ -208,13 +203,13 @@ impl Handling {
                 if *bits {
                     found.set(run.rows);
                 }
-                // Of an access it is known only now.
+                // Known only now for an access.
                 groups[0].width = (run.head >> 32) as u32;
                 for (index, (group, needs)) in groups.iter_mut().zip(needs).enumerate() {
                     group.fill(run, 1 + index, *needs, &found);
                 }
-                // SAFETY: the handler is the module's own, and reads the structures during the call only. What it writes is the memory of this
-                // launch, and there only the words of this worker's CTA or of this worker.
+                // SAFETY: the handler is the module's own, and reads the structures during the call only. It writes this launch's memory, only
+                // at the words of this worker's CTA or of this worker.
                 unsafe { handler(groups.as_ptr(), groups.len() as u32) };
             },
         );
@@ -222,7 +217,7 @@ impl Handling {
 }
 
 impl Group {
-    /// What is known of every group at a site.
+    /// A group at a site, with its constant fields.
     fn of(site: &PointSite, number: u32, context: *const ProbeContext) -> Self {
         Group {
             context,
@@ -232,7 +227,7 @@ impl Group {
             point: site.point,
             line: site.line,
             operation: site.operation,
-            // A block's site has its number of instructions there.
+            // A block's site has its number of instructions in `width`.
             width: if site.at == At::Block { 0 } else { site.width },
             active_mask: 0,
             taken_mask: 0,
@@ -240,7 +235,7 @@ impl Group {
         }
     }
 
-    /// What the lanes of a run say about this site, whose payloads are word `word` of their entries.
+    /// Sets the numbers of a run for this site, whose payloads are word `word` of the entries.
     fn fill(&mut self, run: &Run<'_>, word: usize, needs: Needs, found: &Bits) {
         self.active_mask = run.mask;
         if needs.bits {
@@ -268,7 +263,7 @@ impl Group {
     }
 }
 
-/// In how many lines of 32 bytes some addresses lie.
+/// The number of lines of 32 bytes that contain the addresses.
 fn unique_lines(addresses: &[u64]) -> u32 {
     let mut lines = [0u64; 32];
     let mut count = 0;

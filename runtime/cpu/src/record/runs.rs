@@ -1,13 +1,11 @@
-//! Forms groups of lanes from what a defined probe logs: "smallest site first", as for the accesses of a trace (`merge.rs`).
+//! Forms groups of lanes from the log of a defined probe: "smallest site first", as for the accesses of a trace (`merge.rs`).
 //!
-//! An entry here is a head (width << 32 | site of its first place) and a payload for each place of a *run*, which a thread passes without
+//! An entry is a head (width << 32 | site of its first place) and a payload for each place of a *run*, which a thread passes without
 //! letting any other run (`instrument/src/defined/runs.rs`). Lanes that are together at the first place are together at all of them.
 
 use crate::record::merge::{LANES, LogEntry};
 
-/// Places of an entry at most.
 pub const MOST_PLACES: usize = 62;
-/// Words of an entry at most.
 pub const MOST_WORDS: usize = MOST_PLACES + 2;
 
 /// Lanes that were at the places of a run together.
@@ -16,11 +14,11 @@ pub struct Run<'a> {
     /// Width and site of the first place.
     pub head: u64,
     pub mask: u32,
-    /// The entry of each of them, from the lowest lane on: head, payloads, and a word to make the number even.
+    /// The lanes' entries, from the lowest on: head, payloads, and a padding word if their number is odd.
     pub rows: &'a [&'a [u64]],
 }
 
-/// Merges the logs of a warp's lanes and hands every run to `sink`. `words_of` says how many words the entry of a site has.
+/// Merges the logs of a warp's lanes and passes every run to `sink`. `words_of` returns the words of a site's entry.
 pub fn merge_warp(
     lanes: &[&[LogEntry]; LANES],
     words_of: impl Fn(u32) -> usize,
@@ -31,7 +29,7 @@ pub fn merge_warp(
     while live.count > 0 {
         let first = live.rests[0][0];
         let rests = &live.rests[..live.count];
-        // While all lanes agree, none has to be looked for.
+        // Fast path while all lanes agree.
         let is_uniform = rests
             .iter()
             .fold(0, |differ, rest| differ | rest[0] ^ first)
@@ -101,7 +99,7 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// The bits that are set in the payloads of all rows, and of any row, for each word of an entry.
+/// For each word of an entry, the bits set in all rows and in any row.
 #[derive(Debug)]
 pub struct Bits {
     pub all: [u64; MOST_WORDS],
@@ -114,7 +112,7 @@ impl Bits {
         any: [0; MOST_WORDS],
     };
 
-    /// Of the words of entries of the same length, at most [`MOST_WORDS`].
+    /// Computes the bits of rows of equal length.
     pub fn set(&mut self, rows: &[&[u64]]) {
         let words = rows.first().map_or(0, |row| row.len()).min(MOST_WORDS);
         if std::is_x86_feature_detected!("avx512f") {
@@ -138,7 +136,7 @@ impl Bits {
         self.set_columns(rows, words);
     }
 
-    /// Columns of eight words, then of two.
+    /// In columns of eight, four and two words.
     #[inline(always)]
     fn set_columns(&mut self, rows: &[&[u64]], words: usize) {
         let mut at = 0;

@@ -14,13 +14,12 @@ const ALL_FLAGS: c_uint = 7;
 struct Event {
     has_time: bool,
     recorded: Mutex<Option<Instant>>,
-    /// Where in a capture it was recorded last.
+    /// Its last record in a capture.
     captured: Mutex<Option<Captured>>,
 }
 
 static EVENTS: Handles<Event> = Handles::new();
 
-/// Checks an event's handle.
 pub fn check(handle: *const c_void) -> CudaResult {
     EVENTS.get(handle).map(drop)
 }
@@ -57,21 +56,19 @@ pub fn record(event: *mut c_void, stream: *mut c_void) -> CudaResult {
 /// `cudaEventRecordExternal` and `cudaEventWaitExternal`: in a capture the event becomes a node.
 const EXTERNAL: c_uint = 1;
 
-/// What comes to `stream` waits for what the event stands for.
 pub fn wait(stream: *mut c_void, handle: *mut c_void, flags: c_uint) -> CudaResult {
     let event = EVENTS.get(handle)?;
     if flags & EXTERNAL != 0 {
         return graphs::external(stream, handle, true).map(drop);
     }
     let captured = event.captured.lock().clone();
-    // Where that capture is over, what it held is part of a graph, and there is nothing to wait for.
+    // After the end of that capture there is nothing to wait for.
     if let Some(captured) = captured {
         graphs::join(stream, captured);
     }
     Ok(())
 }
 
-/// Milliseconds from one event to another.
 fn elapsed(start: *mut c_void, end: *mut c_void) -> Result<f32, CudaError> {
     let (start, end) = (EVENTS.get(start)?, EVENTS.get(end)?);
     check_sticky()?;

@@ -1,12 +1,12 @@
-//! Streams. Work is done when it is asked for, so a stream is only a name for an order of launches.
+//! Streams. Work is synchronous, so a stream only numbers launches.
 //!
-//! Names of functions that end in `_ptds` or `_ptsz` are those that programs call whose default stream is the host thread's own.
+//! Programs with a per-thread default stream call the functions that end in `_ptds` or `_ptsz`.
 
 pub mod events;
 pub mod graphs;
 
 use crate::device::devices;
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
 use crate::handles::Handles;
 use crate::runtime::session;
 use std::ffi::{c_int, c_uint, c_void};
@@ -23,23 +23,26 @@ pub struct Stream {
 
 static STREAMS: Handles<Stream> = Handles::new();
 
-/// Priorities that a stream may have, the greatest last, as on current GPUs.
+/// Least and greatest priority of a stream, as on current GPUs.
 const PRIORITIES: (c_int, c_int) = (0, -5);
 /// `cudaStreamPerThread`: the calling host thread's own default stream. 0 and `cudaStreamLegacy`, which is 1, are the legacy one.
 const PER_THREAD: *mut c_void = std::ptr::without_provenance_mut(2);
 
-/// Which stream a handle names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Named {
-    /// The default stream that all host threads share.
-    Legacy { device: c_int },
+    /// The default stream of all host threads.
+    Legacy {
+        device: c_int,
+    },
     /// The default stream of one host thread.
-    Own { device: c_int, thread: u64 },
-    /// One that the program made.
+    Own {
+        device: c_int,
+        thread: u64,
+    },
     Made(usize),
 }
 
-/// The stream that `handle` names for the calling host thread; it may not exist.
+/// The stream that `handle` names for the calling host thread. It may not exist.
 pub fn named(handle: *mut c_void) -> Named {
     let device = devices::current();
     match handle {
@@ -52,7 +55,7 @@ pub fn named(handle: *mut c_void) -> Named {
     }
 }
 
-/// Whether a function is the variant of another for programs whose stream 0 is the host thread's own.
+/// Whether a function is a variant for programs with a per-thread default stream.
 pub const fn is_per_thread(function: &str) -> bool {
     matches!(
         function.as_bytes(),
@@ -60,7 +63,6 @@ pub const fn is_per_thread(function: &str) -> bool {
     )
 }
 
-/// The default stream of `function`.
 pub const fn default_of(function: &str) -> *mut c_void {
     if is_per_thread(function) {
         PER_THREAD
@@ -78,8 +80,8 @@ pub fn as_given_to(function: &str, handle: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Whether [`cuda`](crate::errors::cuda) can define `function` as another name of a function with these parameters: those for the host
-/// thread's own stream need to be told the stream, or do nothing with it.
+/// Whether [`cuda`](crate::errors::cuda) can define `function` as another name of a function with these parameters: variants for a
+/// per-thread stream must have a stream parameter, or no parameter.
 pub const fn may_be_alias(function: &str, mut parameters: &[&str]) -> bool {
     let is_fine = !is_per_thread(function) || parameters.is_empty();
     while let [parameter, rest @ ..] = parameters {
@@ -99,7 +101,6 @@ pub fn get(handle: *mut c_void) -> Result<Option<Arc<Stream>>, CudaError> {
     }
 }
 
-/// Number of a stream in the capture.
 pub fn stream_id(handle: *mut c_void) -> Result<StreamId, CudaError> {
     get(handle)?;
     let other = |device| (device != 0).then_some(device);
@@ -110,7 +111,7 @@ pub fn stream_id(handle: *mut c_void) -> Result<StreamId, CudaError> {
     })
 }
 
-/// What `cudaStreamGetId` returns: no other stream has it, now or later.
+/// The result of `cudaStreamGetId`, which is unique in the process.
 fn unique_id(handle: *mut c_void) -> Result<u64, CudaError> {
     let of_device = |device: c_int| (device as u64) << 32;
     Ok(match named(handle) {
@@ -141,7 +142,6 @@ fn destroy(handle: *mut c_void) -> CudaResult {
     check_sticky()
 }
 
-/// A host function that the program queues.
 type HostFunction = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 type Callback =
     Option<unsafe extern "C" fn(stream: *mut c_void, status: c_int, user_data: *mut c_void)>;
@@ -163,7 +163,7 @@ cuda! {
         destroy(stream)
     }
 
-    /// `cudaStreamSynchronize`: all work is done, and all memory is reachable from everywhere.
+    /// `cudaStreamSynchronize`: all work is done, and all memory is accessible from everywhere.
     fn [
         cudaStreamSynchronize cudaStreamSynchronize_ptsz cudaStreamQuery cudaStreamQuery_ptsz
         cudaStreamAttachMemAsync cudaStreamAttachMemAsync_ptsz
@@ -173,7 +173,7 @@ cuda! {
         check_sticky()
     }
 
-    /// `cudaStreamWaitEvent`: what the event stands for is done, or part of a capture.
+    /// `cudaStreamWaitEvent`: the event has happened, or is part of a capture.
     fn [cudaStreamWaitEvent cudaStreamWaitEvent_ptsz](stream: *mut c_void, event: *mut c_void, flags: c_uint) {
         get(stream)?;
         crate::streams::events::wait(stream, event, flags)?;
@@ -196,23 +196,18 @@ cuda! {
         put(device, get(stream)?.map_or_else(devices::current, |stream| stream.device))
     }
 
-    /// `cudaStreamSetAttribute`: what may stay in which cache, and how to wait; there is nothing to choose.
+    /// `cudaStreamSetAttribute`: without effect.
     fn [cudaStreamSetAttribute cudaStreamSetAttribute_ptsz cudaMemPrefetchAsync_v2 cudaMemPrefetchAsync_v2_ptsz
         cudaMemPrefetchAsync cudaMemPrefetchAsync_ptsz]() {
         check_sticky()
     }
 
     fn [cudaDeviceGetStreamPriorityRange](least: *mut c_int, greatest: *mut c_int) {
-        if !least.is_null() {
-            put(least, PRIORITIES.0)?;
-        }
-        if !greatest.is_null() {
-            put(greatest, PRIORITIES.1)?;
-        }
-        Ok(())
+        put_if_wanted(least, PRIORITIES.0)?;
+        put_if_wanted(greatest, PRIORITIES.1)
     }
 
-    /// `cudaStreamAddCallback`: everything before it is done, so the function is called at once.
+    /// `cudaStreamAddCallback`: calls the function at once, since all earlier work is done.
     fn [cudaStreamAddCallback cudaStreamAddCallback_ptsz](stream: *mut c_void, callback: Callback, user_data: *mut c_void) {
         get(stream)?;
         let callback = callback.ok_or(CudaError::INVALID_VALUE)?;
@@ -222,7 +217,7 @@ cuda! {
         Ok(())
     }
 
-    /// `cudaLaunchHostFunc`: everything before it is done, so the function is called at once.
+    /// `cudaLaunchHostFunc`: calls the function at once, since all earlier work is done.
     fn [cudaLaunchHostFunc cudaLaunchHostFunc_ptsz](stream: *mut c_void, function: HostFunction, user_data: *mut c_void) {
         get(stream)?;
         check_sticky()?;

@@ -180,9 +180,7 @@ impl Programs {
             .env("SUPERSTEP_CPU_THREADS", workers.to_string())
             .output()
             .unwrap();
-        let summary = std::fs::read(&summary_file)
-            .ok()
-            .map(|json| serde_json::from_slice(&json).unwrap());
+        let summary = Summary::read(&summary_file).ok();
         Run {
             output,
             summary,

@@ -18,7 +18,6 @@ pub struct Device {
 }
 
 impl Device {
-    /// The calling thread's device.
     pub fn current() -> Result<Self, CudaError> {
         let ordinal = current_ordinal()?;
         let attribute = |attribute| {
@@ -102,7 +101,6 @@ pub fn set_device(ordinal: c_int) -> Result<(), CudaError> {
     unsafe { cuda!(cudaSetDevice(ordinal)) }.check("change the current CUDA device")
 }
 
-/// Runs `work` with `ordinal` as the current device.
 pub fn with_device<T, E: From<CudaError>>(
     ordinal: c_int,
     work: impl FnOnce() -> Result<T, E>,

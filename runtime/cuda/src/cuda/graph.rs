@@ -29,7 +29,6 @@ codes! { NodeKind of cudaGraphNodeType:
     CONDITIONAL = cudaGraphNodeTypeConditional;
 }
 
-/// Runs `work` with the calling thread's capture mode relaxed.
 pub fn with_relaxed_capture<T>(work: impl FnOnce() -> T) -> T {
     let mut mode = relax_capture();
     let done = work();
@@ -164,7 +163,6 @@ impl GraphNode {
     parameters! {
         fn kind = cuda!(cudaGraphNodeGetType) -> NodeKind, "ask for the type of a node of a CUDA graph";
         fn child = cuda!(cudaGraphChildGraphNodeGetGraph) -> Graph, "find a CUDA graph inside another";
-        /// Parameters of any kernel's node.
         fn kernel = driver!(cuGraphKernelNodeGetParams_v2) -> CUDA_KERNEL_NODE_PARAMS_v2, "read a kernel's node of a CUDA graph";
         /// Parameters of the node of a kernel that the runtime knows.
         fn runtime_kernel = cuda!(cudaGraphKernelNodeGetParams) -> cudaKernelNodeParams, "read a kernel's node of a CUDA graph";

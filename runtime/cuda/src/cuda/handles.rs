@@ -85,7 +85,6 @@ impl Stream {
         unsafe { cuda!(cudaStreamDestroy(self.0)) }
     }
 
-    /// Work that is queued later waits for `event`.
     pub fn wait_for(self, event: Event) -> Status {
         // SAFETY: stream and event come from CUDA or from the program, which uses them in the same call.
         unsafe { cuda!(cudaStreamWaitEvent(self.0, event.0, 0)) }
@@ -153,7 +152,6 @@ impl Event {
         unsafe { cuda!(cudaEventSynchronize(self.0)) }
     }
 
-    /// Nanoseconds between two events that have happened.
     pub fn elapsed_ns([start, end]: [Event; 2]) -> Result<u64, Status> {
         let mut milliseconds = 0f32;
         // SAFETY: the pointer leads to a number; `create` made both events, which are never destroyed.

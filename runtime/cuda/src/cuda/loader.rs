@@ -44,7 +44,6 @@ pub fn dlsym() -> Find {
 /// A library that `dlopen` gave and that is never closed; 0 if none could be opened.
 type Library = OnceLock<usize>;
 
-/// The symbol `name` of the first of `files` that can be opened.
 fn symbol(library: &Library, files: &[&CStr], flags: i32, name: &CStr) -> Option<*mut c_void> {
     let open = |file: &&CStr| {
         // SAFETY: the name ends with a zero byte; loading CUDA's libraries has no effect beyond their own initialisation.
@@ -78,7 +77,6 @@ pub fn find_in_driver(name: &CStr) -> Option<*mut c_void> {
     symbol(&LIBRARY, &[c"libcuda.so.1"], libc::RTLD_NOW, name)
 }
 
-/// A function of CUDA, looked up when first called.
 pub struct Entry {
     name: &'static CStr,
     find: fn(&CStr) -> Option<*mut c_void>,
@@ -140,7 +138,6 @@ pub trait ResultCode {}
 impl ResultCode for cudaError_t {}
 impl ResultCode for CUresult {}
 
-/// A function of CUDA as cudarc declares it.
 pub trait Declared {
     /// Its type in the C interface.
     type C: Copy;

@@ -35,7 +35,6 @@ impl Pinned {
         self.host as *mut T
     }
 
-    /// Frees the memory, which nothing may use any more.
     pub fn free(self) {
         // SAFETY: `new` allocated the memory, and the caller forgets it.
         unsafe { cuda!(cudaFreeHost(self.at())) };
@@ -123,7 +122,6 @@ pub unsafe fn copy_to_host(to: *mut c_void, from: u64, bytes: usize, stream: Str
     unsafe { cuda!(cudaMemcpyAsync(to, from, bytes, kind, stream.raw())) }
 }
 
-/// Bytes of the current device's memory: free, and all.
 pub fn free_and_total() -> Result<(usize, usize), CudaError> {
     let doing = Cow::Borrowed("ask how much memory the GPU has");
     // SAFETY: both pointers lead to numbers.

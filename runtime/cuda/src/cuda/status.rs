@@ -101,7 +101,6 @@ pub enum CudaError {
     NoHeap,
 }
 
-/// The value that `ask` stores in `place`.
 pub fn ask<T>(
     doing: impl Into<Cow<'static, str>>,
     mut place: T,

@@ -38,7 +38,6 @@ impl Function {
         Some(real)
     }
 
-    /// Runs `call`, which calls the library's function with `arguments`.
     fn call(&self, arguments: &[usize], call: impl FnOnce() -> c_int) -> c_int {
         // Some functions are made of others.
         if is_in_known_call() || runtime().device().is_none() {
@@ -148,7 +147,6 @@ pub fn has(name: &[u8]) -> bool {
     find(name).is_some()
 }
 
-/// Our function in place of `found`, a library's function of this name.
 pub fn replacement(name: &[u8], found: *mut c_void) -> Option<*const c_void> {
     let (ours, function) = find(name)?;
     if ours != found.cast_const() {

@@ -7,9 +7,9 @@ use crate::cuda::{Status, Stream, StreamArgument};
 use crate::recorder::host_access::{Rows, note_copy, note_driver_2d};
 use crate::recorder::runtime::session;
 use cudarc::driver::sys::CUDA_MEMCPY2D_v2;
-use cudarc::runtime::sys::cudaMemcpyKind;
+use cudarc::runtime::sys::{cudaMemcpyKind, cudaPitchedPtr, cudaPos};
 use std::ffi::{c_int, c_void};
-use superstep_runtime_core::cuda::{Copy3d, PitchedPointer, Position};
+use superstep_runtime_core::cuda::Copy3d;
 use superstep_trace::Gap;
 
 const HOST_TO_HOST: c_int = cudaMemcpyKind::cudaMemcpyHostToHost as c_int;
@@ -52,13 +52,13 @@ fn note_3d(copy: *const Copy3d, into: StreamArgument) {
     if !copy.source_array.is_null() || !copy.destination_array.is_null() {
         return session().gap(Gap::ArrayCopy);
     }
-    let side = |memory: &PitchedPointer, position: &Position| {
+    let side = |memory: &cudaPitchedPtr, position: &cudaPos| {
         let row_bytes = memory.pitch as u64;
-        let slice_bytes = row_bytes * memory.height as u64;
+        let slice_bytes = row_bytes * memory.ysize as u64;
         let offset =
             position.x as u64 + position.y as u64 * row_bytes + position.z as u64 * slice_bytes;
         Rows {
-            address: memory.pointer as u64 + offset,
+            address: memory.ptr as u64 + offset,
             row_bytes,
             slice_bytes,
         }

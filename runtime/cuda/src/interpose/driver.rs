@@ -26,7 +26,6 @@ fn known(status: Status, handle: *mut Stub, stub: Stub) -> Status {
     noticed(stub, status)
 }
 
-/// Makes a launch by a driver's handle.
 fn launch(call: Call<'_>, form: Form) -> Status {
     let is_drivers = true;
     Call {

@@ -3,8 +3,8 @@
 use super::interposed;
 use crate::cuda::{Status, StreamArgument};
 use crate::recorder::host_access::{Rows, note_fill};
+use cudarc::runtime::sys::{cudaExtent, cudaPitchedPtr};
 use std::ffi::{c_int, c_uint, c_void};
-use superstep_runtime_core::cuda::{Extent, PitchedPointer};
 
 /// Notes a fill that succeeded. The capture has one byte for the value, as the runtime's fills.
 fn filled(
@@ -39,10 +39,10 @@ interposed! { in_stream:
     ) |real, into| { filled(real(), rows(memory, pitch), value as u8, [width, height, 1], into) }
 
     [cudaMemset3D, cudaMemset3D_ptds: true] [cudaMemset3DAsync, cudaMemset3DAsync_ptsz: true](
-        memory: PitchedPointer, value: c_int, extent: Extent,
+        memory: cudaPitchedPtr, value: c_int, extent: cudaExtent,
     ) |real, into| {
-        let mut box_of_rows = rows(memory.pointer, memory.pitch);
-        box_of_rows.slice_bytes = (memory.pitch * memory.height) as u64;
+        let mut box_of_rows = rows(memory.ptr, memory.pitch);
+        box_of_rows.slice_bytes = (memory.pitch * memory.ysize) as u64;
         filled(real(), box_of_rows, value as u8, [extent.width, extent.height, extent.depth], into)
     }
 }

@@ -46,7 +46,6 @@ fn instantiated(status: Status, instance: *mut GraphExec, graph: Graph, flags: u
     status
 }
 
-/// Notes that `instance` was made of `graph` or updated to it.
 fn does(instance: GraphExec, graph: Graph) {
     let runtime = runtime();
     runtime.graphs.instantiated(instance, graph);

@@ -4,12 +4,10 @@ use super::interposed;
 use crate::cuda::memory::forget_last_error;
 use crate::cuda::{Status, Stream};
 use crate::recorder::runtime::runtime;
-use cudarc::runtime::sys::cudaChannelFormatDesc;
+use cudarc::runtime::sys::{cudaChannelFormatDesc, cudaExtent, cudaPitchedPtr};
 use std::ffi::{c_uint, c_void};
-use superstep_runtime_core::cuda::{Extent, PitchedPointer};
 use superstep_trace::AllocationKind;
 
-/// Notes the memory of a successful call at `pointer`.
 fn noted(status: Status, pointer: *mut *mut c_void, bytes: usize, kind: AllocationKind) -> Status {
     if status.is_success() && !pointer.is_null() && bytes > 0 {
         // SAFETY: the runtime has just written the address there.
@@ -42,7 +40,6 @@ fn by_driver(pointer: *mut *mut c_void, bytes: usize, real: impl Fn() -> Status)
     noted(status, pointer, bytes, AllocationKind::Device)
 }
 
-/// Notes the registration of host memory.
 fn registered(status: Status, pointer: *mut c_void, bytes: usize) -> Status {
     if status.is_success() {
         runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned);
@@ -50,7 +47,6 @@ fn registered(status: Status, pointer: *mut c_void, bytes: usize) -> Status {
     status
 }
 
-/// Notes rows of memory, `pitch` bytes apart.
 fn pitched(status: Status, pointer: *mut *mut c_void, pitch: *const usize, rows: usize) -> Status {
     if !status.is_success() || pitch.is_null() {
         return status;
@@ -104,13 +100,13 @@ interposed! {
     [cudaMallocPitch](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) |real| {
         pitched(with_room(width * height, real), pointer, pitch, height)
     }
-    [cudaMalloc3D](pitched: *mut PitchedPointer, extent: Extent) |real| {
+    [cudaMalloc3D](pitched: *mut cudaPitchedPtr, extent: cudaExtent) |real| {
         let status = with_room(extent.width * extent.height * extent.depth, real);
         if status.is_success() && !pitched.is_null() {
             // SAFETY: the runtime has just written the structure.
             let memory = unsafe { *pitched };
             let bytes = memory.pitch * extent.height * extent.depth;
-            runtime().allocated(memory.pointer as u64, bytes as u64, AllocationKind::Device);
+            runtime().allocated(memory.ptr as u64, bytes as u64, AllocationKind::Device);
         }
         status
     }
@@ -119,7 +115,7 @@ interposed! {
         let bytes = element_bytes(channels) * width * height.max(1);
         noted(with_room(bytes, real), array, bytes, AllocationKind::Array)
     }
-    [cudaMalloc3DArray](array: *mut *mut c_void, channels: Channels, extent: Extent, flags: c_uint)
+    [cudaMalloc3DArray](array: *mut *mut c_void, channels: Channels, extent: cudaExtent, flags: c_uint)
     |real| {
         let elements = extent.width * extent.height.max(1) * extent.depth.max(1);
         let bytes = element_bytes(channels) * elements;

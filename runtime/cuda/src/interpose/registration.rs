@@ -68,7 +68,6 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrappe
     binary
 }
 
-/// Modules of ours that the program has unregistered.
 static UNLOADED: Mutex<Vec<Binary>> = Mutex::new(Vec::new());
 
 fn unregister(binary: Binary) {
@@ -164,7 +163,6 @@ pub unsafe extern "C" fn __superstep_symbol_named(device_name: *const c_char) ->
 }
 
 interposed! { nothing:
-    // A kernel and its host stub.
     [__cudaRegisterFunction](
         binary: Binary, host: Stub, device: *mut c_char, device_name: *const c_char, thread_limit: c_int,
         thread_index: *mut c_void, block_index: *mut c_void, block_size: *mut c_void, grid_size: *mut c_void, warp_size: *mut c_int,
@@ -175,7 +173,6 @@ interposed! { nothing:
         runtime().modules.lock().add_kernel(binary, host, name);
         real(device, device_name)
     }
-    // A variable of the device and its shadow on the host.
     [__cudaRegisterVar](
         binary: Binary, host: *mut c_char, device: *mut c_char, device_name: *const c_char, external: c_int, bytes: usize,
         constant: c_int, global: c_int,
@@ -193,7 +190,6 @@ interposed! { nothing:
         drop(modules);
         real(device, device_name)
     }
-    // A managed variable and the host's pointer to it.
     [__cudaRegisterManagedVar](
         binary: Binary, host: *mut *mut c_void, device: *mut c_char, device_name: *const c_char, external: c_int,
         bytes: usize, constant: c_int, global: c_int,

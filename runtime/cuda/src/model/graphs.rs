@@ -163,7 +163,6 @@ impl Graphs {
         state.nodes.iter().flat_map(of_kernel).collect()
     }
 
-    /// Removes a node that was taken out of its graph.
     pub fn node_destroyed(&self, handle: GraphNode) -> Option<KnownNode> {
         let mut state = self.state.lock();
         let known = state.nodes.remove(&handle)?;
@@ -198,7 +197,6 @@ impl Graphs {
         state.instances.get(&instance).cloned().unwrap_or_default()
     }
 
-    /// Notes an instance that was made of `graph` or updated to it.
     pub fn instantiated(&self, instance: GraphExec, graph: Graph) {
         let nodes = self.of_graph(graph);
         let mut state = self.state.lock();

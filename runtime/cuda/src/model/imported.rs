@@ -59,7 +59,6 @@ impl Imported {
         }
     }
 
-    /// Removes and returns all mappings in these bytes.
     pub fn unmapped(&self, address: u64, bytes: u64) -> Vec<u64> {
         let mut state = self.0.lock();
         let range = address..address.saturating_add(bytes);

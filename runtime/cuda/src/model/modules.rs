@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Once, OnceLock};
 use superstep_trace::{KernelInfo, ModuleTable, Probe};
 
-/// A kernel as a launch needs it.
 pub struct Kernel {
     pub name: String,
     pub stub: Stub,
@@ -18,7 +17,6 @@ pub struct Kernel {
     pub recorder: Option<&'static dyn Recorder>,
     /// Number of its own parameters.
     pub parameters: usize,
-    /// Whether it may launch kernels.
     pub launches: bool,
     /// Queried at the first launch.
     pub attributes: OnceLock<Option<cudaFuncAttributes>>,
@@ -67,7 +65,6 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// Adds a fat binary that Superstep built, before its kernels.
     pub fn add_binary(
         &mut self,
         binary: cuda::Binary,
@@ -82,7 +79,6 @@ impl Modules {
         (self.binaries.get(&binary)).is_some_and(|binary| binary.table.is_some())
     }
 
-    /// Forgets a fat binary and its stubs.
     pub fn remove_binary(&mut self, binary: cuda::Binary) {
         self.binaries.remove(&binary);
         self.kernels.clear();
@@ -137,7 +133,6 @@ impl Modules {
         first
     }
 
-    /// Forgets the variables of a device, which was reset.
     pub fn forget_variables(&mut self, device: i32) {
         self.announced_variables.remove(&device);
         self.allocating.remove(&device);
@@ -163,7 +158,6 @@ impl Modules {
         self.handles.insert(handle, stub);
     }
 
-    /// The kernel that the stub or handle `host` launches.
     pub fn kernel(&mut self, host: Stub) -> Option<Arc<Kernel>> {
         if let Some(kernel) = self.kernels.get(&host) {
             return Some(kernel.clone());

@@ -47,7 +47,6 @@ pub fn nodes(
     }
 }
 
-/// Edges of a graph: where they begin and where they end.
 pub fn edges(
     graphs: &Graphs,
     ends: [*mut GraphNode; 2],

@@ -48,7 +48,6 @@ struct Slots {
     changed: Condvar,
 }
 
-/// The counts of one launch, in flight.
 struct Counted {
     done: Event,
     sites: Arc<Vec<SiteId>>,
@@ -258,7 +257,6 @@ impl CountedNode {
         self.pending.lock().push_back(active);
     }
 
-    /// Takes back an announced launch that CUDA refused.
     pub fn take_back(&self, status: Status) {
         let mut pending = self.pending.lock();
         if let Some(active) = pending.pop_back() {

@@ -171,7 +171,6 @@ pub fn note_fill_node(fill: &cudaMemsetParams, into: StreamArgument) {
     note_fill(memory, fill.value as u8, [width, fill.height, 1], into);
 }
 
-/// Notes a copy of boxes through the driver's interface.
 pub fn note_driver_3d(c: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
     let offset = [c.dstXInBytes, c.dstY, c.dstZ];
     let pitches = [c.dstPitch, c.dstHeight];
@@ -194,7 +193,6 @@ pub fn note_driver_3d(c: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
     note_sides(to, from, [c.WidthInBytes, c.Height, c.Depth], into);
 }
 
-/// Notes a copy of rows through the driver's interface.
 pub fn note_driver_2d(c: &CUDA_MEMCPY2D_v2, into: StreamArgument) {
     let (offset, pitches) = ([c.dstXInBytes, c.dstY, 0], [c.dstPitch, 0]);
     let to = side(

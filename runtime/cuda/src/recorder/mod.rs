@@ -28,12 +28,10 @@ use launch::Call;
 use launch::graph_nodes::Insertion;
 use superstep_trace::AllocationKind;
 
-/// A way to record launches.
 pub trait Recorder: Send + Sync {
     /// Launches a kernel into a stream; an error where it cannot be recorded, and so does not run.
     fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError>;
 
-    /// Adds a kernel to a CUDA graph, with the nodes for its recording.
     fn add_to_graph(
         &self,
         kernel: &Kernel,
@@ -47,7 +45,6 @@ pub trait Recorder: Send + Sync {
     fn finish(&self) {}
 }
 
-/// An access of the host, or of code that is not recorded.
 pub enum HostAccess<'a> {
     Allocated {
         address: u64,
@@ -70,7 +67,6 @@ pub enum HostAccess<'a> {
     },
 }
 
-/// Records the times of kernels that were built without a probe.
 pub struct Timing;
 
 impl Recorder for Timing {

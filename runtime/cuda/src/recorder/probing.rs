@@ -25,7 +25,6 @@ const CONTEXT_BYTES: usize = 128;
 /// Dynamic shared memory that needs no attribute.
 const DEFAULT_SHARED_BYTES: usize = 48 << 10;
 
-/// Records the fields and tables of a user's probe.
 #[derive(Default)]
 pub struct Probing {
     /// The probe's memory on each device, with its size.
@@ -37,7 +36,6 @@ pub struct Probing {
 /// Bytes of the fields, words of the tables, and the kernel's time in nanoseconds.
 type ProbeResults = (Vec<u8>, Vec<u64>, u64);
 
-/// The parts of that memory for a launch.
 #[derive(Clone, Copy)]
 struct LaunchMemory {
     base: u64,
@@ -159,7 +157,6 @@ fn launch_native(call: &Call<'_>, function: Function, kernel: &Kernel) -> Status
     })
 }
 
-/// The kernel without its probe, from the same module.
 fn native(kernel: &Kernel) -> Result<Function, CudaError> {
     let module = driver::module_of(kernel.stub)?;
     let name = CString::new(format!("{}{NATIVE_SUFFIX}", kernel.name)).unwrap_or_default();
@@ -218,7 +215,6 @@ fn write(
     copied.check("write the probe's memory")
 }
 
-/// Waits for the kernel and reads the results.
 fn read(
     place: LaunchMemory,
     events: [Option<Event>; 2],

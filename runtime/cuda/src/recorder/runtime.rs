@@ -38,7 +38,6 @@ pub struct Runtime {
     pub in_situ: InSitu,
     counting: Counting,
     probing: Probing,
-    /// Recorders of registered modules.
     chosen: RwLock<Vec<(Probe, &'static dyn Recorder)>>,
     monitor: OnceLock<Monitor>,
     device: OnceLock<Result<Device, CudaError>>,
@@ -57,7 +56,6 @@ pub fn session() -> &'static Session {
     Session::global(Backend::Cuda)
 }
 
-/// The monitor thread, started when first needed.
 pub fn monitor() -> &'static Monitor {
     let runtime = runtime();
     runtime.monitor.get_or_init(|| {
@@ -267,7 +265,6 @@ impl Runtime {
         }
     }
 
-    /// Forgets everything on the current device, which the program resets.
     pub fn before_reset(&self) {
         let device = current_device();
         self.quiesce();

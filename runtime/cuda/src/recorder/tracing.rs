@@ -24,7 +24,6 @@ const MOST_BINS: usize = 128;
 /// Records of a bin by default: 1.5 MiB.
 const BIN_RECORDS: usize = 64 << 10;
 
-/// Records accesses in buffers that threads of this library empty.
 #[derive(Default)]
 pub struct Tracing {
     pub buffers: DrainBuffers,
@@ -178,7 +177,6 @@ pub fn count_end(buffer: &DrainBuffer, stream: Stream) -> Result<(), CudaError> 
     flush.launch(stream).or_else(|_| flush.launch(Stream::NULL))
 }
 
-/// Notes a launch that CUDA refused.
 fn refuse(ticket: &Arc<Ticket>, status: Status) {
     ticket.refuse(status.to_string());
     let ending = Ending {

@@ -152,13 +152,12 @@ impl Program {
         }
         let output = child.wait_with_output().expect("the output can be read");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let summary = std::fs::read(at("summary.json")).ok();
+        let summary = Summary::read(&at("summary.json")).ok();
         Run {
             status: output.status,
             stdout: text(&output.stdout),
             stderr: text(&output.stderr),
-            summary: summary
-                .map(|json| serde_json::from_slice(&json).expect("the summary is JSON")),
+            summary,
             capture: Capture::open(at("capture")).expect("the capture can be read"),
         }
     }

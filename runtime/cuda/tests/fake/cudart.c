@@ -299,6 +299,8 @@ int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ctas, const void *functio
 int cudaGetDeviceProperties_v2(void *properties, int device) { return strcpy(properties, "Fake GPU"), 0; }
 int cudaDriverGetVersion(int *version) { return *version = 13000, 0; }
 int cudaFuncGetAttributes(size_t *attributes, const void *function) {
+  int *numbers = (int *)attributes;
+  numbers[6] = 1024, numbers[11] = 48 << 10; // maxThreadsPerBlock, maxDynamicSharedSizeBytes
   return *attributes = 48, ((const struct fake_kernel *)function)->body ? sticky : NO_DEVICE_CODE;
 }
 int cudaGetLastError(void) { return sticky; }

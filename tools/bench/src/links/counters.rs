@@ -1,16 +1,16 @@
-//! NVLink's counters of data, as `nvidia-smi` tells them.
+//! NVLink's counters of data, from `nvidia-smi`.
 
 use std::ops::Sub;
-use std::process::{Command, ExitStatus};
+use std::process::Command;
 
-use serde::Serialize;
+use superstep_build::bail;
 use superstep_build::failure::{Failure, FailureKind};
 
 const PROGRAM: &str = "nvidia-smi";
 const ARGUMENTS: [&str; 3] = ["nvlink", "-gt", "d"];
 
-/// Payload bytes that a GPU has sent and received over all of its links.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+/// Payload bytes that the GPUs have sent and received over all of their links.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Traffic {
     pub sent_bytes: u64,
     pub received_bytes: u64,
@@ -27,54 +27,32 @@ impl Sub for Traffic {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum CountersError {
-    #[error("{PROGRAM} does not start: {0}")]
-    NotStarted(std::io::Error),
-    #[error("{PROGRAM} ended with {0}")]
-    Ended(ExitStatus),
-    #[error("the driver gives none of NVLink's")]
-    NoLink,
-    #[error("{PROGRAM} {} says {line:?}, where `Link N: Data Tx: N KiB` was expected", ARGUMENTS.join(" "))]
-    UnknownLine { line: String },
-}
-
-#[derive(Debug)]
-pub struct Counters(());
-
-impl Counters {
-    pub fn find() -> Result<Self, CountersError> {
-        traffic().map(|_| Self(()))
-    }
-
-    pub fn read(&self) -> Result<Vec<Traffic>, Failure> {
-        traffic().map_err(|error| {
-            let message = format!("failed to read NVLink's counters: {error}");
-            Failure::new(FailureKind::Run, message)
-        })
-    }
-}
-
-fn traffic() -> Result<Vec<Traffic>, CountersError> {
+/// The counters of all GPUs together.
+pub fn read() -> Result<Traffic, Failure> {
     let output = Command::new(PROGRAM).args(ARGUMENTS).output();
-    let output = output.map_err(CountersError::NotStarted)?;
+    let output = output.map_err(Failure::io("run", &PROGRAM))?;
     if !output.status.success() {
-        return Err(CountersError::Ended(output.status));
+        bail!(Tool, "{PROGRAM} ended with {}", output.status);
     }
-    parse(&String::from_utf8_lossy(&output.stdout))?.ok_or(CountersError::NoLink)
+    match parse(&String::from_utf8_lossy(&output.stdout))? {
+        Some(traffic) => Ok(traffic),
+        None => bail!(Tool, "the driver has no counters of NVLink"),
+    }
 }
 
-/// By GPU; `None` where there is no link, or one without a counter.
-fn parse(text: &str) -> Result<Option<Vec<Traffic>>, CountersError> {
-    let mut all = Vec::new();
+/// `None` where there is no link, or one without a counter.
+fn parse(text: &str) -> Result<Option<Traffic>, Failure> {
+    let mut all = Traffic::default();
     let (mut links, mut is_absent) = (0, false);
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if line.starts_with("GPU ") {
-            all.push(Traffic::default());
             continue;
         }
-        let wrong = || CountersError::UnknownLine {
-            line: line.to_owned(),
+        let wrong = || {
+            let expected = "`Link N: Data Tx: N KiB` was expected";
+            let arguments = ARGUMENTS.join(" ");
+            let message = format!("{PROGRAM} {arguments} printed {line:?}, where {expected}");
+            Failure::new(FailureKind::Tool, message)
         };
         let (link, rest) = line.split_once(": Data ").ok_or_else(wrong)?;
         let number = link.strip_prefix("Link ").ok_or_else(wrong)?;
@@ -86,10 +64,9 @@ fn parse(text: &str) -> Result<Option<Vec<Traffic>>, CountersError> {
         }
         let kib = amount.strip_suffix(" KiB").ok_or_else(wrong)?;
         let bytes = kib.parse::<u64>().map_err(|_| wrong())? << 10;
-        let of = all.last_mut().ok_or_else(wrong)?;
         match direction {
-            "Tx" => of.sent_bytes += bytes,
-            "Rx" => of.received_bytes += bytes,
+            "Tx" => all.sent_bytes += bytes,
+            "Rx" => all.received_bytes += bytes,
             _ => return Err(wrong()),
         }
         links += 1;

@@ -1,6 +1,7 @@
 //! Random choices of a case of the soak, from its seed and the program's traits.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -28,10 +29,7 @@ pub struct Traits {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draw {
-    pub protocol: Protocol,
-    /// Sizes of buffers, and numbers of threads.
-    pub settings: Vec<(&'static str, u64)>,
-    pub selection: Selection,
+    pub config: Config,
     /// When the program is killed, after the begin of its capture.
     pub kill: Option<Duration>,
 }
@@ -71,7 +69,6 @@ impl Random {
         u64::from(self.0.next_u32())
     }
 
-    /// A number in `least..=most`.
     pub fn number(&mut self, least: u64, most: u64) -> u64 {
         let count = (most - least).saturating_add(1);
         least + self.0.next_u64() % count
@@ -96,7 +93,7 @@ impl Draw {
             (_, Protocol::Thesis) => &THESIS,
             (_, Protocol::InSitu) => &[],
         };
-        let mut settings = Vec::new();
+        let mut settings = HashMap::new();
         for (name, range) in ranges {
             // Other settings keep their defaults.
             if random.one_in(2) {
@@ -104,43 +101,31 @@ impl Draw {
                     Range::Exponents(least, most) => 1 << random.number(least, most),
                     Range::Numbers(least, most) => random.number(least, most),
                 };
-                settings.push((*name, number));
+                settings.insert(*name, number.to_string());
             }
         }
+        let config = Config::from_env(|name| settings.get(name).cloned());
         Self {
-            protocol,
-            settings,
-            selection: if random.one_in(2) {
-                selection(random, program)
-            } else {
-                Selection::default()
+            config: Config {
+                protocol: Some(protocol),
+                selection: match random.one_in(2) {
+                    true => selection(random, program),
+                    false => Selection::default(),
+                },
+                ..config.expect("all ranges are usable")
             },
             kill: random.one_in(3).then(|| {
-                // A little behind its usual end as well.
+                // Up to a little after its usual end.
                 let span = program.lasts.get().mul_f64(1.1);
                 span.mul_f64(random.number(0, 1 << 20) as f64 / f64::from(1 << 20))
             }),
-        }
-    }
-
-    /// How the program records.
-    pub fn config(&self) -> Config {
-        let value = |name: &str| {
-            let mut settings = self.settings.iter();
-            let (_, number) = settings.find(|(setting, _)| *setting == name)?;
-            Some(number.to_string())
-        };
-        Config {
-            protocol: Some(self.protocol),
-            selection: self.selection.clone(),
-            ..Config::from_env(value).expect("all ranges are usable")
         }
     }
 }
 
 impl fmt::Display for Draw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (name, value)) in self.config().to_env().iter().enumerate() {
+        for (index, (name, value)) in self.config.to_env().iter().enumerate() {
             let space = if index > 0 { " " } else { "" };
             write!(f, "{space}{name}={}", value.display())?;
         }

@@ -13,9 +13,8 @@ use superstep_build::failure::Failure;
 use superstep_harness::{Order, capture_failure, in_situ_equal};
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
-    Capture, Chooser, GroupBuffer, LaunchDigest, LaunchId, LaunchOutcome, LaunchRecord, LaunchSums,
-    Op, Outcome, Recorded, Reproducibility, Selection, Site, SiteId, SiteTable, StreamId,
-    TraceError,
+    Capture, Chooser, GroupBuffer, LaunchDigest, LaunchId, LaunchOutcome, LaunchRecord, Op,
+    Outcome, Recorded, Reproducibility, Selection, Site, SiteId, SiteTable, StreamId, TraceError,
 };
 
 type Sites = Vec<(SiteId, SiteCount)>;
@@ -42,9 +41,8 @@ pub struct Reference {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub problems: Vec<String>,
-    /// Whether the capture has its end.
+    pub killed: bool,
     pub complete: bool,
-    /// Launches that were compared as a whole.
     pub launches: u64,
     pub accesses: u64,
     pub stored_bytes: u64,
@@ -85,7 +83,7 @@ impl Reference {
         &self.capture
     }
 
-    /// Learns from `capture`, of a run that was to skip every launch, which launches cannot be skipped one by one.
+    /// Reads the launches that cannot be skipped one by one from `capture`, of a run that skipped every launch it could.
     pub fn learn_alike(&mut self, capture: &Capture) {
         let taken = capture
             .launches()
@@ -205,7 +203,7 @@ impl Reference {
                 problems.push(format!("{}: {problem}", name()));
             }
         }
-        // The whole trace does not tell what a part communicates.
+        // The communication of a part does not follow from the whole trace.
         let is_whole = capture.complete && asked.is_none();
         if capture.is_in_situ() && is_whole && self.has_one_result() {
             let added_up = communication(capture).map_err(capture_failure)?;
@@ -215,6 +213,7 @@ impl Reference {
         }
         Ok(Verdict {
             problems,
+            killed: was_killed,
             complete: capture.complete,
             launches: whole,
             accesses: capture
@@ -258,7 +257,7 @@ impl Reference {
         let Some(expected) = expected else {
             return Some("the program makes no such launch".to_owned());
         };
-        // A selection is announced behind the launch.
+        // A selection follows its launch in the capture.
         if found.recorded != expected.recorded && (is_whole || accesses > 0) {
             return Some(format!(
                 "{:?} instead of {:?}",
@@ -270,7 +269,14 @@ impl Reference {
         }
         if let Some(sums) = found.sums {
             let expected = tallies(&expected.sites, sites);
-            return (!has_waits(sites)).then(|| sums_differ(sums, expected, is_whole))?;
+            let found = [sums.loads, sums.stores, sums.atomics].map(|tally| SiteCount {
+                accesses: tally.threads,
+                bytes: tally.bytes,
+            });
+            let mut pairs = found.iter().zip(&expected);
+            let differ = pairs.any(|(found, expected)| differs(*found, *expected, is_whole));
+            return (differ && !has_waits(sites))
+                .then(|| format!("loads, stores, atomics: {found:?} instead of {expected:?}"));
         }
         let steady = |site: SiteId| sites.get(site).is_none_or(Site::is_steady);
         let counts = |sites: &Sites| -> BTreeMap<SiteId, SiteCount> {
@@ -279,13 +285,11 @@ impl Reference {
                 .collect()
         };
         let (found_counts, expected_counts) = (counts(&found.sites), counts(&expected.sites));
-        let none = SiteCount::default();
         let all = found_counts.keys().chain(expected_counts.keys());
         for site in all {
-            let of = |counts: &BTreeMap<_, _>| counts.get(site).copied().unwrap_or(none);
+            let of = |counts: &BTreeMap<_, _>| counts.get(site).copied().unwrap_or_default();
             let (found, expected) = (of(&found_counts), of(&expected_counts));
-            let is_less = found.accesses <= expected.accesses && found.bytes <= expected.bytes;
-            if found != expected && (is_whole || !is_less) {
+            if differs(found, expected, is_whole) {
                 let name = scan::site_name(sites, *site);
                 return Some(format!("{name}: {found:?} instead of {expected:?}"));
             }
@@ -306,7 +310,7 @@ fn key(record: &LaunchRecord) -> (StreamId, LaunchId) {
     (record.launch.stream, record.launch.launch)
 }
 
-/// How often CTAs look whether the others are there depends on when these come, and sums do not tell.
+/// CTAs that wait for others poll as often as timing makes them, and sums do not tell polls from other loads.
 fn has_waits(sites: &SiteTable) -> bool {
     sites.iter().any(|site| site.waits)
 }
@@ -334,15 +338,10 @@ fn tallies(counts: &Sites, sites: &SiteTable) -> [SiteCount; 3] {
     sums
 }
 
-fn sums_differ(found: &LaunchSums, expected: [SiteCount; 3], is_whole: bool) -> Option<String> {
-    let found = [found.loads, found.stores, found.atomics].map(|tally| SiteCount {
-        accesses: tally.threads,
-        bytes: tally.bytes,
-    });
-    let pairs = || found.iter().zip(&expected);
-    let is_less = pairs().all(|(a, b)| a.accesses <= b.accesses && a.bytes <= b.bytes);
-    (found != expected && (is_whole || !is_less))
-        .then(|| format!("loads, stores, atomics: {found:?} instead of {expected:?}"))
+/// Whether counts are wrong: those of a whole launch may not differ, those of a part may be less.
+fn differs(found: SiteCount, expected: SiteCount, is_whole: bool) -> bool {
+    let is_less = found.accesses <= expected.accesses && found.bytes <= expected.bytes;
+    found != expected && (is_whole || !is_less)
 }
 
 #[cfg(test)]

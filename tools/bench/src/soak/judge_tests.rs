@@ -2,7 +2,8 @@
 
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{
-    AccessGroup, AllocationKind, Backend, CtaRange, Event, Header, LoadedBytes, ModuleTable, Tally,
+    AccessGroup, AllocationKind, Backend, CtaRange, Event, Header, LaunchSums, LoadedBytes,
+    ModuleTable, Tally,
 };
 
 use super::*;

@@ -12,11 +12,12 @@ use serde::Serialize;
 use superstep_analysis::run_summary::Host;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::run::End;
-use superstep_build::{exit_code, interrupt};
+use superstep_build::{bail, exit_code, interrupt};
 use superstep_harness::{FetchArgs, Selection, capture_failure, host};
+use superstep_table::table;
 use superstep_trace::{Capture, TraceError};
 
-use crate::output::{Head, JsonArgs, say};
+use crate::output::{Head, JsonArgs, say, say_table};
 use draw::{Draw, Random};
 use judge::Verdict;
 use programs::{CAPTURE, Program, Programs, Source};
@@ -32,13 +33,13 @@ pub struct Args {
     /// are built and run on the CPU.
     #[arg(value_name = "BUNDLE")]
     bundles: Vec<PathBuf>,
-    /// How long new cases begin.
+    /// Time in which new cases begin.
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     hours: f64,
     /// Seed of the cases' seeds [default: the time].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Make one case again, the one that printed this seed, and keep what it leaves. Everything else must be as it was then.
+    /// Repeat the case that printed this seed, with the other options of that run, and keep its folder.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["hours", "seed"])]
     case: Option<u64>,
     /// Suites to build where no bundle is given, comma-separated.
@@ -63,7 +64,7 @@ pub struct Args {
     /// Time limit in seconds after which a run counts as hanging.
     #[arg(long, value_name = "SECONDS", default_value_t = 120.0)]
     timeout: f64,
-    /// Folder for the cases; one that is right is removed.
+    /// Folder for the cases; folders of passed cases are removed.
     #[arg(long, short, value_name = "DIR", default_value = "out/soak")]
     out: PathBuf,
     #[command(flatten)]
@@ -72,20 +73,19 @@ pub struct Args {
     fetch: FetchArgs,
 }
 
-/// Results of the cases of one kind.
-#[derive(Debug, Default, Serialize)]
-struct Row {
-    runs: u64,
-    /// Programs that were killed before their end.
-    killed: u64,
-    /// Killed ones that left a capture without its end.
-    incomplete: u64,
-    /// Launches that were compared as a whole.
-    launches: u64,
-    accesses: u64,
-    capture_bytes: u64,
-    failures: u64,
-    seconds: f64,
+table! {
+    /// Results of the cases of one kind.
+    struct Row = "soak": Serialize {
+        kind: String = "backend, protocol, and whether a part was recorded";
+        runs: u64 = "cases";
+        killed: u64 = "programs that were killed before their end";
+        incomplete: u64 = "killed ones that left a capture without its end";
+        launches: u64 = "launches that were compared as a whole";
+        accesses: u64 ["accesses"] = "accesses of threads";
+        capture_bytes: u64 ["bytes"] = "of all captures";
+        failures: u64 = "cases that went wrong";
+        seconds: f64 ["s"] = "time of the cases";
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -107,7 +107,6 @@ struct Results {
     programs: usize,
     hours: f64,
     interrupted: bool,
-    /// By backend, protocol, and whether a part was recorded.
     kinds: BTreeMap<String, Row>,
     total: Row,
     failures: Vec<Wrong>,
@@ -169,31 +168,33 @@ impl Soak<'_> {
         Ok(())
     }
 
-    /// The case with this seed.
     fn one(&mut self, seed: u64, programs: &[Program<'_>]) -> Result<(), Failure> {
         let mut random = Random::new(seed);
         let Some(program) = random.item(programs) else {
-            let message = "failed to find a program: none matches --only and --size, or none works";
-            return Err(Failure::new(FailureKind::Usage, message));
+            bail!(
+                Usage,
+                "failed to find a program: none matches --only and --size, or none works"
+            );
         };
         let draw = Draw::new(&mut random, &program.traits);
         let folder = self.out.join(format!("case-{seed}"));
         remove(&folder)?;
         let begun = Instant::now();
-        let (verdict, killed) = match self.judged(program, &draw, &folder) {
-            Ok(judged) => judged,
+        let verdict = match self.judged(program, &draw, &folder) {
+            Ok(verdict) => verdict,
             Err(failure) if failure.kind == FailureKind::Interrupted => return remove(&folder),
-            Err(failure) => (Verdict::wrong(failure.message), false),
+            Err(failure) => Verdict::wrong(failure.message),
         };
         let seconds = begun.elapsed().as_secs_f64();
         let is_right = verdict.problems.is_empty();
+        let is_whole = draw.config.selection.is_everything();
         let (word, what) = (if is_right { "right" } else { "WRONG" }, draw.to_string());
-        let name = program.built.name();
+        let name = program.name.clone();
         let lasts = &program.traits.lasts;
-        if is_right && !killed && draw.selection.is_everything() {
+        if is_right && !verdict.killed && is_whole {
             lasts.set(lasts.get().min(verdict.lasts));
         }
-        let left = match (killed, verdict.complete, verdict.stored_bytes) {
+        let left = match (verdict.killed, verdict.complete, verdict.stored_bytes) {
             (false, ..) => "ended",
             (true, _, 0) => "nothing",
             (true, true, _) => "complete",
@@ -205,15 +206,14 @@ impl Soak<'_> {
         for problem in &verdict.problems {
             say(format_args!("    {problem}"));
         }
-        let part = if draw.selection.is_everything() {
-            ""
-        } else {
-            ", a part"
-        };
-        let kind = format!("{}, {}{part}", program.traits.backend, draw.protocol);
-        let row = Row::of(&verdict, killed, seconds);
-        self.results.kinds.entry(kind).or_default().add(&row);
-        self.results.total.add(&row);
+        let part = if is_whole { "" } else { ", a part" };
+        let protocol = draw.config.protocol.unwrap_or_default();
+        let kind = format!("{}, {protocol}{part}", program.traits.backend);
+        let of_kind = self.results.kinds.entry(kind.clone()).or_default();
+        of_kind.kind = kind;
+        for row in [of_kind, &mut self.results.total] {
+            row.add(&verdict, seconds);
+        }
         if self.args.case.is_some() {
             say(format_args!("    {}", folder.display()));
         } else if is_right || self.results.failures.len() >= KEPT {
@@ -231,29 +231,25 @@ impl Soak<'_> {
         Ok(())
     }
 
-    /// Runs a case and looks at what it left; and says whether the program was killed.
+    /// Runs a case and judges its capture.
     fn judged(
         &self,
         program: &Program<'_>,
         draw: &Draw,
         folder: &Path,
-    ) -> Result<(Verdict, bool), Failure> {
-        let mut execution = program.built.execution();
+    ) -> Result<Verdict, Failure> {
         let limit = Duration::try_from_secs_f64(self.args.timeout).unwrap_or(Duration::MAX);
-        execution.timeout = Some(limit);
-        execution.kill_after = draw.kill;
-        execution.config = draw.config();
-        let (run, failure) = program.built.trace(&execution, folder)?;
+        let (run, failure) = program.trace(draw, limit, folder)?;
         let was_killed = draw.kill.is_some() && run.files.end == End::Signalled(SIGKILL);
         let mut problems = Vec::new();
         if !was_killed {
             if let Some(failure) = failure {
                 return match failure.kind {
-                    FailureKind::Timeout => Ok((Verdict::wrong("it hangs".to_owned()), false)),
+                    FailureKind::Timeout => Ok(Verdict::wrong("it hangs".to_owned())),
                     _ => Err(failure),
                 };
             }
-            let checks = program.built.checks(&run).into_iter();
+            let checks = program.checks(&run).into_iter();
             let wrong = checks.filter(|check| !check.ok);
             problems.extend(wrong.map(|check| format!("{}: {}", check.check, check.detail)));
         }
@@ -261,15 +257,18 @@ impl Soak<'_> {
             Ok(capture) => capture.cancelled_by(interrupt::cancellation()),
             // It had not begun.
             Err(TraceError::NotACapture { .. }) if was_killed => {
-                return Ok((Verdict::default(), true));
+                return Ok(Verdict {
+                    killed: true,
+                    ..Verdict::default()
+                });
             }
             Err(error) => return Err(capture_failure(error)),
         };
         let mut verdict = program
             .reference
-            .judge(&capture, &draw.selection, was_killed)?;
+            .judge(&capture, &draw.config.selection, was_killed)?;
         verdict.problems.splice(0..0, problems);
-        Ok((verdict, was_killed))
+        Ok(verdict)
     }
 
     fn write(&mut self) -> Result<(), Failure> {
@@ -278,17 +277,12 @@ impl Soak<'_> {
         self.args.json.write(&self.results)
     }
 
-    /// The report, and the exit code.
     fn end(mut self) -> Result<i32, Failure> {
         self.write()?;
         print(&self.results);
         if !self.results.failures.is_empty() {
-            let number = self.results.failures.len();
-            let message = format!(
-                "{number} failures; see the table, and {}",
-                self.out.display()
-            );
-            return Err(Failure::new(FailureKind::Verification, message));
+            let (number, out) = (self.results.failures.len(), self.out.display());
+            bail!(Verification, "{number} failures; see the table, and {out}");
         }
         Ok(if self.results.interrupted {
             exit_code::INTERRUPTED
@@ -306,28 +300,16 @@ fn remove(folder: &Path) -> Result<(), Failure> {
 }
 
 impl Row {
-    fn of(verdict: &Verdict, killed: bool, seconds: f64) -> Self {
-        Self {
-            runs: 1,
-            killed: u64::from(killed),
-            incomplete: u64::from(killed && verdict.stored_bytes > 0 && !verdict.complete),
-            launches: verdict.launches,
-            accesses: verdict.accesses,
-            capture_bytes: verdict.stored_bytes,
-            failures: u64::from(!verdict.problems.is_empty()),
-            seconds,
-        }
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.runs += other.runs;
-        self.killed += other.killed;
-        self.incomplete += other.incomplete;
-        self.launches += other.launches;
-        self.accesses += other.accesses;
-        self.capture_bytes += other.capture_bytes;
-        self.failures += other.failures;
-        self.seconds += other.seconds;
+    fn add(&mut self, verdict: &Verdict, seconds: f64) {
+        let is_incomplete = verdict.killed && verdict.stored_bytes > 0 && !verdict.complete;
+        self.runs += 1;
+        self.killed += u64::from(verdict.killed);
+        self.incomplete += u64::from(is_incomplete);
+        self.launches += verdict.launches;
+        self.accesses += verdict.accesses;
+        self.capture_bytes += verdict.stored_bytes;
+        self.failures += u64::from(!verdict.problems.is_empty());
+        self.seconds += seconds;
     }
 }
 
@@ -349,39 +331,21 @@ impl Results {
             hours: 0.0,
             interrupted: false,
             kinds: BTreeMap::new(),
-            total: Row::default(),
+            total: Row {
+                kind: "all".to_owned(),
+                ..Row::default()
+            },
             failures: programs.failures.iter().map(failed).collect(),
         }
     }
 }
 
 fn print(results: &Results) {
-    say(format_args!(
-        "\n{:24} {:>8} {:>8} {:>10} {:>10} {:>15} {:>15} {:>8} {:>8}",
-        "kind",
-        "runs",
-        "killed",
-        "incomplete",
-        "launches",
-        "accesses",
-        "capture bytes",
-        "failures",
-        "hours"
-    ));
-    let kinds = results.kinds.iter().map(|(kind, row)| (kind.as_str(), row));
-    for (kind, row) in kinds.chain([("all", &results.total)]) {
-        say(format_args!(
-            "{kind:24} {:>8} {:>8} {:>10} {:>10} {:>15} {:>15} {:>8} {:>8.2}",
-            row.runs,
-            row.killed,
-            row.incomplete,
-            row.launches,
-            row.accesses,
-            row.capture_bytes,
-            row.failures,
-            row.seconds / 3600.0
-        ));
-    }
+    let rows: Vec<Row> = (results.kinds.values().chain([&results.total]))
+        .cloned()
+        .collect();
+    say(format_args!(""));
+    say_table(&rows, &[]);
     for wrong in &results.failures {
         let case = wrong.case.map(|seed| format!("--case {seed}: "));
         let (case, first) = (case.unwrap_or_default(), wrong.problems.first());

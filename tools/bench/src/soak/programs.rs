@@ -1,49 +1,42 @@
-//! The programs of the soak: where they come from, and the verified trace of each that cases are held against.
+//! The programs of the soak, each with a verified trace as the reference of its cases.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
 
-use superstep_analysis::run_summary::{BenchmarkSummary, Check, RunSummary};
-use superstep_build::compile::{BuildOptions, Executables};
+use superstep_analysis::run_summary::{Check, RunSummary};
+use superstep_build::compile::BuildOptions;
 use superstep_build::failure::Failure;
 use superstep_build::fetch::FetchOptions;
-use superstep_build::manifest::{Benchmark, Size, Suite};
+use superstep_build::manifest::Suite;
 use superstep_harness::{
-    AnalysisOptions, Bundle, Case, Execution, Fetched, Kind, MessageFormat, Prepared,
-    ProgramChoice, Run, RunFolder, Running, Selection, Session, SuiteOptions, SuiteRun,
-    capture_failure, check_manifest, check_runtime, golden_folder,
+    AnalysisOptions, Bundle, Execution, Fetched, Kind, MessageFormat, Prepared, ProgramChoice, Run,
+    RunFolder, Running, Selection, Session, SuiteOptions, SuiteRun, capture_failure,
+    check_manifest, check_runtime, golden_folder,
 };
-use superstep_trace::{Backend, Capture, Protocol};
+use superstep_trace::{Backend, Capture, Protocol, Reproducibility};
 
-use super::draw::Traits;
+use super::draw::{Draw, Traits};
 use super::judge::{Reference, lasts};
+use crate::built::Built;
 
-/// The capture in the folder of a run.
 pub const CAPTURE: &str = "capture";
 
 /// A suite with a session that builds its programs, or has them from a bundle.
 pub struct Source {
     session: Session,
     suite: Suite,
-    /// Available programs.
     names: Vec<String>,
 }
 
-/// A program at one size, which can be started.
-pub struct Built<'a> {
-    source: &'a Source,
-    benchmark: &'a Benchmark,
-    size: &'a Size,
-    size_name: String,
-    executables: Executables,
-    hashes: BTreeMap<String, String>,
-}
-
-/// A program with the trace that its cases are held against.
+/// A program with the reference trace of its cases.
 pub struct Program<'a> {
     pub built: Built<'a>,
+    /// Suite, program, size and backend, for messages.
+    pub name: String,
+    source: &'a Source,
     pub reference: Rc<Reference>,
     pub traits: Traits,
 }
@@ -51,15 +44,14 @@ pub struct Program<'a> {
 #[derive(Default)]
 pub struct Programs<'a> {
     pub all: Vec<Program<'a>>,
-    /// Name of the device.
     pub device: String,
-    /// Problems of the others.
+    /// Problems of programs that were left out.
     pub failures: Vec<String>,
     known: HashMap<String, (Rc<Reference>, Traits)>,
 }
 
 impl Source {
-    /// The suite of that name on the CPU backend.
+    /// A suite on the CPU backend.
     pub fn suite(name: &str, fetch: &FetchOptions) -> Result<Self, Failure> {
         let build = BuildOptions::new(Backend::Cpu);
         let session = Session::new(build, fetch.clone(), MessageFormat::Human);
@@ -91,7 +83,7 @@ impl Source {
         }
     }
 
-    /// The one with which they record, if they can.
+    /// The protocol with which they record, if any.
     fn recording(&self) -> Option<Protocol> {
         let mut protocols = self.protocols().into_iter();
         protocols.find(|protocol| *protocol != Protocol::InSitu)
@@ -115,12 +107,6 @@ impl Source {
         }))
     }
 
-    fn execution(&self, protocol: Protocol) -> Execution {
-        let mut execution = Execution::new(self.session.backend(), self.session.fetch.clone());
-        execution.config.protocol = Some(protocol);
-        execution
-    }
-
     /// Runs and verifies programs as `superstep suite` does.
     fn verified(
         &self,
@@ -129,12 +115,15 @@ impl Source {
         protocol: Protocol,
         out: &Path,
     ) -> Result<(RunSummary, RunFolder), Failure> {
+        let mut execution = self.execution();
+        execution.config.protocol = Some(protocol);
         let options = SuiteOptions {
-            execution: self.execution(protocol),
+            execution,
             analysis: AnalysisOptions::default(),
             running: Running {
                 resume: None,
                 repeat: 1,
+                retry: 0,
                 require_golden: false,
                 junit: None,
             },
@@ -147,70 +136,29 @@ impl Source {
     }
 }
 
-impl Built<'_> {
-    /// For messages.
-    pub fn name(&self) -> String {
-        format!(
-            "{}/{} {} ({})",
-            self.source.suite.name,
-            self.benchmark.name,
-            self.size_name,
-            self.source.session.backend()
-        )
-    }
-
+impl Source {
     pub fn execution(&self) -> Execution {
-        let session = &self.source.session;
-        Execution::new(session.backend(), session.fetch.clone())
+        Execution::new(self.session.backend(), self.session.fetch.clone())
     }
 
-    /// Runs it traced, in `folder`; its capture is put there, too. And the failure of a run that did not end as the manifest expects.
-    pub fn trace(
-        &self,
-        execution: &Execution,
-        folder: &Path,
-    ) -> Result<(Run, Option<Failure>), Failure> {
-        let case = Case {
-            suite: &self.source.suite,
-            benchmark: self.benchmark,
-            size: self.size,
-            execution,
-            sources: &self.hashes,
-        };
-        let capture = folder.join(CAPTURE);
-        let run = case.execute(
-            Kind::Traced,
-            &self.executables.traced,
-            folder,
-            Some(&capture),
-        )?;
-        let failure = run.failure(&case);
-        Ok((run, failure))
-    }
-
-    /// Whether its output is what the manifest expects, and what its runtime says of itself.
-    pub fn checks(&self, run: &Run) -> Vec<Check> {
-        let mut checks = check_manifest(&run.files, &self.benchmark.checks);
-        checks.extend(check_runtime(run.files.name, &run.summary));
-        checks
-    }
-
-    /// Learns what cases need from the trace in `folder`, which was verified.
+    /// Reads the reference and the traits of a program from the verified trace in `folder`.
     fn learn(
         &self,
-        summary: &BenchmarkSummary,
+        built: &Built<'_>,
+        same: Reproducibility,
         folder: &Path,
         out: &Path,
     ) -> Result<(Rc<Reference>, Traits), Failure> {
-        let backend = self.source.session.backend();
+        let backend = self.session.backend();
         let open = |folder: &Path| Capture::open(folder).map_err(capture_failure);
-        let mut reference = Reference::new(open(folder)?, summary.same())?;
+        let mut reference = Reference::new(open(folder)?, same)?;
         if backend == Backend::Cuda {
             let mut execution = self.execution();
             execution.config.selection.launch_skip = u64::MAX;
             let place = out.join("alike");
-            self.trace(&execution, &place)?;
-            reference.learn_alike(&open(&place.join(CAPTURE))?);
+            let capture = place.join(CAPTURE);
+            built.run(Kind::Traced, &execution, &place, Some(&capture))?;
+            reference.learn_alike(&open(&capture)?);
             std::fs::remove_dir_all(&place).map_err(Failure::io("remove", &place))?;
         }
         let capture = reference.capture();
@@ -231,8 +179,32 @@ impl Built<'_> {
     }
 }
 
+impl Program<'_> {
+    /// Runs it traced, in `folder`; its capture is put there, too.
+    pub fn trace(
+        &self,
+        draw: &Draw,
+        timeout: Duration,
+        folder: &Path,
+    ) -> Result<(Run, Option<Failure>), Failure> {
+        let mut execution = self.source.execution();
+        execution.timeout = Some(timeout);
+        execution.kill_after = draw.kill;
+        execution.config.clone_from(&draw.config);
+        let capture = folder.join(CAPTURE);
+        (self.built).run(Kind::Traced, &execution, folder, Some(&capture))
+    }
+
+    /// Checks its output against the manifest, and the summary of its runtime.
+    pub fn checks(&self, run: &Run) -> Vec<Check> {
+        let mut checks = check_manifest(&run.files, &self.built.benchmark.checks);
+        checks.extend(check_runtime(run.files.name, &run.summary));
+        checks
+    }
+}
+
 impl<'a> Programs<'a> {
-    /// The programs of `sources` that match `only`, at each of these sizes; what they leave goes into `out`.
+    /// The programs of `sources` that match `only`, at each of these sizes; their runs are in `out`.
     pub fn prepare(
         sources: &'a [Source],
         only: &Selection,
@@ -240,7 +212,7 @@ impl<'a> Programs<'a> {
         out: &Path,
     ) -> Result<Self, Failure> {
         let mut programs = Self::default();
-        // Those that record come first: the others are held against their traces.
+        // Sources that record come first: the others are compared with their traces.
         let (first, last): (Vec<_>, Vec<_>) =
             (sources.iter()).partition(|source| source.recording().is_some());
         for source in first.into_iter().chain(last) {
@@ -262,55 +234,51 @@ impl<'a> Programs<'a> {
     ) -> Result<(), Failure> {
         let fetched = source.session.fetch(&source.suite, choice)?;
         let prepared = source.session.build(&fetched, |_, _| ())?;
+        let backend = source.session.backend();
+        let name =
+            |program: &str| format!("{}/{program} {size_name} ({backend})", source.suite.name);
         let built = prepared.iter().filter_map(|item| {
-            Some(Built {
-                source,
-                benchmark: item.benchmark,
-                size: item.benchmark.sizes.get(size_name)?,
-                size_name: size_name.to_owned(),
-                executables: item.executables.clone().ok()?,
-                hashes: item.sources.clone(),
-            })
+            let built = Built::new(&source.suite, item, size_name).ok()?;
+            Some((name(&built.benchmark.name), built))
         });
         let built: Vec<_> = built.collect();
-        let is_new = |program: &Built| !self.known.contains_key(&program.name());
+        let is_new = |(name, _): &(String, _)| !self.known.contains_key(name);
         let protocol = source.recording().filter(|_| built.iter().any(is_new));
         if let Some(protocol) = protocol {
             let (run, folder) = source.verified(&fetched, &prepared, protocol, out)?;
             self.device.clone_from(&run.device);
             for summary in &run.benchmarks {
-                let mut built = built.iter();
-                let program = built.find(|program| program.benchmark.name == summary.name);
+                let name = name(&summary.name);
+                let program = built.iter().find(|(known, _)| *known == name);
                 match (program, &summary.failure) {
-                    (Some(program), None) => {
+                    (Some((_, program)), None) => {
                         let folder = folder.capture(&summary.name);
-                        let known = program.learn(summary, &folder, out)?;
-                        self.known.insert(program.name(), known);
+                        let known = source.learn(program, summary.same(), &folder, out)?;
+                        self.known.insert(name, known);
                     }
                     (_, failure) => {
                         let why = failure.as_ref().map(|failure| failure.message.as_str());
-                        let (suite, name) = (&source.suite.name, &summary.name);
                         let why = why.unwrap_or("it was not built");
-                        self.failures
-                            .push(format!("{suite}/{name} {size_name}: {why}"));
+                        self.failures.push(format!("{name}: {why}"));
                     }
                 }
             }
         }
-        for built in built {
-            match self.known.get(&built.name()) {
+        for (name, built) in built {
+            match self.known.get(&name) {
                 Some((reference, traits)) => self.all.push(Program {
                     reference: Rc::clone(reference),
                     traits: Traits {
                         protocols: source.protocols(),
                         ..traits.clone()
                     },
+                    name,
+                    source,
                     built,
                 }),
                 None if source.recording().is_some() => {}
                 None => self.failures.push(format!(
-                    "{}: there is no trace to hold it against; also give a bundle of its suite that was built without --in-situ",
-                    built.name()
+                    "{name}: there is no trace to compare it with; also give a bundle of its suite that was built without --in-situ"
                 )),
             }
         }

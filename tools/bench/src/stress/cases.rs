@@ -4,43 +4,36 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use superstep_abi::Config;
+use superstep_build::run::End;
 use superstep_trace::{Backend, Protocol};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExpectedEnd {
-    Code(i32),
-    Signal,
-    /// In any way: the test only looks at what is left.
-    Any,
-}
+const ABORTED: Option<End> = Some(End::Signalled(6));
+const KILLED: Option<End> = Some(End::Signalled(9));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunMode {
     Plain,
-    /// The program is killed this many seconds after it printed `running`.
-    KilledAfter(u32),
+    /// The program is killed this many seconds after its capture began.
+    KilledAfter(u64),
     /// No file may grow beyond this number of KiB.
     FileLimitKib(u32),
 }
 
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// Kind of case, for the table.
     pub group: &'static str,
     pub name: String,
-    /// Program of the suite `stress`.
     pub program: &'static str,
     pub arguments: Vec<String>,
-    /// How its program records, besides what all have in common.
+    /// Settings of the recording beside those of all cases.
     pub config: Config,
     pub how: RunMode,
-    /// Expected end; the code must also be that of the untraced program.
-    pub end: ExpectedEnd,
+    /// Expected end, which must also be that of the untraced program; `None`: only the capture is judged.
+    pub end: Option<End>,
     /// Whether the capture must hold exactly the accesses that the program announces, and nothing may have gone wrong.
     pub exact: bool,
-    /// Launches that must at least be there, whole.
+    /// Least number of whole launches.
     pub least_whole_launches: usize,
-    /// Whether the capture must have transfers that were added up.
     pub transfers: bool,
     /// Whether the capture must be marked as complete.
     pub complete: Option<bool>,
@@ -61,7 +54,7 @@ impl Case {
             arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
             config: Config::default(),
             how: RunMode::Plain,
-            end: ExpectedEnd::Code(0),
+            end: Some(End::Exited(0)),
             exact: true,
             least_whole_launches: 1,
             transfers: false,
@@ -98,17 +91,24 @@ const SETTINGS: [Setting; 5] = [
     ),
 ];
 
-/// All cases that `backend` has. `launches` is the number of launches of each run of the stress kernel; with a trace on a GPU there are
-/// 25 runs.
-pub fn all(launches: u32, many: u32, backend: Backend, protocol: Protocol) -> Vec<Case> {
-    let mut cases = stress(launches);
-    cases.extend(ways(many));
-    cases.extend(faults());
+/// Launches of each run of the stress kernel; with a trace on a GPU there are 25 runs.
+const LAUNCHES: u32 = 40;
+const MANY: &str = "70000";
+
+pub fn all(backend: Backend, protocol: Protocol) -> Vec<Case> {
+    let mut cases = [stress(), ways(), faults()].concat();
     if protocol == Protocol::InSitu {
-        cases.extend(in_situ_only());
-        cases = (cases.into_iter())
-            .filter_map(|case| in_situ(case, many))
-            .collect();
+        // The tables of transfers on a GPU reach the capture every ten seconds, at the next launch.
+        cases.push(Case {
+            how: RunMode::KilledAfter(17),
+            end: KILLED,
+            exact: false,
+            least_whole_launches: 1000,
+            transfers: true,
+            complete: Some(false),
+            ..Case::new("faults", "killed between launches", "faults", &["passing"])
+        });
+        cases = cases.into_iter().filter_map(in_situ).collect();
     }
     if backend == Backend::Cpu {
         cases = cases.into_iter().filter_map(on_cpu).collect();
@@ -116,8 +116,8 @@ pub fn all(launches: u32, many: u32, backend: Backend, protocol: Protocol) -> Ve
     cases
 }
 
-/// The case where accesses are added up: there are no buffers whose size matters, and launches run one after the other.
-fn in_situ(mut case: Case, many: u32) -> Option<Case> {
+/// The case in situ, where there are no buffers whose size matters, and launches run one after the other.
+fn in_situ(mut case: Case) -> Option<Case> {
     match &*case.name {
         "overlap" => return None,
         "device-memory" => case.warning = Some("counts as unknown"),
@@ -128,25 +128,12 @@ fn in_situ(mut case: Case, many: u32) -> Option<Case> {
         // A capture in situ grows with launches, not with accesses.
         _ if matches!(case.how, RunMode::FileLimitKib(_)) => {
             case.program = "ways";
-            case.arguments = vec!["launches".to_owned(), many.to_string()];
+            case.arguments = vec!["launches".to_owned(), MANY.to_owned()];
         }
         _ if case.config != Config::default() => return None,
         _ => {}
     }
     Some(case)
-}
-
-/// The tables of transfers on a GPU reach the capture every ten seconds, at the next launch.
-fn in_situ_only() -> [Case; 1] {
-    [Case {
-        how: RunMode::KilledAfter(15),
-        end: ExpectedEnd::Signal,
-        exact: false,
-        least_whole_launches: 1000,
-        transfers: true,
-        complete: Some(false),
-        ..Case::new("faults", "killed between launches", "faults", &["passing"])
-    }]
 }
 
 /// The case on the CPU backend, which has no buffers and no memory of its own that could be short.
@@ -155,7 +142,7 @@ fn on_cpu(mut case: Case) -> Option<Case> {
         "overlap" | "clusters" | "handles" | "driver-memory" | "module" => return None,
         "graph" | "nodes" => {
             return Some(Case {
-                end: ExpectedEnd::Code(0),
+                end: Some(End::Exited(0)),
                 exact: true,
                 fault: None,
                 ..case
@@ -193,17 +180,17 @@ fn with(mut case: Case, setting: &Setting) -> Case {
     case
 }
 
-fn stress(launches: u32) -> Vec<Case> {
+fn stress() -> Vec<Case> {
     let mut cases = Vec::new();
     for seed in 1..=5u32 {
         for setting in &SETTINGS {
-            let (seed_text, number) = (seed.to_string(), launches.to_string());
+            let (seed_text, number) = (seed.to_string(), LAUNCHES.to_string());
             let name = format!("storm, seed {seed}, {}", setting.0);
             let arguments = ["storm", &seed_text, &number];
             let case = Case::new("stress", &name, "contention", &arguments);
             cases.push(Case {
                 same: Some(seed),
-                least_whole_launches: launches as usize,
+                least_whole_launches: LAUNCHES as usize,
                 ..with(case, setting)
             });
         }
@@ -223,7 +210,7 @@ fn stress(launches: u32) -> Vec<Case> {
     cases
 }
 
-fn ways(many: u32) -> Vec<Case> {
+fn ways() -> Vec<Case> {
     let way = |name: &'static str| Case::new("ways", name, "ways", &[name]);
     let mut cases: Vec<Case> = [
         "plain",
@@ -249,8 +236,7 @@ fn ways(many: u32) -> Vec<Case> {
         warning: Some("its accesses are not traced"),
         ..way("module")
     });
-    let number = many.to_string();
-    let arguments = ["launches", &number];
+    let arguments = ["launches", MANY];
     cases.push(Case::new("ways", "launches", "ways", &arguments));
     cases.push(Case {
         warning: Some("nothing has moved for 1 s"),
@@ -273,12 +259,12 @@ fn faults() -> Vec<Case> {
     vec![
         fault("none"),
         Case {
-            end: ExpectedEnd::Code(5),
+            end: Some(End::Exited(5)),
             fault: Some("illegal"),
             ..fault("illegal")
         },
         Case {
-            end: ExpectedEnd::Code(5),
+            end: Some(End::Exited(5)),
             fault: Some("asserts"),
             ..fault("assert")
         },
@@ -288,11 +274,11 @@ fn faults() -> Vec<Case> {
         },
         fault("reset-end"),
         Case {
-            end: ExpectedEnd::Code(6),
+            end: Some(End::Exited(6)),
             ..fault("exit")
         },
         Case {
-            end: ExpectedEnd::Signal,
+            end: ABORTED,
             complete: Some(false),
             ..fault("abort")
         },
@@ -310,7 +296,7 @@ fn faults() -> Vec<Case> {
             ..fault("host-memory")
         },
         Case {
-            end: ExpectedEnd::Any,
+            end: None,
             complete: None,
             ..fault("host-dead")
         },
@@ -323,8 +309,8 @@ fn faults() -> Vec<Case> {
             ..fault("much")
         },
         Case {
-            how: RunMode::KilledAfter(2),
-            end: ExpectedEnd::Signal,
+            how: RunMode::KilledAfter(5),
+            end: KILLED,
             complete: Some(false),
             name: "killed while a kernel runs".to_owned(),
             ..fault("running")

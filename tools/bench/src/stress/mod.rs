@@ -10,15 +10,16 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use superstep_abi::Config;
-use superstep_build::compile::Executables;
-use superstep_build::exit_code;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
+use superstep_build::run::Kill;
+use superstep_build::{bail, exit_code};
 use superstep_harness::{Bundle, Selection};
-use superstep_trace::{Protocol, Summary};
+use superstep_trace::Protocol;
 
-use crate::output::{Head, JsonArgs, say, scratch};
+use crate::output::{Head, JsonArgs, say};
+use crate::run::{Ran, executables, figures, scratch, spec, start, summary};
 use cases::{Case, RunMode};
-use outcome::{CaptureTotals, Fingerprint, Ran};
+use outcome::{CaptureTotals, Fingerprint};
 
 /// Microseconds that a trace may add to a launch.
 const MOST_ADDED_US: f64 = 20.0;
@@ -31,12 +32,6 @@ pub struct Args {
     /// Only cases whose group and name, joined by a slash, match one of these comma-separated patterns: globs, or `regex:EXPR`.
     #[arg(long, value_name = "PATTERNS")]
     only: Vec<String>,
-    /// Launches of each run of the stress kernel: 25, or 5 where buffers do not matter.
-    #[arg(long, value_name = "N", default_value_t = 40)]
-    launches: u32,
-    /// Launches in a row whose cost is measured.
-    #[arg(long, value_name = "N", default_value_t = 70_000)]
-    many: u32,
     /// Time limit in seconds after which a run counts as hanging.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     timeout: f64,
@@ -49,19 +44,13 @@ struct Row {
     group: &'static str,
     name: String,
     passed: bool,
-    ended: String,
     seconds: f64,
     launches: usize,
     accesses: u64,
-    complete: bool,
-    /// Measured by the traced program.
     figures: Vec<Value>,
-    /// Measured by the untraced program.
     native_figures: Vec<Value>,
     problems: Vec<String>,
-    faults: Vec<String>,
-    warnings: Vec<String>,
-    /// The end of what it said on stderr.
+    /// The last lines.
     stderr: String,
 }
 
@@ -80,56 +69,53 @@ struct Results {
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let bundle = Bundle::open(&args.bundle)?;
     let scratch = scratch()?;
+    let (backend, protocol) = (bundle.info.backend, bundle.info.protocol);
     let mut stress = Stress {
-        args,
-        protocol: bundle.info.protocol,
+        timeout: Duration::from_secs_f64(args.timeout.clamp(1.0, 3600.0)),
+        bundle,
         scratch: scratch.path(),
-        programs: HashMap::new(),
         natives: HashMap::new(),
         fingerprints: HashMap::new(),
-        device: Value::Null,
-    };
-    for program in &bundle.info.benchmarks {
-        let executables = bundle.executables(program)?;
-        stress.programs.insert(program.clone(), executables);
-    }
-    let mut results = Results {
-        head: Head::now(),
-        device: Value::Null,
-        protocol: bundle.info.protocol,
-        passed: 0,
-        failed: 0,
-        stress_launches: 0,
-        rows: Vec::new(),
+        results: Results {
+            head: Head::now(),
+            device: Value::Null,
+            protocol,
+            passed: 0,
+            failed: 0,
+            stress_launches: 0,
+            rows: Vec::new(),
+        },
     };
     say(format_args!(
         "group   result  seconds  launches    accesses  case"
     ));
     let selection = Selection::new(&args.only, &[])?;
-    let Args { launches, many, .. } = *args;
-    for case in cases::all(launches, many, bundle.info.backend, bundle.info.protocol) {
+    for case in cases::all(backend, protocol) {
         let whole_name = format!("{}/{}", case.group, case.name);
-        if !selection.takes(&whole_name, &BTreeMap::new()) {
-            continue;
+        if selection.takes(&whole_name, &BTreeMap::new()) {
+            let row = stress.case(&case)?;
+            print(&row);
+            let results = &mut stress.results;
+            results.passed += usize::from(row.passed);
+            results.failed += usize::from(!row.passed);
+            if row.group == "stress" {
+                results.stress_launches += row.launches;
+            }
+            results.rows.push(row);
         }
-        let row = stress.case(&case)?;
-        print(&row);
-        results.passed += usize::from(row.passed);
-        results.failed += usize::from(!row.passed);
-        if row.group == "stress" {
-            results.stress_launches += row.launches;
-        }
-        results.rows.push(row);
     }
-    results.device = stress.device;
+    let results = stress.results;
     say(format_args!(
         "{} passed, {} failed; {} launches under stress; device: {}",
         results.passed, results.failed, results.stress_launches, results.device
     ));
     args.json.write(&results)?;
     if results.failed > 0 {
-        let message = format!("{} cases failed; see the table", results.failed);
-        return Err(Failure::new(FailureKind::Verification, message));
+        bail!(
+            Verification,
+            "{} cases failed; see the table",
+            results.failed
+        );
     }
     Ok(exit_code::OK)
 }
@@ -164,50 +150,53 @@ fn print(row: &Row) {
 }
 
 struct Stress<'a> {
-    args: &'a Args,
-    protocol: Protocol,
+    timeout: Duration,
+    bundle: Bundle,
     scratch: &'a Path,
-    programs: HashMap<String, Executables>,
     /// Runs without a trace, by program and arguments.
-    natives: HashMap<(String, Vec<String>), Ran>,
+    natives: HashMap<(&'static str, Vec<String>), Ran>,
     fingerprints: HashMap<u32, Vec<Fingerprint>>,
-    device: Value,
+    results: Results,
 }
 
 impl Stress<'_> {
-    fn timeout(&self) -> Duration {
-        Duration::from_secs_f64(self.args.timeout.clamp(1.0, 3600.0))
-    }
-
-    fn program(&self, case: &Case, traced: bool) -> Result<PathBuf, Failure> {
-        let Some(programs) = self.programs.get(case.program) else {
-            let (program, bundle) = (case.program, self.args.bundle.display());
-            let message =
-                format!("failed to find {program} in {bundle}: give a bundle of the suite stress");
-            return Err(Failure::new(FailureKind::Usage, message));
+    /// Runs the case's program, traced where there is a capture.
+    fn start(&self, case: &Case, config: &Config) -> Result<Ran, Failure> {
+        let programs = executables(&self.bundle, "stress", case.program)?;
+        let program = match config.capture {
+            Some(_) => programs.traced,
+            None => programs.native,
         };
-        Ok(if traced {
-            programs.traced.clone()
-        } else {
-            programs.native.clone()
-        })
+        let mut spec = spec(&program, &[], config, self.scratch);
+        spec.args.clone_from(&case.arguments);
+        spec.timeout = self.timeout;
+        match case.how {
+            RunMode::Plain => {}
+            RunMode::KilledAfter(seconds) => {
+                spec.kill = config.capture.clone().map(|file| Kill {
+                    file,
+                    after: Duration::from_secs(seconds),
+                });
+            }
+            RunMode::FileLimitKib(kib) => {
+                // A shell sets the limit, and lets writing fail instead of ending the program, as a full disk does.
+                let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
+                spec.program = "bash".into();
+                let shell = ["-c".to_owned(), script, program.display().to_string()];
+                spec.args.splice(0..0, shell);
+            }
+        }
+        start(&spec)
     }
 
-    fn start(&self, case: &Case, traced: bool, config: &Config) -> Result<Ran, Failure> {
-        let program = self.program(case, traced)?;
-        outcome::run(&program, case, config, self.scratch, self.timeout())
-            .map_err(Failure::io("run", &program))
-    }
-
-    /// The run without a trace that the case is held against; a program that is to be killed, or gets limits that only matter with
-    /// a trace, has none.
+    /// The untraced run to compare with; none where the program is killed, or its limits only matter with a trace.
     fn native(&mut self, case: &Case) -> Result<Option<&Ran>, Failure> {
         if case.how != RunMode::Plain || case.group == "stress" {
             return Ok(None);
         }
-        let key = (case.program.to_owned(), case.arguments.clone());
+        let key = (case.program, case.arguments.clone());
         if !self.natives.contains_key(&key) {
-            let ran = self.start(case, false, &case.config)?;
+            let ran = self.start(case, &case.config)?;
             self.natives.insert(key.clone(), ran);
         }
         Ok(self.natives.get(&key))
@@ -215,49 +204,46 @@ impl Stress<'_> {
 
     fn case(&mut self, case: &Case) -> Result<Row, Failure> {
         let folder = self.scratch.join("capture");
-        let summary = self.scratch.join("summary.json");
+        let summary_file = self.scratch.join("summary.json");
         let _ = std::fs::remove_dir_all(&folder);
-        let _ = std::fs::remove_file(&summary);
+        let _ = std::fs::remove_file(&summary_file);
         let config = Config {
-            protocol: Some(self.protocol),
+            protocol: Some(self.results.protocol),
             capture: Some(folder.clone()),
-            summary: Some(summary.clone()),
+            summary: Some(summary_file.clone()),
             ..case.config.clone()
         };
-        let ran = self.start(case, true, &config)?;
-        let summary = std::fs::read(&summary).ok();
-        let summary = summary.and_then(|json| serde_json::from_slice::<Summary>(&json).ok());
+        let ran = self.start(case, &config)?;
+        let summary = summary(&summary_file).ok();
         if let Some(summary) = &summary
-            && self.device.is_null()
+            && self.results.device.is_null()
         {
-            self.device = serde_json::to_value(&summary.device).unwrap_or_default();
+            self.results.device = serde_json::to_value(&summary.device).unwrap_or_default();
         }
-        let found = outcome::read(&folder, case.same.is_some());
+        let found = outcome::read(&folder);
         let same = self.same(case, &found);
+        let is_in_situ = self.results.protocol == Protocol::InSitu;
         let native = self.native(case)?;
         let mut problems = outcome::problems(case, &ran, native, summary.as_ref(), &found);
         problems.extend(same);
-        let native_figures = native.map(Ran::figures).unwrap_or_default();
-        let figures = ran.figures();
-        if self.protocol != Protocol::InSitu {
+        let native_figures = native
+            .map(|native| figures(&native.stdout))
+            .unwrap_or_default();
+        let figures = figures(&ran.stdout);
+        if !is_in_situ {
             problems.extend(too_slow(&figures, &native_figures));
         }
         let found = found.unwrap_or_default();
-        let (faults, warnings) = summary.map(|s| (s.faults, s.warnings)).unwrap_or_default();
         Ok(Row {
             group: case.group,
             name: case.name.clone(),
             passed: problems.is_empty(),
-            ended: ran.ended(),
             seconds: ran.seconds,
             launches: found.launches,
             accesses: found.accesses,
-            complete: found.complete,
             figures,
             native_figures,
             problems,
-            faults,
-            warnings,
             stderr: last_lines(&ran.stderr),
         })
     }
@@ -272,14 +258,13 @@ impl Stress<'_> {
     }
 }
 
-/// Enough to see what went wrong.
 fn last_lines(text: &str) -> String {
     const LINES: usize = 6;
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
-/// Whether a launch became dearer than it may.
+/// The problem of a launch that takes longer than it may.
 fn too_slow(traced: &[Value], native: &[Value]) -> Option<String> {
     let each = |figures: &[Value]| {
         let number = |figure: &Value| figure.get("microseconds_each")?.as_f64();

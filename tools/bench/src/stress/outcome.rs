@@ -1,114 +1,15 @@
-//! Runs a traced program of the suite `stress` and looks at what it leaves.
+//! Judges what a traced program of the suite `stress` left.
 
-use std::fs::File;
-use std::io;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
-use superstep_abi::Config;
+use superstep_analysis::scan;
 use superstep_build::failure::Failure;
+use superstep_build::run::End;
 use superstep_harness::capture_failure;
-use superstep_trace::{
-    Capture, LaunchDigest, LaunchOutcome, LaunchRecord, LaunchSums, Summary, digest,
-};
+use superstep_trace::{Capture, LaunchDigest, LaunchOutcome, Summary};
 
-use super::cases::{Case, ExpectedEnd, RunMode};
-
-#[derive(Debug)]
-pub struct Ran {
-    /// `None` if it had to be killed because it did not end.
-    pub status: Option<ExitStatus>,
-    pub stdout: String,
-    pub stderr: String,
-    pub seconds: f64,
-}
-
-impl Ran {
-    pub fn ended(&self) -> String {
-        let Some(status) = self.status else {
-            return "did not end".to_owned();
-        };
-        match (status.code(), status.signal()) {
-            (Some(code), _) => format!("exit code {code}"),
-            (None, Some(signal)) => format!("signal {signal}"),
-            (None, None) => "unknown end".to_owned(),
-        }
-    }
-
-    /// The number behind `expected-accesses:`.
-    pub fn announced(&self) -> Option<u64> {
-        let line = |line: &str| line.strip_prefix("expected-accesses: ")?.parse().ok();
-        self.stdout.lines().find_map(line)
-    }
-
-    /// The lines of JSON that it printed.
-    pub fn figures(&self) -> Vec<serde_json::Value> {
-        let lines = self.stdout.lines().filter(|line| line.starts_with('{'));
-        let values = lines.filter_map(|line| serde_json::from_str(line).ok());
-        values.collect()
-    }
-}
-
-/// Runs `program` for `case` in `folder`, which records as `config` says.
-pub fn run(
-    program: &Path,
-    case: &Case,
-    config: &Config,
-    folder: &Path,
-    timeout: Duration,
-) -> io::Result<Ran> {
-    let mut command = match case.how {
-        RunMode::FileLimitKib(kib) => {
-            // A shell sets the limit, and lets writing fail instead of ending the program, as a full disk does.
-            let mut shell = Command::new("bash");
-            let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
-            shell.arg("-c").arg(script).arg(program);
-            shell
-        }
-        RunMode::Plain | RunMode::KilledAfter(_) => Command::new(program),
-    };
-    let (out, err) = (folder.join("stdout"), folder.join("stderr"));
-    let begin = Instant::now();
-    let mut child = command
-        .args(&case.arguments)
-        .envs(config.to_env())
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(File::create(&out)?)
-        .stderr(File::create(&err)?)
-        .spawn()?;
-    let mut kill_at = None;
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break Some(status);
-        }
-        if begin.elapsed() > timeout {
-            let _ = child.kill();
-            let _ = child.wait();
-            break None;
-        }
-        if let RunMode::KilledAfter(seconds) = case.how {
-            if kill_at.is_none() && std::fs::read_to_string(&out)?.contains("running") {
-                kill_at = Some(Instant::now() + Duration::from_secs(seconds.into()));
-            }
-            if kill_at.is_some_and(|at| Instant::now() >= at) {
-                child.kill()?;
-                break Some(child.wait()?);
-            }
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    let read =
-        |path: &Path| std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    Ok(Ran {
-        status,
-        stdout: read(&out)?,
-        stderr: read(&err)?,
-        seconds: begin.elapsed().as_secs_f64(),
-    })
-}
+use super::cases::Case;
+use crate::run::Ran;
 
 #[derive(Debug, Default)]
 pub struct CaptureTotals {
@@ -116,86 +17,37 @@ pub struct CaptureTotals {
     /// Launches that ended well, with all the accesses that their ends announce.
     pub whole_launches: usize,
     pub accesses: u64,
-    /// Rows of the table of transfers, where accesses were added up.
+    /// Rows of the table of transfers, where accesses were aggregated.
     pub transfers: usize,
-    /// Whether the capture says that it is complete.
     pub complete: bool,
-    /// Of each launch, what must not change from run to run.
     pub fingerprints: Vec<Fingerprint>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fingerprint {
-    Digest(LaunchDigest),
-    /// Threads and bytes of loads, stores and atomics, added up.
-    Sums([(u64, u64); 3]),
-}
+/// Properties of a launch that must not change from run to run: the digest of its accesses, or, where they were aggregated, threads
+/// and bytes of loads, stores and atomics.
+pub type Fingerprint = (LaunchDigest, Option<[(u64, u64); 3]>);
 
-fn fingerprint(sums: &LaunchSums) -> Fingerprint {
-    let tallies = [sums.loads, sums.stores, sums.atomics];
-    Fingerprint::Sums(tallies.map(|tally| (tally.threads, tally.bytes)))
-}
-
-pub fn read(folder: &Path, with_fingerprints: bool) -> Result<CaptureTotals, Failure> {
+pub fn read(folder: &Path) -> Result<CaptureTotals, Failure> {
     let capture = Capture::open(folder).map_err(capture_failure)?;
-    if capture.is_in_situ() {
-        Ok(added_up(&capture))
-    } else {
-        recorded(&capture, with_fingerprints)
-    }
-}
-
-fn added_up(capture: &Capture) -> CaptureTotals {
     let mut found = CaptureTotals {
+        transfers: capture.launches().map(|record| record.received.len()).sum(),
         complete: capture.complete,
         ..CaptureTotals::default()
     };
-    for record in capture.launches() {
-        found.launches += 1;
-        found.transfers += record.received.len();
-        let Some(sums) = record.sums else { continue };
-        found.accesses += sums.thread_accesses();
-        found.fingerprints.push(fingerprint(sums));
-        let is_whole = record.end.is_some_and(|end| {
-            let accesses = end.thread_accesses;
-            end.outcome == LaunchOutcome::Completed && accesses == sums.thread_accesses()
+    for launch in scan::scan(&capture).map_err(capture_failure)?.launches {
+        let accesses = launch.thread_accesses();
+        let is_whole = launch.end.is_some_and(|end| {
+            end.outcome == LaunchOutcome::Completed && end.thread_accesses == accesses
         });
+        let sums = launch.sums.map(|sums| {
+            [sums.loads, sums.stores, sums.atomics].map(|tally| (tally.threads, tally.bytes))
+        });
+        found.launches += 1;
         found.whole_launches += usize::from(is_whole);
+        found.accesses += accesses;
+        found.fingerprints.push((launch.digest, sums));
     }
-    found
-}
-
-fn recorded(capture: &Capture, with_fingerprints: bool) -> Result<CaptureTotals, Failure> {
-    let (mut counted, mut accesses) = (std::collections::HashMap::new(), 0);
-    capture
-        .groups(|record, group| {
-            let lanes = u64::from(group.mask.count_ones());
-            *counted.entry(record.number).or_insert(0) += lanes;
-            accesses += lanes;
-        })
-        .map_err(capture_failure)?;
-    let is_whole = |record: &LaunchRecord| {
-        let in_files = counted.get(&record.number).copied().unwrap_or(0);
-        record.end.is_some_and(|end| {
-            end.outcome == LaunchOutcome::Completed && end.thread_accesses == in_files
-        })
-    };
-    let whole_launches = capture.launches().filter(is_whole).count();
-    let fingerprints = if with_fingerprints {
-        let launches = digest::launches(capture).map_err(capture_failure)?;
-        let digests = launches.into_iter();
-        digests.map(|(_, it)| Fingerprint::Digest(it)).collect()
-    } else {
-        Vec::new()
-    };
-    Ok(CaptureTotals {
-        launches: capture.launches().count(),
-        whole_launches,
-        accesses,
-        transfers: 0,
-        complete: capture.complete,
-        fingerprints,
-    })
+    Ok(found)
 }
 
 /// Problems of a run; empty when it passed. `native` is the run without a trace.
@@ -206,25 +58,20 @@ pub fn problems(
     summary: Option<&Summary>,
     found: &Result<CaptureTotals, Failure>,
 ) -> Vec<String> {
-    let mut problems = Vec::new();
-    let Some(status) = ran.status else {
+    if ran.end == End::TimedOut {
         return vec!["it hangs".to_owned()];
-    };
-    let as_expected = match case.end {
-        ExpectedEnd::Code(code) => status.code() == Some(code),
-        ExpectedEnd::Signal => status.code().is_none(),
-        ExpectedEnd::Any => true,
-    };
-    if !as_expected {
+    }
+    let mut problems = Vec::new();
+    if case.end.is_some_and(|end| end != ran.end) {
         let last = ran.stdout.lines().chain(ran.stderr.lines()).last();
-        problems.push(format!("{}: {}", ran.ended(), last.unwrap_or_default()));
+        problems.push(format!("{}: {}", ran.end, last.unwrap_or_default()));
     }
-    if let Some(native) = native.filter(|_| case.end != ExpectedEnd::Any)
-        && native.ended() != ran.ended()
+    if let Some(native) = native.filter(|_| case.end.is_some())
+        && native.end != ran.end
     {
-        problems.push(format!("{} instead of {}", ran.ended(), native.ended()));
+        problems.push(format!("it {}, and untraced {}", ran.end, native.end));
     }
-    if case.end == ExpectedEnd::Code(0) && !ran.stdout.contains("PASSED") {
+    if case.end == Some(End::Exited(0)) && !ran.stdout.contains("PASSED") {
         problems.push("the program's own results are wrong".to_owned());
     }
     let found = match found {
@@ -234,9 +81,12 @@ pub fn problems(
             return problems;
         }
     };
-    if found.whole_launches < case.least_whole_launches {
-        let (got, least) = (found.whole_launches, case.least_whole_launches);
-        problems.push(format!("{got} whole launches, not {least}"));
+    let (whole, all) = (found.whole_launches, found.launches);
+    if whole < case.least_whole_launches {
+        problems.push(format!(
+            "{whole} whole launches, not {}",
+            case.least_whole_launches
+        ));
     }
     if case.transfers && found.transfers == 0 {
         problems.push("no transfers".to_owned());
@@ -245,43 +95,45 @@ pub fn problems(
         problems.push(format!("complete: {}", found.complete));
     }
     if case.exact {
-        match ran.announced() {
+        let announced = (ran.stdout.lines()).find_map(|line| {
+            line.strip_prefix("expected-accesses: ")?
+                .parse::<u64>()
+                .ok()
+        });
+        match announced {
             Some(expected) if expected == found.accesses => {}
-            Some(expected) => {
-                problems.push(format!("{} accesses, not {expected}", found.accesses));
-            }
+            Some(expected) => problems.push(format!("{} accesses, not {expected}", found.accesses)),
             None => problems.push("no number of accesses was printed".to_owned()),
         }
-        if found.whole_launches != found.launches {
-            let (whole, all) = (found.whole_launches, found.launches);
+        if whole != all {
             problems.push(format!("{whole} of {all} launches whole"));
         }
     }
     match summary {
         Some(summary) => told(case, summary, &mut problems),
-        None if case.end == ExpectedEnd::Signal || case.end == ExpectedEnd::Any => {}
+        None if matches!(case.end, None | Some(End::Signalled(_))) => {}
         None => problems.push("no summary was left".to_owned()),
     }
     problems
 }
 
-/// Whether the summary says what happened, and nothing else.
+/// Compares the summary with the expected fault and warning.
 fn told(case: &Case, summary: &Summary, problems: &mut Vec<String>) {
-    let contains = |list: &[String], text: &str| list.iter().any(|line| line.contains(text));
-    if let Some(fault) = case.fault.filter(|fault| !contains(&summary.faults, fault)) {
-        problems.push(format!("no fault says {fault:?}"));
-    }
-    let warning = case.warning;
-    if let Some(text) = warning.filter(|text| !contains(&summary.warnings, text)) {
-        problems.push(format!("no warning says {text:?}"));
-    }
-    if case.fault.is_none() && case.end != ExpectedEnd::Any {
-        problems.extend(summary.faults.first().cloned());
-        if summary.records_lost > 0 {
-            problems.push(format!("{} accesses lost", summary.records_lost));
+    for (kind, expected, lines) in [
+        ("fault", case.fault, &summary.faults),
+        ("warning", case.warning, &summary.warnings),
+    ] {
+        if let Some(text) = expected.filter(|text| !lines.iter().any(|line| line.contains(text))) {
+            problems.push(format!("no {kind} says {text:?}"));
         }
-        if summary.bad_addresses > 0 {
-            let stray = summary.bad_addresses;
+    }
+    if case.fault.is_none() && case.end.is_some() {
+        problems.extend(summary.faults.first().cloned());
+        let (lost, stray) = (summary.records_lost, summary.bad_addresses);
+        if lost > 0 {
+            problems.push(format!("{lost} accesses lost"));
+        }
+        if stray > 0 {
             problems.push(format!("{stray} accesses outside every allocation"));
         }
     }

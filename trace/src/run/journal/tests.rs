@@ -4,9 +4,9 @@ use super::*;
 use crate::Backend;
 
 #[test]
-fn a_journal_gives_the_summary_that_nobody_wrote() {
+fn a_summary_is_read_from_a_journal() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("summary.json");
+    let path = folder.path().join("summary.jsonl");
     let begin = Summary::new(Backend::Cpu);
     let counts = LaunchCounts {
         stream: 1,
@@ -41,7 +41,7 @@ fn a_journal_gives_the_summary_that_nobody_wrote() {
         opaque: vec![totals("b", 1, 4, None)],
         ..begin.clone()
     };
-    let mut journal = Journal::create(&path, begin.clone()).unwrap();
+    let mut journal = Journal::create(path.clone(), begin.clone()).unwrap();
     journal.device(&expected.device).unwrap();
     journal.host_thread().unwrap();
     journal.launch("a", 3).unwrap();
@@ -55,18 +55,31 @@ fn a_journal_gives_the_summary_that_nobody_wrote() {
     journal.fault("f").unwrap();
     journal.warning("w").unwrap();
     journal.launch("a", 5).unwrap();
-    let place = Journal::beside(&path);
-    assert_eq!(Summary::from_journal(&place).unwrap(), expected);
+    assert_eq!(Summary::read(&path).unwrap(), expected);
 
     // Cut off anywhere, it says what had happened until then.
-    let whole = std::fs::read(&place).unwrap();
+    let whole = std::fs::read(&path).unwrap();
     let begun = whole.iter().position(|&byte| byte == b'\n').unwrap();
     for length in 0..=whole.len() {
-        std::fs::write(&place, &whole[..length]).unwrap();
-        let read = Summary::from_journal(&place);
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let read = Summary::read(&path);
         assert_eq!(read.is_ok(), length > begun, "{length}");
         assert!(read.is_ok_and(|read| read.launches <= 3) || length <= begun);
     }
     journal.remove().unwrap();
-    assert!(!place.exists());
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_journal_of_another_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("summary.jsonl");
+    let begin = Summary {
+        schema_version: 2,
+        ..Summary::new(Backend::Cpu)
+    };
+    Journal::create(path.clone(), begin).unwrap();
+    let error = Summary::read(&path).unwrap_err().to_string();
+    assert!(error.contains("schema version 2"), "{error}");
+    assert!(Summary::read(&folder.path().join("absent")).is_err());
 }

@@ -68,7 +68,7 @@ fn a_proprietary_library_is_found_though_it_is_not_there() {
     check("without").unwrap();
     let error = check("with").unwrap_err();
     assert!(
-        matches!(&error, BuildError::ProprietaryLibrary { library, .. } if library == "libcublas.so.13"),
+        error.to_string().contains("it needs libcublas.so.13"),
         "{error}"
     );
     let flags = |flag: &str| libraries_of_flags(&["-lm".into(), flag.into()]);

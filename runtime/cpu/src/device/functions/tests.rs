@@ -1,15 +1,6 @@
 //! Tests of `functions`.
 
 use super::*;
-use std::mem::{offset_of, size_of};
-
-#[test]
-fn attributes_have_the_layout_of_the_headers() {
-    type Attributes = FunctionAttributes;
-    assert_eq!(offset_of!(Attributes, most_dynamic_shared_bytes), 44);
-    assert_eq!(offset_of!(Attributes, reserved), 76);
-    assert_eq!(size_of::<Attributes>(), 144);
-}
 
 #[test]
 fn occupancy_has_four_limits() {

@@ -1,19 +1,16 @@
-//! Which lane keeps which number of a matrix.
+//! The lanes that hold the numbers of a matrix.
 
 use superstep_trace::matrix::{Element, Part, Shape};
 
-/// How the lanes of a warp keep a matrix, as the PTX manual says for `mma`: blocks of 8 rows, of which each row belongs to four
-/// lanes. (It leaves open how `wmma` does; there, further blocks of 8 columns follow.) Numbers of less than 8 bits are taken
-/// together here, as many as a register holds.
+/// Distribution of a matrix over the lanes of a warp, as in the PTX manual for `mma`: blocks of 8 rows, four lanes for each row. (For `wmma`
+/// it is unspecified; here further blocks of 8 columns follow.) Numbers of less than 8 bits are combined into registers.
 pub struct Layout {
     part: Part,
-    /// Blocks of 8 rows of A and C, of what four lanes hold next to each other along k of B: the exponent of this power of two.
+    /// Logarithm of the blocks of 8 rows (A, C), or of the four lanes' neighbouring numbers along k (B).
     blocks_log2: u32,
-    /// Numbers in a register.
     pub numbers: u32,
-    /// Registers of a lane; those of 64 bits count once.
+    /// Registers of a lane; pairs for 64 bits count once.
     pub units: u32,
-    /// Of a number.
     pub bits: u32,
 }
 
@@ -60,7 +57,7 @@ impl Layout {
         }
     }
 
-    /// Whether the other numbers of a register follow in a row; else in a column.
+    /// Whether the numbers of a register follow each other in a row, not in a column.
     pub fn follow_in_row(&self) -> bool {
         self.part != Part::B
     }

@@ -1,4 +1,4 @@
-//! What a warp does with matrices (tensor cores), for all of its lanes at once.
+//! A warp's operations on matrices (tensor cores), for all of its lanes at once.
 
 mod layout;
 mod product;
@@ -9,13 +9,12 @@ use layout::Layout;
 use superstep_abi::cpu::WARP_LANES;
 use superstep_trace::matrix::{Element, MatrixOperation, Part, REGISTERS, Rows, Tile};
 
-/// What a lane brings to an operation of its warp.
 #[repr(C)]
 pub struct Lane {
-    /// Its registers, which also get the result.
+    /// Operands and result.
     pub registers: *mut [u32; REGISTERS],
     pub address: u64,
-    /// Elements between lines of a matrix in memory.
+    /// Elements from line to line of a matrix in memory.
     pub stride: u64,
 }
 
@@ -32,29 +31,26 @@ impl Lane {
         unsafe { (&mut *self.registers)[register] = value }
     }
 
-    /// A register of 32 bits, or two that are one of 64.
+    /// A register of 32 bits, or a pair with 64.
     fn unit(&self, first: usize, unit: usize, is_wide: bool) -> u64 {
-        match is_wide {
-            true => {
-                let at = first + 2 * unit;
-                u64::from(self.get(at)) | u64::from(self.get(at + 1)) << 32
-            }
-            false => u64::from(self.get(first + unit)),
+        if !is_wide {
+            return u64::from(self.get(first + unit));
         }
+        let at = first + 2 * unit;
+        u64::from(self.get(at)) | u64::from(self.get(at + 1)) << 32
     }
 
     fn set_unit(&self, unit: usize, value: u64, is_wide: bool) {
-        match is_wide {
-            true => {
-                self.set(2 * unit, value as u32);
-                self.set(2 * unit + 1, (value >> 32) as u32);
-            }
-            false => self.set(unit, value as u32),
+        if is_wide {
+            self.set(2 * unit, value as u32);
+            self.set(2 * unit + 1, (value >> 32) as u32);
+        } else {
+            self.set(unit, value as u32);
         }
     }
 }
 
-/// Does the operation with this code. Runs on the stack of a kernel, which a bad address ends, so nothing may have to be dropped.
+/// Carries out the operation `code`. Runs on a kernel's stack, which a bad address abandons, so nothing may need a drop.
 pub fn run(code: u64, lanes: &Lanes) {
     match MatrixOperation::from_code(code) {
         Some(MatrixOperation::Load(tile)) => load(tile, lanes),
@@ -66,10 +62,10 @@ pub fn run(code: u64, lanes: &Lanes) {
     }
 }
 
-/// Bytes of which the address of a row must be a multiple.
+/// Alignment of a row.
 pub const ROW_BYTES: u64 = 16;
 
-/// The first lane whose address of a row is not a multiple of [`ROW_BYTES`]. Those of lanes that name no row do not count.
+/// The first lane that names a row whose address is not a multiple of [`ROW_BYTES`].
 pub fn misaligned_row(code: u64, lanes: &Lanes) -> Option<usize> {
     let rows = match MatrixOperation::from_code(code)? {
         MatrixOperation::LoadRows(rows) | MatrixOperation::StoreRows(rows) => rows,
@@ -79,11 +75,12 @@ pub fn misaligned_row(code: u64, lanes: &Lanes) -> Option<usize> {
     named.position(|lane| !lane.address.is_multiple_of(ROW_BYTES))
 }
 
-/// Where in memory a lane's first number of a register lies, and how many bytes behind it the next one.
+/// Address of the first number of a lane's register, and the distance to the next one.
 fn place(tile: Tile, layout: &Layout, lane: &Lane, (row, column): (u32, u32)) -> (u64, u64) {
-    let (line, inside) = match tile.by_columns {
-        true => (column, row),
-        false => (row, column),
+    let (line, inside) = if tile.by_columns {
+        (column, row)
+    } else {
+        (row, column)
     };
     let number_bytes = u64::from(layout.bits / 8);
     let line_bytes = lane.stride * u64::from(tile.element.bits()) / 8;
@@ -105,7 +102,7 @@ fn load(tile: Tile, lanes: &Lanes) {
             }
             lane.set_unit(unit as usize, value, layout.bits == 64);
         }
-        // Lanes have room for each number of halves twice.
+        // Each half occurs twice.
         if tile.element == Element::F16 && tile.part != Part::C {
             for register in layout.units as usize..8 {
                 lane.set(register, lane.get(register % layout.units as usize));
@@ -157,7 +154,7 @@ unsafe fn write(address: u64, bits: u32, value: u64) {
     }
 }
 
-/// Addresses of the halves that `lane` holds of a matrix: two neighbours in a row, or in a column.
+/// Addresses of the two halves of a matrix that `lane` holds, neighbours in a row or column.
 fn halves(rows: Rows, lanes: &Lanes, matrix: u32, lane: u32) -> [u64; 2] {
     [0, 1].map(|half| {
         let (major, minor) = (lane / 4, lane % 4 * 2 + half);

@@ -9,7 +9,7 @@ use super::layout::Layout;
 use half::{bf16, f16};
 use superstep_trace::matrix::{Element, Part, Product};
 
-/// Numbers of a matrix at most: eight registers of each lane, with four in each.
+/// Most numbers of a matrix: four in each of eight registers of a lane.
 const MOST: usize = 1024;
 
 /// The bits of each number that the lanes hold, as a matrix of rows.
@@ -23,7 +23,7 @@ fn gather<T: Copy>(
 ) -> [T; MOST] {
     let layout = Layout::of(product.shape, part, element);
     let (_, columns) = product.shape.extent(part);
-    // Of numbers that share a place in the layout, the columns of A or rows of B are closer together there.
+    // Columns of A, or rows of B, that share a place in the layout.
     let together = match (part, element.bits()) {
         (Part::C, _) => 1,
         (_, bits) => layout.bits / bits,
@@ -49,7 +49,6 @@ fn gather<T: Copy>(
     matrix
 }
 
-/// Gives each lane its numbers of D.
 fn scatter(product: Product, lanes: &Lanes, number: impl Fn(usize) -> u64) {
     let layout = Layout::of(product.shape, Part::C, product.d);
     for (lane_number, lane) in (0..).zip(lanes) {
@@ -153,7 +152,7 @@ fn integers(product: Product, lanes: &Lanes) {
     let mut sums = [0; MOST];
     let (rows, columns, depth) = extents(product);
     let bits = product.a.bits();
-    // Numbers of less than 8 bits are together in words.
+    // Numbers of less than 8 bits are packed into words.
     let depth = if bits < 8 { depth * bits / 32 } else { depth };
     let size = (rows, columns, depth);
     match product.a {
@@ -180,9 +179,10 @@ fn integers(product: Product, lanes: &Lanes) {
     scatter(product, lanes, |place| {
         // The sum of the products always fits.
         let (before, sum) = (before[place] as i32, sums[place]);
-        let total = match product.saturates {
-            true => before.saturating_add(sum),
-            false => before.wrapping_add(sum),
+        let total = if product.saturates {
+            before.saturating_add(sum)
+        } else {
+            before.wrapping_add(sum)
         };
         u64::from(total as u32)
     });

@@ -5,7 +5,7 @@ use std::mem::{offset_of, size_of};
 
 #[test]
 fn configurations_are_a_stack() {
-    let dim = |x| Dim3 { x, y: 1, z: 1 };
+    let dim = |x| dim3 { x, y: 1, z: 1 };
     __cudaPushCallConfiguration(dim(1), dim(2), 3, 4 as *mut c_void);
     __cudaPushCallConfiguration(dim(5), dim(6), 7, std::ptr::null_mut());
     let (mut grid, mut block, mut bytes, mut stream) = (dim(0), dim(0), 0, std::ptr::null_mut());

@@ -1,4 +1,4 @@
-//! Kernels whose threads wait for each other: each thread is a fiber, and the CTA's bookkeeping says which of them can run.
+//! Kernels whose threads wait for each other: each thread is a fiber, and the CTA's state tells which of them can run.
 
 use super::{Outcome, Scheduler};
 use crate::errors::CudaError;
@@ -11,17 +11,15 @@ use corosensei::CoroutineResult;
 use std::ptr::null;
 use superstep_abi::cpu::WARP_LANES;
 
-/// How a thread's turn ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    /// It exited, or its state says what it waits for.
+    /// It exited, or waits by its state.
     Over,
-    /// It looks again when other warps have run.
+    /// It polls again after other warps.
     Yielded,
 }
 
 impl Scheduler {
-    /// Threads of a CTA as fibers.
     pub(super) fn run_fibers(&mut self, job: &Job, cta: u64) -> Outcome {
         let threads = job.threads();
         self.worker.cta.borrow_mut().reset(threads);
@@ -48,9 +46,8 @@ impl Scheduler {
             let (mut any_ran, mut any_went_on) = (false, false);
             for warp in 0..threads.div_ceil(WARP_LANES) {
                 let lanes = warp * WARP_LANES..threads.min((warp + 1) * WARP_LANES);
-                // A warp runs until all of its lanes wait for other warps, in a state or in a loop, or until they have exchanged values. On
-                // a GPU warps run side by side: one that shuffles its way to the CTA's next barrier alone would store what slower ones
-                // still have to load, in programs that lack a barrier there.
+                // A warp runs until its lanes wait for other warps or have exchanged values. On a GPU warps run concurrently: one that runs
+                // on to the CTA's next barrier would store what slower ones still have to load, in programs that lack a barrier there.
                 loop {
                     let mut ran = false;
                     for thread in lanes.clone() {
@@ -92,7 +89,6 @@ impl Scheduler {
         }
     }
 
-    /// Runs one thread until it waits or ends.
     fn run_thread(&mut self, job: &Job, cta: u64, thread: u32) -> Result<Turn, Failure> {
         let mut turn = Turn::Over;
         let index = thread as usize;
@@ -150,7 +146,7 @@ impl Scheduler {
             }
             break;
         }
-        // All that was logged so far lies before the barrier: merging here keeps the lanes of a warp together.
+        // All log entries precede the barrier: merging here keeps the lanes of a warp together.
         if self.worker.cta.borrow_mut().take_merge_due() {
             for warp in 0..job.threads().div_ceil(WARP_LANES) {
                 self.merge_fibers(job, cta, warp);

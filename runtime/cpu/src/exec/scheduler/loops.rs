@@ -1,4 +1,4 @@
-//! Kernels whose threads run in loops that the instrumenter made: from one barrier to the next, or to the end when there is none. One fiber
+//! Kernels whose threads run in loops that the instrumenter made, from one barrier to the next, or to the end. One fiber
 //! serves a worker for the whole launch, so that a fault can be caught.
 
 use super::{Outcome, Scheduler};
@@ -12,7 +12,6 @@ use superstep_abi::cpu::{DIVERGED, EXIT, Step, WARP_LANES};
 use superstep_trace::Recorded;
 
 impl Scheduler {
-    /// Works on a launch until no CTA is left.
     pub(super) fn run_loops(&mut self, job: &Job) -> Outcome {
         let mut fiber = Some(self.new_fiber(job, run_for_ever)?);
         let outcome = self.run_loops_on(job, &mut fiber);
@@ -27,7 +26,6 @@ impl Scheduler {
                 self.run_range(job, ctas.start, ctas.end, fiber)?;
                 continue;
             }
-            // Each CTA is recorded or not.
             for cta in ctas {
                 self.enter_cta(job, cta);
                 self.run_range(job, cta, cta + 1, fiber)?;
@@ -67,8 +65,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Runs a CTA that failed again, thread by thread, when that is what it takes to know the thread. What the launch leaves in memory is
-    /// void anyway.
+    /// Reruns a failed CTA thread by thread, if necessary to identify the thread. The launch's memory is void anyway.
     fn name_thread(&mut self, job: &Job, failure: Failure) -> Failure {
         if self.worker.knows_thread.replace(true) {
             return failure;
@@ -86,15 +83,14 @@ fn run_for_ever(worker: &'static Worker, yielder: &FiberYielder) {
     }
 }
 
-/// How the threads of a CTA go on.
+/// How the threads of a CTA continue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// All with the same region, or all have ended.
+    /// All in the same region, or all have ended.
     Together(u32),
     Apart,
 }
 
-/// Compares where threads go on.
 struct Meeting {
     all: u32,
     any: u32,
@@ -110,7 +106,7 @@ impl Default for Meeting {
 }
 
 impl Meeting {
-    /// Some threads go on with `next`, or go on apart ([`DIVERGED`]).
+    /// Adds threads that continue in region `next`, or apart ([`DIVERGED`]).
     fn add(&mut self, next: u32) {
         (self.all, self.any) = match next {
             DIVERGED => (0, u32::MAX),
@@ -128,7 +124,7 @@ impl Meeting {
 }
 
 impl Worker {
-    /// Runs the CTAs that `ctas` names, one after the other; on the fiber.
+    /// Runs the CTAs in `ctas`, one after the other, on the fiber.
     fn run_ctas(&self) {
         let Some(job) = self.job() else { return };
         let Mode::Loops(step) = self.mode.get() else {
@@ -154,7 +150,7 @@ impl Worker {
             // SAFETY: the block is this worker's own thread-local variable; nobody else accesses it now.
             unsafe { (*self.block.get()).ctaid = ctaid };
             cta_loop.run();
-            for (coordinate, extent) in ctaid.iter_mut().zip(job.grid) {
+            for (coordinate, extent) in ctaid.iter_mut().zip(job.active.launch.grid) {
                 *coordinate += 1;
                 if *coordinate < extent {
                     break;
@@ -165,7 +161,6 @@ impl Worker {
     }
 }
 
-/// Runs one CTA after the other.
 struct CtaLoop<'a> {
     worker: &'a Worker,
     job: &'a Job,
@@ -173,10 +168,10 @@ struct CtaLoop<'a> {
     frame: *mut u8,
     threads: u32,
     warps: u32,
-    /// Whether each warp hands in its log.
+    /// Whether each warp's log is merged.
     by_warp: bool,
-    /// The warp that runs first. Fibers go round the warps, and the one that lets all others pass a barrier goes on at once: programs whose
-    /// threads race shall do the same here.
+    /// The warp that runs first. As with fibers, the warp that opens a barrier continues at once, so that programs with
+    /// races behave alike.
     first_warp: Cell<u32>,
 }
 
@@ -202,7 +197,7 @@ impl CtaLoop<'_> {
         next
     }
 
-    /// The CTA's threads in the order in which they run: as few ranges as that takes, or a range for each warp.
+    /// Runs the CTA's threads in order, in as few ranges as possible or a range for each warp.
     fn ranges(&self, mut run: impl FnMut(u32, u32)) {
         let first = self.first_warp.get();
         if !self.by_warp {
@@ -221,7 +216,6 @@ impl CtaLoop<'_> {
         }
     }
 
-    /// All threads run the same region.
     fn run_together(&self, region: u32) -> Next {
         let mut meeting = Meeting::default();
         if self.by_warp {
@@ -240,7 +234,7 @@ impl CtaLoop<'_> {
         meeting.next()
     }
 
-    /// Each thread runs its own region. They meet at the next barrier, whichever that is for each.
+    /// Each thread runs its own region, to its next barrier.
     fn run_apart(&self) -> Next {
         let (mut meeting, mut last_warp) = (Meeting::default(), 0);
         self.ranges(|first, end| {
@@ -263,13 +257,13 @@ impl CtaLoop<'_> {
         meeting.next()
     }
 
-    /// The region that a thread goes on with.
+    /// The region in which a thread continues.
     fn next(&self, thread: u32) -> u32 {
         // SAFETY: threads part only in kernels with a frame, which begins with a number for each thread.
         unsafe { self.frame.cast::<u32>().add(thread as usize).read() }
     }
 
-    /// Takes note of what threads go on with, unless the step function did.
+    /// Notes the region in which threads continue, unless the step function did.
     fn note(&self, first: u32, last: u32, next: u32) {
         if next != DIVERGED && self.job.kernel.frame_bytes > 0 {
             for thread in first..last {

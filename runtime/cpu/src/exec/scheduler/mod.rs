@@ -1,4 +1,4 @@
-//! Runs CTAs on a worker: switches between the fibers of a CTA, and merges what they logged.
+//! Runs CTAs on a worker: switches between the fibers of a CTA, and merges their logs.
 
 mod fibers;
 mod loops;
@@ -21,11 +21,11 @@ use superstep_abi::cpu::{FRAME_THREADS_UNIT, SuperstepThread, WARP_LANES};
 use superstep_abi::variable::CPU_THREADS;
 use superstep_trace::{Probe, Recorded};
 
-/// Sites that a module may have; the counters of module *m* start at *m* times this.
+/// Most sites of a module; the counters of module *m* start at *m* times this.
 const SITES_PER_MODULE: usize = 1 << 16;
-/// How much larger a function's frame may be on the CPU than on a GPU, which keeps more in registers.
+/// Ratio of a function's frame on the CPU to that on a GPU, which keeps more in registers.
 const CPU_FRAME_RATIO: usize = 4;
-/// Memory that CTAs log into when nobody wants to know; it stays in the first cache.
+/// Memory for the logs of unrecorded CTAs, which stays in the first-level cache.
 const DISCARD_BYTES: usize = 4096;
 
 pub struct Scheduler {
@@ -34,24 +34,22 @@ pub struct Scheduler {
     sink: Sink,
     logs: Option<CtaLogs>,
     shared: Option<Mapping>,
-    /// The counters, and behind them as many again for CTAs that nobody wants to know about.
+    /// The counters, and as many again for unrecorded CTAs.
     counters: Option<Mapping>,
     discard: Option<Mapping>,
-    /// What a CTA keeps for threads that run in a loop.
     frame: Option<Mapping>,
     fibers: Vec<Option<Fiber>>,
     yielders: Vec<*const FiberYielder>,
     /// Lowest usable stack address of each fiber.
     floors: Vec<u64>,
     last_kernel: String,
-    /// Address of the function that gave the current thread block.
+    /// Address of the function that returned the current thread state.
     thread_block: usize,
 }
 
 type Outcome = Result<(), Failure>;
 
 impl Scheduler {
-    /// An idle scheduler; `worker` must be the calling thread's own.
     pub fn new(worker: &'static Worker, stack_bytes: usize) -> Self {
         Scheduler {
             worker,
@@ -70,7 +68,6 @@ impl Scheduler {
         }
     }
 
-    /// Works on a launch until no CTA is left.
     pub fn run(&mut self, job: &Job) {
         self.worker.set_job(Some(job));
         self.sink.begin(job);
@@ -100,13 +97,13 @@ impl Scheduler {
         }
     }
 
-    /// Everything that is the same for all CTAs of a launch.
+    /// Prepares what is the same for all CTAs of a launch.
     fn prepare(&mut self, job: &Job) -> Outcome {
         let mode = job.kernel.mode(job.threads());
         self.worker.mode.set(mode);
         let forgets = matches!(mode, Mode::Loops(_)) && job.kernel.forgets_threads;
         self.worker.knows_thread.set(!forgets);
-        self.worker.set_shape(job.block);
+        self.worker.set_shape(job.active.launch.block);
         if self.thread_block != job.kernel.thread_block as usize {
             self.thread_block = job.kernel.thread_block as usize;
             // SAFETY: the function belongs to the kernel's module and returns the calling thread's own block.
@@ -125,7 +122,7 @@ impl Scheduler {
         if let (Mode::Fibers, Some(_)) = (mode, &job.grid_barrier) {
             self.stacks.set_slab(pool::slab_for(job));
         }
-        let shared_bytes = job.dynamic_shared_bytes as usize;
+        let shared_bytes = job.active.launch.dynamic_shared_bytes as usize;
         let shared = room(job, &mut self.shared, shared_bytes, "shared memory")?;
         let no_logs = |error| out_of_memory(job, "access logs", &error);
         if job.is_traced() && matches!(mode, Mode::Fibers) {
@@ -159,8 +156,8 @@ impl Scheduler {
             room(job, &mut self.discard, DISCARD_BYTES, "access logs")?;
         }
         let block = SuperstepThread {
-            ntid: job.block,
-            nctaid: job.grid,
+            ntid: job.active.launch.block,
+            nctaid: job.active.launch.grid,
             sm: self.worker.number % crate::device_calls::__superstep_worker_count(),
             site_counts: match (&job.probed, &self.counters) {
                 (Some(probed), _) => probed.context().cast_mut().cast(),
@@ -168,7 +165,7 @@ impl Scheduler {
                 (None, None) => null_mut(),
             },
             dynamic_shared: shared.base(),
-            dynamic_shared_bytes: job.dynamic_shared_bytes,
+            dynamic_shared_bytes: job.active.launch.dynamic_shared_bytes,
             log_starts,
             ..SuperstepThread::EMPTY
         };
@@ -227,12 +224,12 @@ impl Scheduler {
         }
     }
 
-    /// Whether what the current CTA logs is handed over.
+    /// Whether the current CTA's logs are kept.
     fn is_logging(&self, job: &Job) -> bool {
         job.is_traced() && self.worker.discard.get().is_none()
     }
 
-    /// Hands over what the current warp logged, whose threads run one after the other.
+    /// Merges the log of the current warp, whose threads run one after the other.
     fn merge_warp(&mut self, job: &Job) {
         if self.is_logging(job)
             && let Some(log) = self.worker.warp_log.borrow_mut().as_mut()
@@ -244,7 +241,7 @@ impl Scheduler {
         }
     }
 
-    /// The same in the middle of a warp, whose current thread goes on.
+    /// Merges in the middle of a warp, whose current thread continues.
     fn merge_full_warp(&mut self, job: &Job) {
         self.merge_warp(job);
         let lane = (self.worker.thread() % WARP_LANES) as usize;
@@ -266,7 +263,7 @@ impl Scheduler {
     fn take_fault(&self, last_access: Option<LogEntry>) -> Failure {
         reset_floating_point();
         self.worker.place.set(Place::Runtime);
-        // What a defined probe logs is no access, or one of a site that no table of accesses has.
+        // A defined probe does not log accesses of the table.
         let is_access = |job: &Job| !job.probe_logs;
         let last_access = last_access.filter(|_| self.worker.job().is_some_and(is_access));
         match self.worker.signal.take() {
@@ -275,7 +272,6 @@ impl Scheduler {
         }
     }
 
-    /// Hands over what was recorded or counted.
     fn finish(&mut self, job: &Job) {
         if job.is_traced() {
             self.sink.finish(job);
@@ -293,7 +289,7 @@ impl Scheduler {
     }
 }
 
-/// Memory in `slot` that is large enough, used before or new.
+/// The memory in `slot`, replaced if it is too small.
 fn room<'a>(
     job: &Job,
     slot: &'a mut Option<Mapping>,

@@ -1,5 +1,5 @@
-//! Kernels whose threads never wait for each other: the threads of a CTA run one after the other, all on one fiber, so that a fault in one
-//! of them can be caught.
+//! Kernels whose threads never wait: the threads of a CTA run one after the other on one fiber, so that a fault
+//! can be caught.
 
 use super::{Outcome, Scheduler};
 use crate::exec::fiber::{Fiber, FiberYielder, Pause};
@@ -9,7 +9,6 @@ use corosensei::CoroutineResult;
 use superstep_abi::cpu::WARP_LANES;
 
 impl Scheduler {
-    /// Threads of a CTA one after the other, on one fiber for the whole launch.
     pub(super) fn run_plain(&mut self, job: &Job) -> Outcome {
         let mut fiber = None;
         let outcome = self.run_plain_ctas(job, &mut fiber);

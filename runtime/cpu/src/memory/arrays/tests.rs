@@ -7,7 +7,7 @@ fn an_array_holds_what_is_copied_there() {
     let format = cudaCreateChannelDesc(32, 0, 0, 0, 2);
     let mut handle = std::ptr::null_mut();
     let (width, height, depth) = (3, 2, 0);
-    let extent = Extent {
+    let extent = cudaExtent {
         width,
         height,
         depth,

@@ -1,26 +1,27 @@
 //! Tests of `copies_3d`.
 
 use super::*;
-use superstep_runtime_core::cuda::Extent;
+use cudarc::runtime::sys::cudaExtent;
+
 #[test]
 fn a_box_is_copied() {
     let host: Vec<u8> = (0..24).collect();
     let device = crate::memory::allocate(256, superstep_trace::AllocationKind::Device).unwrap();
-    let pitched = |pointer: u64, pitch, height| PitchedPointer {
-        pointer: pointer as *mut c_void,
+    let pitched = |pointer: u64, pitch, height| cudaPitchedPtr {
+        ptr: pointer as *mut c_void,
         pitch,
-        width: pitch,
-        height,
+        xsize: pitch,
+        ysize: height,
     };
-    let zero = Position { x: 0, y: 0, z: 0 };
+    let zero = cudaPos { x: 0, y: 0, z: 0 };
     let mut copy = Copy3d {
         source_array: std::ptr::null_mut(),
-        source_position: Position { x: 1, y: 1, z: 0 },
+        source_position: cudaPos { x: 1, y: 1, z: 0 },
         source: pitched(host.as_ptr() as u64, 4, 3),
         destination_array: std::ptr::null_mut(),
         destination_position: zero,
         destination: pitched(device, 16, 4),
-        extent: Extent {
+        extent: cudaExtent {
             width: 2,
             height: 2,
             depth: 2,

@@ -7,20 +7,20 @@ use superstep_trace::AllocationKind;
 #[test]
 fn fills_rows_and_only_device_memory() {
     let address = crate::memory::allocate(64, AllocationKind::Device).unwrap() as *mut c_void;
-    assert_eq!(fill(address, 16, 0x1ff, 3, 4, null_mut()), Ok(()));
+    assert_eq!(fill_rows(address, 16, 0x1ff, 3, 4, null_mut()), Ok(()));
     // SAFETY: the allocation has 64 bytes.
     let bytes = unsafe { std::slice::from_raw_parts(address.cast::<u8>(), 64) };
     assert_eq!(bytes[..5], [255, 255, 255, 0, 0]);
     assert_eq!(bytes[48..52], [255, 255, 255, 0]);
     assert_eq!(
-        fill(address, 65, 0, 65, 1, null_mut()),
+        fill_rows(address, 65, 0, 65, 1, null_mut()),
         Err(CudaError::INVALID_VALUE)
     );
-    let words = MemsetParameters {
-        address,
+    let words = cudaMemsetParams {
+        dst: address,
         pitch: 16,
         value: 0x01020304,
-        element_bytes: 4,
+        elementSize: 4,
         width: 2,
         height: 2,
     };
@@ -28,7 +28,7 @@ fn fills_rows_and_only_device_memory() {
     assert_eq!(bytes[16..25], [4, 3, 2, 1, 4, 3, 2, 1, 0]);
     let mut host = [0u8; 4];
     assert_eq!(
-        fill(host.as_mut_ptr().cast(), 4, 0, 4, 1, null_mut()),
+        fill_rows(host.as_mut_ptr().cast(), 4, 0, 4, 1, null_mut()),
         Err(CudaError::INVALID_VALUE)
     );
 }

@@ -9,7 +9,11 @@ fn a_pool_counts_what_was_taken_from_it() {
     assert_eq!(default, used);
     assert_eq!(of_device(7), Err(CudaError::INVALID_DEVICE));
     let own = POOLS.insert(Pool::default()) as usize;
-    let address = allocate(1000, Some(own), null_mut()).unwrap();
+    let mut address = null_mut();
+    assert_eq!(
+        allocate(&raw mut address, 1000, Some(own), null_mut()),
+        Ok(())
+    );
     let value = |number| {
         read(
             &POOLS.get(own as *const c_void).unwrap().state.lock(),

@@ -3,6 +3,15 @@
 use super::*;
 use proptest::prelude::*;
 
+impl LogEntry {
+    pub const fn new(site: u32, width_bytes: u32, address: u64) -> Self {
+        LogEntry {
+            width_and_site: (width_bytes as u64) << 32 | site as u64,
+            address,
+        }
+    }
+}
+
 fn merge(logs: &[Vec<LogEntry>]) -> Vec<AccessGroup> {
     let mut lanes: [&[LogEntry]; LANES] = [&[]; LANES];
     for (lane, log) in lanes.iter_mut().zip(logs) {

@@ -1,7 +1,7 @@
-//! Streams that are being captured: what goes to them becomes nodes of a graph.
+//! Captures of streams, whose work becomes nodes of a graph.
 
 use super::{Deferred, GRAPHS, Work, add, graph, new_graph};
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::Asked;
 use crate::registry;
@@ -15,38 +15,35 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// What a call becomes in a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Copy,
     Memset,
 }
 
-/// A stream's part in a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
     id: u64,
     graph: usize,
-    /// What the next node depends on.
+    /// Dependencies of the next node.
     tail: Vec<usize>,
-    /// Whether the capture began here.
     is_origin: bool,
 }
 
 static CAPTURES: Mutex<BTreeMap<Named, Capture>> = Mutex::new(BTreeMap::new());
-/// How many there are, for calls to see quickly that there are none.
+/// Their number, which is mostly 0, without a lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
     static MODE: Cell<c_int> = const { Cell::new(0) };
-    /// What the last question for a capture's tail was answered with: programs read it through a pointer. Never dropped, so that
-    /// destructors of the program's own variables may ask.
+    /// The last tail returned to the program, which reads it through a pointer. Never dropped, since
+    /// destructors of the program's variables may call.
     static TAIL: RefCell<ManuallyDrop<Vec<usize>>> =
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
-/// A capture's tail at an event, and the capture's number.
+/// A capture at an event: its number, graph and tail.
 pub type Captured = (u64, usize, Vec<usize>);
 
 fn of(stream: *mut c_void) -> Option<Capture> {
@@ -60,7 +57,7 @@ pub(super) fn stream_is_capturing(stream: *mut c_void) -> bool {
     of(stream).is_some()
 }
 
-/// Calls that wait for a stream, or ask for its state, fail while it is captured.
+/// Refuses calls that wait for a captured stream, or query its state.
 pub fn refuse_if_capturing(stream: *mut c_void) -> CudaResult {
     match of(stream) {
         Some(_) => Err(CudaError::STREAM_CAPTURE_UNSUPPORTED),
@@ -68,7 +65,7 @@ pub fn refuse_if_capturing(stream: *mut c_void) -> CudaResult {
     }
 }
 
-/// Adds a node to the capture of `stream`; false when there is none.
+/// Adds a node to the capture of `stream`; `false` if there is none.
 pub(super) fn append(
     stream: *mut c_void,
     work: impl FnOnce() -> Result<Work, CudaError>,
@@ -83,7 +80,7 @@ pub(super) fn append(
     Ok(true)
 }
 
-/// Does `call` now, or when the graph is launched into which `stream` is being captured.
+/// Makes `call` now, or as a node of the graph into which `stream` is captured.
 pub fn submit(
     stream: *mut c_void,
     kind: Kind,
@@ -98,7 +95,7 @@ pub fn submit(
     append(stream, || Ok(Work::Call(kind, Deferred(Arc::new(call))))).map(drop)
 }
 
-/// Takes note of a launch; false when its stream is not being captured.
+/// Adds a launch to the capture of `stream`; `false` if there is none.
 pub fn launched(
     asked: Asked,
     arguments: *mut *mut c_void,
@@ -111,12 +108,12 @@ pub fn launched(
     })
 }
 
-/// What an event that is recorded in `stream` stands for, when that is being captured.
+/// The capture of `stream`, for an event that is recorded there.
 pub fn at_event(stream: *mut c_void) -> Option<Captured> {
     of(stream).map(|capture| (capture.id, capture.graph, capture.tail))
 }
 
-/// Makes `stream` wait for what an event stands for: it becomes part of the event's capture. False when that is over.
+/// Adds `stream` to an event's capture; `false` if that has ended.
 pub fn join(stream: *mut c_void, (id, graph, tail): Captured) -> bool {
     let mut captures = CAPTURES.lock();
     if !captures.values().any(|capture| capture.id == id) {
@@ -179,7 +176,7 @@ unsafe fn list(first: *const usize, count: usize) -> Vec<usize> {
     unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
 }
 
-/// Status, number, graph and tail of a capture; places that are null are left out.
+/// Stores status, number, graph and tail of a capture, except at null places.
 fn answer(
     stream: *mut c_void,
     status: *mut c_int,
@@ -194,15 +191,9 @@ fn answer(
     let Some(capture) = capture else {
         return Ok(());
     };
-    if !id.is_null() {
-        put(id, capture.id)?;
-    }
-    if !graph.is_null() {
-        put(graph, capture.graph)?;
-    }
-    if !count.is_null() {
-        put(count, capture.tail.len())?;
-    }
+    put_if_wanted(id, capture.id)?;
+    put_if_wanted(graph, capture.graph)?;
+    put_if_wanted(count, capture.tail.len())?;
     if tail.is_null() {
         return Ok(());
     }

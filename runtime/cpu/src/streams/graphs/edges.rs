@@ -1,18 +1,14 @@
-//! How the nodes of a graph hang together.
+//! Nodes and edges of a graph.
 
 use super::{Graph, NODES, Work, destroy, graph, node};
-use crate::errors::{CudaError, CudaResult, cuda, put};
+use crate::errors::{CudaError, CudaResult, cuda, given, put};
 use std::ffi::{c_int, c_uint, c_void};
 use superstep_runtime_core::BadEdge;
 
-/// Writes handles, as many as there is room for, or their number when `places` is null.
+/// Writes handles, as many as there is room for, or their number if `places` is null.
 fn hand_out(handles: &[usize], places: *mut usize, count: *mut usize) -> CudaResult {
-    if count.is_null() {
-        return Err(CudaError::INVALID_VALUE);
-    }
+    let room = *given(count)?;
     if !places.is_null() {
-        // SAFETY: the program passes a valid place.
-        let room = unsafe { count.read() };
         for index in 0..room {
             let handle = handles.get(index).copied().unwrap_or(0);
             // SAFETY: the program has room for this many.
@@ -74,8 +70,7 @@ cuda! {
         if from.is_null() || to.is_null() {
             return put(count, before.len());
         }
-        // SAFETY: the program passes a valid place.
-        let room = unsafe { count.as_ref() }.copied().ok_or(CudaError::INVALID_VALUE)?;
+        let room = *given(count)?;
         hand_out(&before, from, count)?;
         put(count, room)?;
         hand_out(&behind, to, count)

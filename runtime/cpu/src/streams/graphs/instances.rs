@@ -1,20 +1,19 @@
 //! Instances of graphs: what is launched, and changed between launches.
 
-use super::nodes::{copy_1d, copy_3d, fill, from_symbol, host, kernel, to_symbol};
-use super::structures::{HostParameters, KernelParameters, MemsetParameters, UpdateResult};
 use super::{Work, graph, node};
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
 use crate::handles::Handles;
+use cudarc::runtime::sys::{
+    cudaGraphExecUpdateResult, cudaGraphExecUpdateResultInfo, cudaGraphInstantiateParams,
+    cudaGraphInstantiateResult, cudaGraphNode_t,
+};
 use parking_lot::Mutex;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 use superstep_runtime_core::BadEdge;
-use superstep_runtime_core::cuda::Copy3d;
 
-/// A node of an instance.
 #[derive(Clone)]
 struct Step {
-    /// The graph's node that it was made from.
     node: usize,
     work: Work,
     is_enabled: bool,
@@ -22,7 +21,6 @@ struct Step {
 
 #[derive(Clone)]
 struct Instance {
-    /// In the order in which they run.
     steps: Vec<Step>,
     flags: u64,
 }
@@ -73,7 +71,7 @@ fn launch(handle: usize, stream: *mut c_void) -> CudaResult {
     check_sticky()?;
     crate::streams::get(stream)?;
     let steps = instance(handle)?.lock().steps.clone();
-    // In a stream that is being captured it becomes a part of the new graph.
+    // In a captured stream it becomes part of the new graph.
     if super::stream_is_capturing(stream) {
         for step in steps.into_iter().filter(|step| step.is_enabled) {
             super::capture::append(stream, || Ok(step.work))?;
@@ -94,7 +92,7 @@ fn step<T>(
     read(step.ok_or(CudaError::INVALID_VALUE)?)
 }
 
-fn set(handle: usize, node: usize, work: Result<Work, CudaError>) -> CudaResult {
+pub(super) fn set(handle: usize, node: usize, work: Result<Work, CudaError>) -> CudaResult {
     let work = work?;
     step(handle, node, |step| {
         if step.work.number() != work.number() {
@@ -105,34 +103,26 @@ fn set(handle: usize, node: usize, work: Result<Work, CudaError>) -> CudaResult 
     })
 }
 
-/// `cudaGraphExecUpdateErrorTopologyChanged`, and `…NodeTypeChanged`.
-const TOPOLOGY_CHANGED: c_int = 2;
-const NODE_TYPE_CHANGED: c_int = 3;
-
-/// Gives an instance what the nodes of `from` do, which must be a graph of the same form.
-fn update(handle: usize, from: usize, result: *mut UpdateResult) -> CudaResult {
+/// Gives the nodes of an instance the work of those of `from`, which must be a graph of the same form.
+fn update(handle: usize, from: usize, place: *mut cudaGraphExecUpdateResultInfo) -> CudaResult {
+    use cudaGraphExecUpdateResult::*;
     let instance = instance(handle)?;
     let mut instance = instance.lock();
     let new = steps(from)?;
     let both = || instance.steps.iter().zip(&new);
     let other = both().find(|(old, new)| old.work.number() != new.work.number());
-    let (code, node) = match other {
-        _ if instance.steps.len() != new.len() => (TOPOLOGY_CHANGED, 0),
-        Some((_, new)) => (NODE_TYPE_CHANGED, new.node),
-        None => (0, 0),
+    let (result, node) = match other {
+        _ if instance.steps.len() != new.len() => (cudaGraphExecUpdateErrorTopologyChanged, 0),
+        Some((_, new)) => (cudaGraphExecUpdateErrorNodeTypeChanged, new.node),
+        None => (cudaGraphExecUpdateSuccess, 0),
     };
-    if !result.is_null() {
-        let (node, from_node) = (node as *mut c_void, std::ptr::null_mut());
-        put(
-            result,
-            UpdateResult {
-                result: code,
-                node,
-                from_node,
-            },
-        )?;
-    }
-    if code != 0 {
+    let info = cudaGraphExecUpdateResultInfo {
+        result,
+        errorNode: node as cudaGraphNode_t,
+        errorFromNode: std::ptr::null_mut(),
+    };
+    put_if_wanted(place, info)?;
+    if result != cudaGraphExecUpdateSuccess {
         return Err(CudaError::GRAPH_EXEC_UPDATE_FAILURE);
     }
     for (old, new) in instance.steps.iter_mut().zip(new) {
@@ -141,25 +131,23 @@ fn update(handle: usize, from: usize, result: *mut UpdateResult) -> CudaResult {
     Ok(())
 }
 
-/// `cudaGraphInstantiateParams`.
-#[repr(C)]
-pub struct InstantiateParameters {
-    flags: u64,
-    upload_stream: *mut c_void,
-    failed_node: *mut c_void,
-    result: c_int,
-}
-
 /// There is nothing to upload, in whichever stream.
 fn instantiate_with(
     place: *mut usize,
     of: usize,
-    parameters: *mut InstantiateParameters,
+    parameters: *mut cudaGraphInstantiateParams,
 ) -> CudaResult {
-    // SAFETY: the program passes a valid structure or null.
-    let parameters = unsafe { parameters.as_mut() }.ok_or(CudaError::INVALID_VALUE)?;
-    instantiate(place, of, parameters.flags)?;
-    (parameters.failed_node, parameters.result) = (std::ptr::null_mut(), 0);
+    if parameters.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    // SAFETY: the program passes a structure, of which only the flags are read.
+    instantiate(place, of, unsafe { (*parameters).flags })?;
+    let success = cudaGraphInstantiateResult::cudaGraphInstantiateSuccess;
+    // SAFETY: the program passes a structure for the results.
+    unsafe {
+        (&raw mut (*parameters).errNode_out).write(std::ptr::null_mut());
+        (&raw mut (*parameters).result_out).write(success);
+    }
     Ok(())
 }
 
@@ -168,11 +156,11 @@ cuda! {
         instantiate(place, of, flags)
     }
 
-    fn [cudaGraphInstantiateWithParams](place: *mut usize, of: usize, parameters: *mut InstantiateParameters) {
+    fn [cudaGraphInstantiateWithParams](place: *mut usize, of: usize, parameters: *mut cudaGraphInstantiateParams) {
         instantiate_with(place, of, parameters)
     }
 
-    fn [cudaGraphInstantiateWithParams_ptsz](place: *mut usize, of: usize, parameters: *mut InstantiateParameters) {
+    fn [cudaGraphInstantiateWithParams_ptsz](place: *mut usize, of: usize, parameters: *mut cudaGraphInstantiateParams) {
         instantiate_with(place, of, parameters)
     }
 
@@ -188,58 +176,14 @@ cuda! {
         launch(handle, stream)
     }
 
-    /// `cudaGraphUpload`: there is nothing to prepare.
+    /// `cudaGraphUpload`: without effect.
     fn [cudaGraphUpload cudaGraphUpload_ptsz](handle: usize, stream: *mut c_void) {
         crate::streams::get(stream)?;
         instance(handle).map(drop)
     }
 
-    fn [cudaGraphExecUpdate](handle: usize, from: usize, result: *mut UpdateResult) {
+    fn [cudaGraphExecUpdate](handle: usize, from: usize, result: *mut cudaGraphExecUpdateResultInfo) {
         update(handle, from, result)
-    }
-
-    fn [cudaGraphExecKernelNodeSetParams](handle: usize, node: usize, parameters: *const KernelParameters) {
-        set(handle, node, kernel(parameters))
-    }
-
-    fn [cudaGraphExecMemcpyNodeSetParams](handle: usize, node: usize, parameters: *const Copy3d) {
-        set(handle, node, copy_3d(parameters))
-    }
-
-    fn [cudaGraphExecMemcpyNodeSetParams1D](
-        handle: usize, node: usize, to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int
-    ) {
-        set(handle, node, copy_1d(to, from, bytes, kind))
-    }
-
-    fn [cudaGraphExecMemcpyNodeSetParamsToSymbol](
-        handle: usize, node: usize, symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int
-    ) {
-        set(handle, node, to_symbol(symbol, from, bytes, offset, kind))
-    }
-
-    fn [cudaGraphExecMemcpyNodeSetParamsFromSymbol](
-        handle: usize, node: usize, to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int
-    ) {
-        set(handle, node, from_symbol(to, symbol, bytes, offset, kind))
-    }
-
-    fn [cudaGraphExecMemsetNodeSetParams](handle: usize, node: usize, parameters: *const MemsetParameters) {
-        set(handle, node, fill(parameters))
-    }
-
-    fn [cudaGraphExecHostNodeSetParams](handle: usize, node: usize, parameters: *const HostParameters) {
-        set(handle, node, host(parameters))
-    }
-
-    fn [cudaGraphExecEventRecordNodeSetEvent](handle: usize, node: usize, event: *mut c_void) {
-        crate::streams::events::check(event)?;
-        set(handle, node, Ok(Work::Record(event as usize)))
-    }
-
-    fn [cudaGraphExecEventWaitNodeSetEvent](handle: usize, node: usize, event: *mut c_void) {
-        crate::streams::events::check(event)?;
-        set(handle, node, Ok(Work::Wait(event as usize)))
     }
 
     fn [cudaGraphNodeSetEnabled](handle: usize, node: usize, is_enabled: c_uint) {

@@ -1,8 +1,7 @@
-//! CUDA graphs: nodes that hold what calls asked for, and run it when an instance is launched.
+//! CUDA graphs: nodes hold the work of calls, which instances run.
 //!
-//! `capture` turns calls that go to a stream into nodes, `nodes` has the functions that add, read and change nodes, `edges` those that ask how
-//! they hang together, `instances` those that run them. An instance runs its nodes one after the other, each behind those it depends on, and
-//! among these in the order in which they were added: the launches of its kernels are launches of the trace in that order.
+//! `capture` turns calls in a stream into nodes, `nodes` adds, reads and changes nodes, `edges` their dependencies, and `instances` runs
+//! them, one after the other, each after its dependencies and otherwise in the order of addition: the trace has launches in that order.
 
 mod capture;
 mod edges;
@@ -11,7 +10,6 @@ mod nodes;
 mod structures;
 
 pub use capture::{Captured, Kind, at_event, join, launched, refuse_if_capturing, submit};
-pub use structures::MemsetParameters;
 
 use crate::errors::{CudaError, CudaResult};
 use crate::exec::arguments::OwnedArguments;
@@ -20,19 +18,19 @@ use crate::handles::Handles;
 use crate::memory::copies_3d::copy_3d;
 use crate::memory::memset;
 use capture::stream_is_capturing;
+use cudarc::runtime::sys::{cudaHostNodeParams, cudaMemsetParams};
 use parking_lot::Mutex;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use structures::HostParameters;
 use superstep_runtime_core::NodeGraph;
 use superstep_runtime_core::cuda::Copy3d;
 
-/// What a call does when its turn comes; it gets the stream of the graph's launch.
+/// A call in a graph, with the stream of the graph's launch.
 #[derive(Clone)]
 pub struct Deferred(Arc<dyn Fn(*mut c_void) -> CudaResult>);
 
-// SAFETY: the functions hold nothing but the numbers and addresses that a program passed to a CUDA function, which may be called from any
-// host thread.
+// SAFETY: the functions hold only numbers and addresses of the program's call of a CUDA function, which any
+// host thread may make.
 unsafe impl Send for Deferred {}
 // SAFETY: a call through a shared reference passes on those numbers and addresses only.
 unsafe impl Sync for Deferred {}
@@ -48,14 +46,12 @@ unsafe impl Send for KernelWork {}
 // SAFETY: nothing in it changes after it was made, and the address is not read through.
 unsafe impl Sync for KernelWork {}
 
-/// What a node does.
 #[derive(Clone)]
 enum Work {
     Kernel(KernelWork),
     Copy(Box<Copy3d>),
-    Fill(MemsetParameters),
-    Host(HostParameters),
-    /// Handle of a graph of its own.
+    Fill(cudaMemsetParams),
+    Host(cudaHostNodeParams),
     Child(usize),
     Empty,
     Wait(usize),
@@ -66,7 +62,7 @@ enum Work {
     Call(Kind, Deferred),
 }
 
-// SAFETY: numbers, and addresses that only the program and CUDA calls on its behalf look behind.
+// SAFETY: numbers, and addresses that only the program and its CUDA calls dereference.
 unsafe impl Send for Work {}
 // SAFETY: nothing in it changes through a shared reference.
 unsafe impl Sync for Work {}
@@ -95,33 +91,32 @@ impl Work {
             }
             Work::Copy(copy) => copy_3d("a copy of a graph", copy, stream),
             Work::Fill(fill) => memset::fill_elements(fill, stream),
-            Work::Host(host) => host.call(),
+            Work::Host(host) => structures::call(host),
             Work::Record(event) => crate::streams::events::record(*event as *mut c_void, stream),
             Work::Call(_, call) => (call.0)(stream),
-            // Memory of a graph is there from the start; what an event stands for is done.
+            // Memory of a graph is allocated from the start; events have happened.
             Work::Empty | Work::Wait(_) | Work::Allocate(_) | Work::Child(_) => Ok(()),
             Work::Free(address) => structures::free(*address),
         }
     }
 }
 
-/// Calls a host function, now or as a node of the graph into which `stream` is being captured.
 pub fn host_function(
     stream: *mut c_void,
     function: Option<unsafe extern "C" fn(*mut c_void)>,
     user_data: *mut c_void,
 ) -> CudaResult {
-    let host = HostParameters {
-        function,
-        user_data,
+    let host = cudaHostNodeParams {
+        fn_: function,
+        userData: user_data,
     };
-    match capture::append(stream, || Ok(Work::Host(host)))? {
-        true => Ok(()),
-        false => host.call(),
+    if capture::append(stream, || Ok(Work::Host(host)))? {
+        return Ok(());
     }
+    structures::call(&host)
 }
 
-/// Adds a node for an event to the capture of `stream`; false when there is none.
+/// Adds a node for an event to the capture of `stream`; `false` if there is none.
 pub fn external(stream: *mut c_void, event: *mut c_void, is_wait: bool) -> Result<bool, CudaError> {
     let event = event as usize;
     let work = if is_wait {
@@ -132,7 +127,7 @@ pub fn external(stream: *mut c_void, event: *mut c_void, is_wait: bool) -> Resul
     capture::append(stream, || Ok(work))
 }
 
-/// Allocates memory, which belongs to the graph into which `stream` is being captured, if any.
+/// Allocates memory, for the graph into which `stream` is captured, if any.
 pub fn allocate_in(stream: *mut c_void, bytes: usize) -> Result<*mut c_void, CudaError> {
     if !stream_is_capturing(stream) {
         let kind = superstep_trace::AllocationKind::Device;
@@ -145,16 +140,16 @@ pub fn allocate_in(stream: *mut c_void, bytes: usize) -> Result<*mut c_void, Cud
 
 /// Frees memory in the order of a stream.
 pub fn free_in(stream: *mut c_void, address: u64) -> CudaResult {
-    match capture::append(stream, || Ok(Work::Free(address)))? {
-        true => Ok(()),
-        false => structures::free(address),
+    if capture::append(stream, || Ok(Work::Free(address)))? {
+        return Ok(());
     }
+    structures::free(address)
 }
 
 struct Node {
     graph: usize,
     work: Mutex<Work>,
-    /// The node that this one was cloned from.
+    /// The node of which this one is a clone.
     original: usize,
 }
 
@@ -175,7 +170,7 @@ fn new_graph() -> usize {
     GRAPHS.insert(Mutex::default()) as usize
 }
 
-/// Adds a node behind others of the same graph.
+/// Adds a node after others of the same graph.
 fn add(to: usize, behind: &[usize], work: Work, original: usize) -> Result<usize, CudaError> {
     let graph = graph(to)?;
     let mut graph = graph.lock();
@@ -196,7 +191,6 @@ fn new_node(graph: usize, work: Work, original: usize) -> usize {
     }) as usize
 }
 
-/// A copy of a graph and of the graphs in it.
 fn clone(from: usize) -> Result<usize, CudaError> {
     let form = graph(from)?.lock().clone();
     let to = new_graph();

@@ -1,25 +1,19 @@
-//! Functions that add nodes to graphs, and read and change what they do.
+//! Functions that add, read and change the nodes of graphs.
 
-use super::structures::{self, Allocation, HostParameters, KernelParameters, MemsetParameters};
-use super::{Deferred, KernelWork, Kind, Work, add, clone, graph, node};
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use super::structures::{self, Allocation};
+use super::{Deferred, KernelWork, Kind, Work, add, clone, graph, instances, node};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given, put};
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::Asked;
 use crate::memory::copies::copy;
 use crate::memory::symbols::{copy_from_symbol, copy_to_symbol};
 use crate::registry;
 use crate::runtime::unsupported;
+use cudarc::runtime::sys::{cudaHostNodeParams, cudaKernelNodeParams, cudaMemsetParams};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use superstep_runtime_core::cuda::Copy3d;
 
-/// What a program passes by pointer, which must not be null.
-fn given<'a, T>(place: *const T) -> Result<&'a T, CudaError> {
-    // SAFETY: the program passes a valid structure or null.
-    unsafe { place.as_ref() }.ok_or(CudaError::INVALID_VALUE)
-}
-
-/// Adds a node to `to` behind `count` others.
 fn put_node(
     place: *mut usize,
     to: usize,
@@ -40,80 +34,70 @@ fn put_node(
     put(place, add(to, behind, work?, 0)?)
 }
 
-pub(super) fn kernel(parameters: *const KernelParameters) -> Result<Work, CudaError> {
+fn kernel(parameters: *const cudaKernelNodeParams) -> Result<Work, CudaError> {
     let parameters = given(parameters)?;
-    let kernel = registry::kernel(parameters.function)?;
+    let kernel = registry::kernel(parameters.func)?;
     // Arguments in one block (`extra`) are for the driver's interface.
-    let arguments = Arc::new(OwnedArguments::copy(&kernel, parameters.arguments)?);
+    let arguments = Arc::new(OwnedArguments::copy(&kernel, parameters.kernelParams)?);
     let asked = Asked {
-        function: parameters.function,
-        grid: parameters.grid,
-        block: parameters.block,
-        shared_bytes: parameters.shared_bytes as usize,
+        function: parameters.func,
+        grid: parameters.gridDim,
+        block: parameters.blockDim,
+        shared_bytes: parameters.sharedMemBytes as usize,
         is_cooperative: false,
     };
     Ok(Work::Kernel(KernelWork { asked, arguments }))
 }
 
-pub(super) fn copy_3d(copy: *const Copy3d) -> Result<Work, CudaError> {
+fn copy_3d(copy: *const Copy3d) -> Result<Work, CudaError> {
     given(copy).map(|copy| Work::Copy(Box::new(*copy)))
 }
 
-pub(super) fn fill(parameters: *const MemsetParameters) -> Result<Work, CudaError> {
+fn fill(parameters: *const cudaMemsetParams) -> Result<Work, CudaError> {
     let parameters = *given(parameters)?;
-    match parameters.element_bytes {
+    match parameters.elementSize {
         1 | 2 | 4 => Ok(Work::Fill(parameters)),
         _ => Err(CudaError::INVALID_VALUE),
     }
 }
 
-pub(super) fn host(parameters: *const HostParameters) -> Result<Work, CudaError> {
+fn host(parameters: *const cudaHostNodeParams) -> Result<Work, CudaError> {
     given(parameters).map(|parameters| Work::Host(*parameters))
 }
+
+const GRAPH_COPY: &str = "a copy of a graph";
 
 fn call(call: impl Fn(*mut c_void) -> CudaResult + 'static) -> Result<Work, CudaError> {
     Ok(Work::Call(Kind::Copy, Deferred(Arc::new(call))))
 }
 
-pub(super) fn copy_1d(
+fn copy_1d(
     to: *mut c_void,
     from: *const c_void,
     bytes: usize,
     kind: c_int,
 ) -> Result<Work, CudaError> {
-    call(move |stream| copy("a copy of a graph", to, from, bytes, kind, stream))
+    call(move |stream| copy(GRAPH_COPY, to, from, bytes, kind, stream))
 }
 
-pub(super) fn to_symbol(
+fn to_symbol(
     symbol: *const c_void,
     from: *const c_void,
     bytes: usize,
     offset: usize,
     kind: c_int,
 ) -> Result<Work, CudaError> {
-    call(move |stream| {
-        copy_to_symbol(
-            "a copy of a graph",
-            symbol,
-            from,
-            bytes,
-            offset,
-            kind,
-            stream,
-        )
-    })
+    call(move |stream| copy_to_symbol(GRAPH_COPY, symbol, from, bytes, offset, kind, stream))
 }
 
-pub(super) fn from_symbol(
+fn from_symbol(
     to: *mut c_void,
     symbol: *const c_void,
     bytes: usize,
     offset: usize,
     kind: c_int,
 ) -> Result<Work, CudaError> {
-    call(move |stream| {
-        copy_from_symbol("a copy of a graph", to, symbol, bytes, offset, kind, stream)
-    })
+    call(move |stream| copy_from_symbol(GRAPH_COPY, to, symbol, bytes, offset, kind, stream))
 }
 
 fn event(event: *mut c_void, work: impl FnOnce(usize) -> Work) -> Result<Work, CudaError> {
@@ -128,7 +112,7 @@ fn allocation(parameters: *mut Allocation) -> Result<Work, CudaError> {
     Ok(Work::Allocate(*parameters))
 }
 
-/// Makes a node do something else of the same kind.
+/// Replaces the work of a node by other work of the same kind.
 pub(super) fn set(handle: usize, work: Result<Work, CudaError>) -> CudaResult {
     let (node, work) = (node(handle)?, work?);
     let mut now = node.work.lock();
@@ -148,116 +132,75 @@ macro_rules! read {
     };
 }
 
+/// Defines functions that add a node, replace the work of a node, or that of a node in an instance.
+macro_rules! work {
+    ($([$($add:ident)?] [$($set:ident)?] [$($set_in_instance:ident)?] $parameters:tt $work:expr;)*) => {$(
+        $(work! { add $add $parameters $work })?
+        $(work! { set $set $parameters $work })?
+        $(work! { set_in_instance $set_in_instance $parameters $work })?
+    )*};
+    (add $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
+        cuda! { fn [$name](place: *mut usize, graph: usize, behind: *const usize, count: usize, $($argument: $type),*) {
+            put_node(place, graph, behind, count, $work)
+        } }
+    };
+    (set $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
+        cuda! { fn [$name](node: usize, $($argument: $type),*) { set(node, $work) } }
+    };
+    (set_in_instance $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
+        cuda! { fn [$name](instance: usize, node: usize, $($argument: $type),*) { instances::set(instance, node, $work) } }
+    };
+}
+
+work! {
+    [cudaGraphAddKernelNode] [cudaGraphKernelNodeSetParams] [cudaGraphExecKernelNodeSetParams]
+        (parameters: *const cudaKernelNodeParams) kernel(parameters);
+    [cudaGraphAddMemcpyNode] [cudaGraphMemcpyNodeSetParams] [cudaGraphExecMemcpyNodeSetParams]
+        (parameters: *const Copy3d) copy_3d(parameters);
+    [cudaGraphAddMemcpyNode1D] [cudaGraphMemcpyNodeSetParams1D] [cudaGraphExecMemcpyNodeSetParams1D]
+        (to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int) copy_1d(to, from, bytes, kind);
+    [cudaGraphAddMemcpyNodeToSymbol] [] [cudaGraphExecMemcpyNodeSetParamsToSymbol]
+        (symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int)
+        to_symbol(symbol, from, bytes, offset, kind);
+    [cudaGraphAddMemcpyNodeFromSymbol] [] [cudaGraphExecMemcpyNodeSetParamsFromSymbol]
+        (to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int)
+        from_symbol(to, symbol, bytes, offset, kind);
+    [cudaGraphAddMemsetNode] [cudaGraphMemsetNodeSetParams] [cudaGraphExecMemsetNodeSetParams]
+        (parameters: *const cudaMemsetParams) fill(parameters);
+    [cudaGraphAddHostNode] [cudaGraphHostNodeSetParams] [cudaGraphExecHostNodeSetParams]
+        (parameters: *const cudaHostNodeParams) host(parameters);
+    [cudaGraphAddEventRecordNode] [cudaGraphEventRecordNodeSetEvent] [cudaGraphExecEventRecordNodeSetEvent]
+        (of: *mut c_void) event(of, Work::Record);
+    [cudaGraphAddEventWaitNode] [cudaGraphEventWaitNodeSetEvent] [cudaGraphExecEventWaitNodeSetEvent]
+        (of: *mut c_void) event(of, Work::Wait);
+    [cudaGraphAddChildGraphNode] [] [] (child: usize) clone(child).map(Work::Child);
+    [cudaGraphAddEmptyNode] [] [] () Ok(Work::Empty);
+    [cudaGraphAddMemAllocNode] [] [] (parameters: *mut Allocation) allocation(parameters);
+    [cudaGraphAddMemFreeNode] [] [] (address: *mut c_void) Ok(Work::Free(address as u64));
+}
+
 cuda! {
-    fn [cudaGraphAddKernelNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const KernelParameters) {
-        put_node(place, graph, behind, count, kernel(parameters))
-    }
-
-    fn [cudaGraphAddMemcpyNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const Copy3d) {
-        put_node(place, graph, behind, count, copy_3d(parameters))
-    }
-
-    fn [cudaGraphAddMemcpyNode1D](
-        place: *mut usize, graph: usize, behind: *const usize, count: usize, to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int
-    ) {
-        put_node(place, graph, behind, count, copy_1d(to, from, bytes, kind))
-    }
-
-    fn [cudaGraphAddMemcpyNodeToSymbol](
-        place: *mut usize, graph: usize, behind: *const usize, count: usize,
-        symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int
-    ) {
-        put_node(place, graph, behind, count, to_symbol(symbol, from, bytes, offset, kind))
-    }
-
-    fn [cudaGraphAddMemcpyNodeFromSymbol](
-        place: *mut usize, graph: usize, behind: *const usize, count: usize,
-        to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int
-    ) {
-        put_node(place, graph, behind, count, from_symbol(to, symbol, bytes, offset, kind))
-    }
-
-    fn [cudaGraphAddMemsetNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const MemsetParameters) {
-        put_node(place, graph, behind, count, fill(parameters))
-    }
-
-    fn [cudaGraphAddHostNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *const HostParameters) {
-        put_node(place, graph, behind, count, host(parameters))
-    }
-
-    fn [cudaGraphAddChildGraphNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, child: usize) {
-        put_node(place, graph, behind, count, clone(child).map(Work::Child))
-    }
-
-    fn [cudaGraphAddEmptyNode](place: *mut usize, graph: usize, behind: *const usize, count: usize) {
-        put_node(place, graph, behind, count, Ok(Work::Empty))
-    }
-
-    fn [cudaGraphAddEventRecordNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, of: *mut c_void) {
-        put_node(place, graph, behind, count, event(of, Work::Record))
-    }
-
-    fn [cudaGraphAddEventWaitNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, of: *mut c_void) {
-        put_node(place, graph, behind, count, event(of, Work::Wait))
-    }
-
-    fn [cudaGraphAddMemAllocNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, parameters: *mut Allocation) {
-        put_node(place, graph, behind, count, allocation(parameters))
-    }
-
-    fn [cudaGraphAddMemFreeNode](place: *mut usize, graph: usize, behind: *const usize, count: usize, address: *mut c_void) {
-        put_node(place, graph, behind, count, Ok(Work::Free(address as u64)))
-    }
-
-    fn [cudaGraphKernelNodeGetParams](node: usize, place: *mut KernelParameters) {
-        put(place, read!(node, Work::Kernel(kernel) => KernelParameters {
-            function: kernel.asked.function,
-            grid: kernel.asked.grid,
-            block: kernel.asked.block,
-            shared_bytes: kernel.asked.shared_bytes as u32,
-            arguments: kernel.arguments.pointers(),
+    fn [cudaGraphKernelNodeGetParams](node: usize, place: *mut cudaKernelNodeParams) {
+        put(place, read!(node, Work::Kernel(kernel) => cudaKernelNodeParams {
+            func: kernel.asked.function.cast_mut(),
+            gridDim: kernel.asked.grid,
+            blockDim: kernel.asked.block,
+            sharedMemBytes: kernel.asked.shared_bytes as u32,
+            kernelParams: kernel.arguments.pointers(),
             extra: std::ptr::null_mut(),
         }))
-    }
-
-    fn [cudaGraphKernelNodeSetParams](node: usize, parameters: *const KernelParameters) {
-        set(node, kernel(parameters))
     }
 
     fn [cudaGraphMemcpyNodeGetParams](node: usize, place: *mut Copy3d) {
         put(place, read!(node, Work::Copy(copy) => **copy))
     }
 
-    fn [cudaGraphMemcpyNodeSetParams](node: usize, parameters: *const Copy3d) {
-        set(node, copy_3d(parameters))
-    }
-
-    fn [cudaGraphMemcpyNodeSetParams1D](node: usize, to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int) {
-        set(node, copy_1d(to, from, bytes, kind))
-    }
-
-    fn [cudaGraphMemsetNodeGetParams](node: usize, place: *mut MemsetParameters) {
+    fn [cudaGraphMemsetNodeGetParams](node: usize, place: *mut cudaMemsetParams) {
         put(place, read!(node, Work::Fill(fill) => *fill))
     }
 
-    fn [cudaGraphMemsetNodeSetParams](node: usize, parameters: *const MemsetParameters) {
-        set(node, fill(parameters))
-    }
-
-    fn [cudaGraphHostNodeGetParams](node: usize, place: *mut HostParameters) {
+    fn [cudaGraphHostNodeGetParams](node: usize, place: *mut cudaHostNodeParams) {
         put(place, read!(node, Work::Host(host) => *host))
-    }
-
-    fn [cudaGraphHostNodeSetParams](node: usize, parameters: *const HostParameters) {
-        set(node, host(parameters))
-    }
-
-    fn [cudaGraphEventRecordNodeSetEvent](node: usize, of: *mut c_void) {
-        set(node, event(of, Work::Record))
-    }
-
-    fn [cudaGraphEventWaitNodeSetEvent](node: usize, of: *mut c_void) {
-        set(node, event(of, Work::Wait))
     }
 
     fn [cudaGraphEventRecordNodeGetEvent](node: usize, place: *mut usize) {

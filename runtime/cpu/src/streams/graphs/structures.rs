@@ -1,61 +1,26 @@
-//! What programs pass for nodes of graphs.
+//! Structures of nodes of graphs, and memory that belongs to graphs.
 
 use crate::device::devices;
 use crate::errors::{CudaError, CudaResult, cuda, put};
 use crate::memory;
+use cudarc::runtime::sys::cudaHostNodeParams;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
-use std::ffi::{c_int, c_uint, c_void};
-use superstep_runtime_core::cuda::Dim3;
+use std::ffi::{c_int, c_void};
 use superstep_trace::AllocationKind;
 
-/// `cudaKernelNodeParams`.
-#[repr(C)]
-pub struct KernelParameters {
-    pub function: *const c_void,
-    pub grid: Dim3,
-    pub block: Dim3,
-    pub shared_bytes: c_uint,
-    pub arguments: *mut *mut c_void,
-    pub extra: *mut *mut c_void,
+pub fn call(host: &cudaHostNodeParams) -> CudaResult {
+    let function = host.fn_.ok_or(CudaError::INVALID_VALUE)?;
+    // SAFETY: the program asks for this call with this argument.
+    unsafe { function(host.userData) };
+    Ok(())
 }
 
-/// `cudaMemsetParams`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct MemsetParameters {
-    pub address: *mut c_void,
-    pub pitch: usize,
-    pub value: c_uint,
-    /// Bytes of an element: 1, 2 or 4.
-    pub element_bytes: c_uint,
-    /// Elements of a row.
-    pub width: usize,
-    pub height: usize,
-}
-
-/// `cudaHostNodeParams`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct HostParameters {
-    pub function: Option<unsafe extern "C" fn(*mut c_void)>,
-    pub user_data: *mut c_void,
-}
-
-impl HostParameters {
-    pub fn call(&self) -> CudaResult {
-        let function = self.function.ok_or(CudaError::INVALID_VALUE)?;
-        // SAFETY: the program asks for this call with this argument.
-        unsafe { function(self.user_data) };
-        Ok(())
-    }
-}
-
-/// `cudaMemAllocNodeParams`.
+/// `cudaMemAllocNodeParams`, with kinds of any version.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Allocation {
-    /// `cudaMemPoolProps`: kinds and place of the pool, which make no difference here.
+    /// `cudaMemPoolProps`: kinds and place of the pool, without effect here.
     pool: [u64; 11],
     access: *const c_void,
     access_count: usize,
@@ -76,18 +41,9 @@ impl Allocation {
     }
 }
 
-/// `cudaGraphExecUpdateResultInfo`.
-#[repr(C)]
-pub struct UpdateResult {
-    pub result: c_int,
-    pub node: *mut c_void,
-    pub from_node: *mut c_void,
-}
-
-/// Addresses that belong to graphs: they stay the same from launch to launch, so the memory stays, too.
+/// Addresses that belong to graphs. They are the same in all launches, so the memory stays allocated.
 static OWNED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
-/// Bytes of that memory.
 fn owned_bytes() -> u64 {
     let owned = OWNED.lock();
     let found = owned.iter().filter_map(|&address| memory::find(address));
@@ -95,7 +51,7 @@ fn owned_bytes() -> u64 {
 }
 
 cuda! {
-    /// `cudaDeviceGetGraphMemAttribute`: what graphs use, and ever used.
+    /// `cudaDeviceGetGraphMemAttribute`: memory in use now, and at most.
     fn [cudaDeviceGetGraphMemAttribute](device: c_int, _number: c_int, place: *mut u64) {
         devices::check(device)?;
         put(place, owned_bytes())
@@ -107,7 +63,6 @@ cuda! {
     }
 }
 
-/// Memory for a node.
 pub fn allocate(bytes: usize) -> Result<*mut c_void, CudaError> {
     let address = memory::allocate(bytes, AllocationKind::Device)?;
     OWNED.lock().insert(address);

@@ -18,7 +18,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use superstep_trace::{ChunkBuilder, StreamId};
 
-/// A buffer with its consumers.
 pub struct DrainBuffer {
     device: i32,
     pub queue: Arc<Queue>,
@@ -112,7 +111,6 @@ impl DrainBuffer {
         }))
     }
 
-    /// Ends the consumers, which write what they have.
     fn stop(&self) {
         self.queue.close();
         for consumer in self.consumers.lock().drain(..) {
@@ -177,7 +175,6 @@ impl DrainBuffers {
         Ok(buffer)
     }
 
-    /// Makes a buffer for the first stream of device `device`.
     pub fn prepare(&self, device: i32, transport: MakeTransport<'_>) -> Result<(), RecordError> {
         let buffer = DrainBuffer::start(device, transport()?)?;
         self.0.lock().idle.push(buffer);

@@ -30,7 +30,6 @@ pub enum Item {
     Opaque(OpaqueRunning),
 }
 
-/// A launch without records in its stream.
 pub struct Queued {
     pub active: ActiveLaunch,
     /// Events before and after the kernel.
@@ -39,7 +38,6 @@ pub struct Queued {
     pub refused: Option<String>,
 }
 
-/// Results of a launch in flight to the host.
 pub trait LaunchResult: Send {
     /// The event after which they have arrived.
     fn done(&self) -> Option<Event>;
@@ -122,7 +120,6 @@ pub fn wait_for_none(left: impl Fn() -> u64, stall: Duration) -> bool {
     true
 }
 
-/// A queue whose launches have not moved since a time.
 struct Silence {
     progress: u64,
     serial: u64,

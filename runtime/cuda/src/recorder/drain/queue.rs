@@ -91,7 +91,6 @@ impl State {
     }
 }
 
-/// The launches of a stream that have not been written completely.
 #[derive(Default)]
 pub struct Queue {
     state: Mutex<State>,

@@ -75,7 +75,6 @@ impl InSitu {
         Ok(())
     }
 
-    /// Forgets a device, which was reset.
     pub fn forget(&self, ordinal: c_int) {
         self.plans.clear();
         let Some(device) = self.devices.lock().remove(&ordinal) else {

@@ -29,7 +29,6 @@ use thiserror::Error;
 /// The trailing arguments of a kernel in the program's own graph, which never runs. They would make it fault.
 pub const NOT_YET: [u64; 2] = [0; 2];
 
-/// Reasons why the nodes of a graph cannot be run one by one.
 #[derive(Debug, Error)]
 pub enum Unfit {
     #[error(
@@ -63,7 +62,6 @@ fn kind_name(NodeKind(kind): NodeKind) -> String {
 
 type Made = Result<Plan, Unfit>;
 
-/// Plans by the program's instance.
 #[derive(Default)]
 pub struct Plans(Mutex<HashMap<GraphExec, Arc<Mutex<Made>>>>);
 
@@ -312,7 +310,6 @@ impl InSitu {
         self.plans.of(instance).is_some()
     }
 
-    /// Makes or updates the plan of an instance of `graph`.
     pub fn instantiated(&self, instance: GraphExec, graph: Graph) {
         let in_situ = self.is_used();
         // The nodes around a kernel with the counting probe are not the program's, and its copies are not needed there.

@@ -20,7 +20,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use superstep_runtime_core::ActiveLaunch;
 
-/// The sums of a launch, in flight.
 struct Summed {
     done: Option<Event>,
     device: Arc<OnDevice>,

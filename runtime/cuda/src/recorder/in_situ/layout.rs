@@ -57,7 +57,6 @@ pub const INPUT: u8 = 0;
 pub const UNWRITTEN: u8 = 0xff;
 pub const UNKNOWN: u8 = 0xee;
 
-/// The place of a block's shadow.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {

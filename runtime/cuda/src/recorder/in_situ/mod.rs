@@ -79,7 +79,6 @@ struct Slot {
     copy: Pinned,
 }
 
-/// Tables that kernels find through the context.
 struct Shared {
     context: Context,
     shadow: Shadow,
@@ -247,7 +246,6 @@ impl Order {
         (device.event.record(stream)).check("put launches of several streams in order")
     }
 
-    /// Blocks until the last work has ended.
     fn wait(&self) -> Result<(), CudaError> {
         match self.event {
             Some(event) => event.synchronize().check("wait for a launch"),

@@ -63,7 +63,6 @@ impl OnDevice {
         covered
     }
 
-    /// Gives kernels the addresses of shadow memory.
     fn publish(&self, shared: &mut super::Shared) -> Result<(), RecordError> {
         let table = shared.shadow.table()?;
         let words: Vec<u64> = (table.iter())

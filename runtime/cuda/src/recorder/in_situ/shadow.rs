@@ -25,7 +25,6 @@ pub struct Shadow {
     /// The program's allocations: bytes by first byte.
     live: BTreeMap<u64, u64>,
     places: usize,
-    /// Most bytes of shadow memory.
     limit: Option<u64>,
     /// Whether some memory got its shadow after it was written, so that the writers are unknown.
     has_forgotten: bool,
@@ -48,7 +47,6 @@ impl Piece {
     }
 }
 
-/// Units of memory that shadow memory describes.
 #[derive(Clone, Copy)]
 pub enum Unit {
     Word,

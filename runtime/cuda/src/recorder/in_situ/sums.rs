@@ -9,7 +9,6 @@ use superstep_trace::{FirstRead, Launch, LaunchSums, Parts, Received, Tally};
 
 pub struct Summed {
     pub sums: LaunchSums,
-    /// New rows in the table of transfers.
     pub new_rows: u64,
     /// Bytes for which the table had no room.
     pub lost_bytes: u64,

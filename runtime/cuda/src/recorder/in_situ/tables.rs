@@ -15,7 +15,6 @@ const TRANSFERS: usize = 1 << 25;
 /// Most words whose bytes have entries of their own.
 const SPLITS: usize = 1 << 22;
 const SPLIT_BYTES: usize = 64;
-/// Fewest useful rows.
 const FEWEST_ROWS: usize = 1 << 12;
 
 /// Address and rows of each table.

@@ -55,7 +55,6 @@ struct Head {
     bytes: u64,
 }
 
-/// Memory for the requests of the kernels of one device.
 #[derive(Clone, Copy)]
 struct Queue(Pinned);
 
@@ -138,7 +137,6 @@ struct State {
 pub struct Children(Mutex<State>);
 
 impl Children {
-    /// Forgets a device, which was reset.
     pub fn forget(&self, device: c_int) {
         let mut state = self.0.lock();
         state.queues.remove(&device);

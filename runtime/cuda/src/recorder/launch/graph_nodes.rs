@@ -12,11 +12,11 @@ use crate::recorder::runtime::{runtime, session};
 use crate::recorder::{RecordError, in_situ, selection};
 use cudarc::runtime::sys::{
     cudaGraphNode_t, cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpyKind, cudaMemsetParams,
-    dim3,
 };
 use parking_lot::Mutex;
 use std::ffi::c_void;
 use std::sync::Arc;
+use superstep_runtime_core::cuda::extents;
 use superstep_trace::{OpaqueGeometry, Probe};
 
 /// A place in a CUDA graph. Nodes that are added follow each other.
@@ -44,7 +44,6 @@ pub trait Insertion {
     ) -> Status;
 }
 
-/// The present place of a captured stream.
 pub struct Captured<'a> {
     call: &'a Call<'a>,
     kernel: &'a Kernel,
@@ -123,10 +122,8 @@ impl Insertion for Captured<'_> {
     }
 }
 
-/// Adds a kernel's node after others.
 type AddKernel<'a> = &'a dyn Fn(&[GraphNode], &cudaKernelNodeParams) -> Status;
 
-/// The place of an explicit node.
 struct Explicit<'a> {
     kernel: &'a Kernel,
     graph: Graph,
@@ -263,10 +260,6 @@ fn with_arguments(
     })
 }
 
-fn extent(extent: dim3) -> [u32; 3] {
-    [extent.x, extent.y, extent.z]
-}
-
 /// Adds a kernel to a graph, with the nodes that its recorder needs; stores its node in `handle`. `add` adds a
 /// kernel as it is.
 pub fn add_kernel(
@@ -285,8 +278,8 @@ pub fn add_kernel(
         let status = add(dependencies, parameters);
         if status.is_success() {
             let geometry = OpaqueGeometry {
-                grid: extent(parameters.gridDim),
-                block: extent(parameters.blockDim),
+                grid: extents(parameters.gridDim),
+                block: extents(parameters.blockDim),
             };
             let node = opaque::node(kernel.map(|kernel| kernel.name.clone()), geometry);
             // SAFETY: the program gives room for a handle, which `add` has filled.
@@ -333,7 +326,7 @@ fn add_recorded(kernel: &Arc<Kernel>, mut place: Explicit<'_>) -> Result<(), Rec
         return Ok(place.kernel(None)?);
     };
     let recording = recorder.add_to_graph(kernel, &mut place)?;
-    let (grid, block) = (extent(parameters.gridDim), extent(parameters.blockDim));
+    let (grid, block) = (extents(parameters.gridDim), extents(parameters.blockDim));
     let node = Node {
         kernel: kernel.clone(),
         geometry: Mutex::new(geometry(
@@ -388,8 +381,8 @@ pub fn set_parameters(
     let status = with_arguments(replaced, given, trailing, |parameters| real(parameters));
     if status.is_success() {
         let mut geometry = known.node.geometry.lock();
-        geometry.grid = extent(given.gridDim);
-        geometry.block = extent(given.blockDim);
+        geometry.grid = extents(given.gridDim);
+        geometry.block = extents(given.blockDim);
         geometry.dynamic_shared_bytes = u64::from(given.sharedMemBytes);
     }
     status

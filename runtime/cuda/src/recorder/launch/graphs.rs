@@ -115,7 +115,6 @@ fn announce(node: &Node, stream: StreamId) -> Option<(Arc<DrainBuffer>, ActiveLa
     None
 }
 
-/// Takes back the launches of a graph that CUDA refused.
 fn take_back(
     nodes: &[Arc<Node>],
     tickets: &[(Arc<DrainBuffer>, Arc<Ticket>)],

@@ -32,17 +32,14 @@ pub enum Form {
     Extended,
 }
 
-/// One launch call of the program.
 pub struct Call<'a> {
     pub stub: Stub,
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub arguments: Arguments,
-    /// Dynamic shared memory of a CTA.
     pub shared_bytes: usize,
     pub stream: StreamArgument,
     pub form: Form,
-    /// Whether the stub is a handle of the driver's.
     pub is_drivers: bool,
     pub launch: &'a dyn Fn(Arguments) -> Status,
     pub origin: Origin,
@@ -136,7 +133,6 @@ impl<'a> Call<'a> {
                 && attributes_of(kernel.stub).is_some_and(|now| is_too_large(&now))
     }
 
-    /// Makes a launch that CUDA refuses.
     fn refused(&self, kernel: Option<&Kernel>) -> Status {
         match kernel.filter(|kernel| !matches!(kernel.probe, Some(Probe::None) | None)) {
             Some(kernel) => {
@@ -214,7 +210,6 @@ impl<'a> Call<'a> {
         with_trailing(kernel, self.arguments, [context, launch], self.launch)
     }
 
-    /// Launches and records only the time.
     pub fn timed(&self, active: ActiveLaunch, launch: impl FnOnce() -> Status) -> Status {
         let (status, queued) = self.surround(active, launch);
         monitor().send(Item::Queued(queued));

@@ -38,16 +38,13 @@ pub fn in_known_call<T>(known: Option<KnownCall>, call: impl FnOnce() -> T) -> T
     done
 }
 
-/// An opaque launch that is in its stream.
 pub struct OpaqueRunning {
     pub launch: u64,
     pub kernel: Option<String>,
-    /// Before and after it.
     pub events: [Option<Event>; 2],
 }
 
 impl Call<'_> {
-    /// Makes a launch whose kernel was not built by Superstep.
     pub fn opaque(&self, kernel: Option<&Kernel>) -> Status {
         let name = match kernel {
             Some(kernel) => Some(kernel.name.clone()),
@@ -71,7 +68,6 @@ impl Call<'_> {
     }
 }
 
-/// An opaque kernel in a graph.
 pub fn node(name: Option<String>, geometry: OpaqueGeometry) -> Node {
     Node {
         kernel: Arc::new(Kernel {
@@ -149,7 +145,6 @@ pub fn launch_graph(
     graphs::launch(instance, into, real)
 }
 
-/// Names of kernels by the driver's handles.
 static NAMES: LazyLock<Mutex<HashMap<Stub, String>>> = LazyLock::new(Mutex::default);
 
 pub fn named(handle: Stub, name: String) {

@@ -12,7 +12,6 @@ pub struct Buffer {
     /// Smaller than requested when memory is short.
     pub shape: Shape,
     pub rings: Vec<HostRing>,
-    /// The device's count of launches that have ended.
     pub ended: Ended,
     pub flush: Flush,
 }

@@ -19,7 +19,6 @@ pub struct Flush {
 }
 
 impl Flush {
-    /// Loads the kernel into the calling thread's context, for the buffer at `context`.
     pub fn load(context: u64, parameter: u64, rings: usize) -> Result<Self, CudaError> {
         let doing = "load the kernel that empties the trace buffers";
         Ok(Flush {

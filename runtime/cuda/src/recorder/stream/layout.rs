@@ -1,11 +1,9 @@
 //! Structures that host and device share: the mirror of `device/stream.h`.
 
 pub const VERSION: u64 = 0x1_0000_0002;
-/// Bytes of a unit of data.
 pub const UNIT_BYTES: usize = 16;
 /// Fewest units of a piece, so that a record spans at most two pieces.
 pub const MIN_PIECE_UNITS: usize = 32;
-/// Most pieces of a ring.
 pub const MAX_SLOTS: usize = 16;
 /// Distance of the host's words that the device polls.
 pub const TAKEN_STRIDE_WORDS: usize = 16;
@@ -94,7 +92,6 @@ impl Shape {
         self.piece_units * UNIT_BYTES
     }
 
-    /// Bytes of the control words on the device.
     pub fn device_control_bytes(&self) -> usize {
         size_of::<Header>() + self.rings * size_of::<Ring>()
     }

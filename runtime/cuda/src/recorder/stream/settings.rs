@@ -19,12 +19,10 @@ const MOST_WORKERS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub shape: Shape,
-    /// Threads that empty a buffer.
     pub workers: usize,
     pub how: WorkerSettings,
 }
 
-/// How a worker handles pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerSettings {
     pub sink: RecordSink,

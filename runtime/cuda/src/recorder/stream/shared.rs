@@ -14,7 +14,6 @@ const FREE: usize = usize::MAX;
 pub struct Inside {
     pub host: HostRing,
     pub reader: Reader,
-    /// The launch of the piece that was read last.
     pub serial: u64,
 }
 

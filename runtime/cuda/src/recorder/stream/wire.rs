@@ -26,7 +26,6 @@ pub const MAX_RECORD_BYTES: usize = 2 * UNIT_BYTES + WARP_LANES * 8;
 pub trait Emit {
     /// Whether [`group`](Self::group) wants addresses; otherwise only [`lanes`](Self::lanes) is called.
     const ADDRESSES: bool;
-    /// Counts a group of `lanes` lanes.
     fn lanes(&mut self, lanes: u32);
     /// Counts `groups` groups of all 32 lanes.
     fn full_groups(&mut self, groups: u64) {
@@ -67,7 +66,6 @@ fn word(bytes: &[u8], index: usize) -> u64 {
 }
 
 enum Next {
-    /// A whole record.
     Record(Head),
     /// Its rest comes with the next piece.
     Unfinished,
@@ -188,7 +186,6 @@ fn run_with_gaps(base: u64, stride: i64, group: &mut AccessGroup) {
     }
 }
 
-/// Reader of the pieces of one ring, in order.
 pub struct Reader {
     group: AccessGroup,
     by_warp: ByWarp,

@@ -30,7 +30,6 @@ const BUSY_AFTER: Duration = Duration::from_secs(1);
 /// Bytes that the memory sink of one worker keeps.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// Totals of all workers of the process.
 #[derive(Default)]
 pub struct Totals {
     pub bytes: AtomicU64,
@@ -117,7 +116,6 @@ pub struct Worker<S> {
     kept: Vec<u8>,
     kept_at: usize,
     part: Ending,
-    /// Number of this worker's launch.
     serial: u64,
     unreported: Vec<(Arc<Ticket>, Ending)>,
     /// When it last found a piece, and its next sleep without one.
@@ -151,7 +149,6 @@ impl Emit for Count {
     fn group(&mut self, _group: &AccessGroup) {}
 }
 
-/// Encoder of a piece's accesses.
 struct Encode<'a, S> {
     count: Count,
     ticket: &'a Ticket,
@@ -258,7 +255,6 @@ impl<S: Sink> Worker<S> {
         self.working = false;
     }
 
-    /// This worker's part of a launch.
     fn launch(&mut self, ticket: &Arc<Ticket>) {
         self.chunk.restart(ticket.active.launch.launch);
         for (ring, minds) in self.minds.iter_mut().enumerate() {

@@ -35,7 +35,6 @@ impl Shape {
 /// Result of one look at a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Records handed to the caller.
     pub records: u64,
     /// Records that should have been there but had not been written (0 unless a kernel faulted).
     pub missing: u64,

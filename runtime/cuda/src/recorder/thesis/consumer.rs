@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use superstep_trace::{AccessGroup, ChunkBuilder};
 
-/// Totals of a launch when its last access is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     /// Accesses written, each lane counted.
@@ -20,11 +19,9 @@ pub struct Ending {
     pub lost: u64,
     /// Accesses written without the rest of their group.
     pub broken: u64,
-    /// Why the launch failed, if it did.
     pub failure: Option<String>,
 }
 
-/// Receiver of a consumer's work.
 pub trait Sink: Send {
     /// Writes a chunk, which is empty afterwards. Reports failures itself, since the bins must be emptied for the kernel to go on.
     fn write(&mut self, ticket: &Ticket, chunk: &mut ChunkBuilder);
@@ -33,7 +30,6 @@ pub trait Sink: Send {
     fn end(&mut self, ticket: &Arc<Ticket>, ending: Ending);
 }
 
-/// A way to take records out of a bin.
 type Take = fn(&mut Bins, usize, &mut dyn FnMut(&[Record])) -> Taken;
 
 /// Time for which the consumer polls without a pause after it found something: a full bin blocks the kernel.
@@ -107,7 +103,6 @@ impl<S: Sink> Consumer<S> {
         self.queue.done(1);
     }
 
-    /// Empties full bins while the kernel runs.
     fn while_running(&mut self, ticket: &Ticket) {
         let mut nap = NAP_SHORTEST;
         let mut last_move = Instant::now();

@@ -3,15 +3,15 @@
 use super::*;
 
 #[test]
-fn counters_are_added_over_links() {
+fn counters_are_added_over_links_and_devices() {
     let text = "GPU 0: NVIDIA (UUID: GPU-1)\n\t Link 0: Data Tx: 3 KiB\n\t Link 0: Data Rx: 1 KiB\n\t Link 1: Data Tx: 4 KiB\n\t Link 1: Data Rx: 0 KiB\nGPU 1: NVIDIA (UUID: GPU-2)\n\t Link 0: Data Tx: 1 KiB\n\t Link 0: Data Rx: 7 KiB\n";
     let all = parse(text).unwrap().unwrap();
     let kib = |sent: u64, received: u64| Traffic {
         sent_bytes: sent << 10,
         received_bytes: received << 10,
     };
-    assert_eq!(all, [kib(7, 1), kib(1, 7)]);
-    assert_eq!(all[0] - kib(5, 1), kib(2, 0));
+    assert_eq!(all, kib(8, 8));
+    assert_eq!(all - kib(6, 8), kib(2, 0));
 }
 
 #[test]
@@ -26,6 +26,6 @@ fn uncounted_links_give_none_and_unknown_lines_are_named() {
         "Link 0: 26.5 GB/s",
     ] {
         let error = parse(&format!("{gpu}\t {wrong}\n")).unwrap_err();
-        assert!(matches!(error, CountersError::UnknownLine { line } if line == wrong));
+        assert!(error.message.contains(wrong), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! Options that a seed draws.
 
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU32;
 
 use super::*;
 
@@ -34,16 +35,16 @@ fn every_option_is_drawn_by_some_seed() {
             let program = traits(backend, &[protocol]);
             for seed in 0..500 {
                 let draw = Draw::new(&mut Random::new(seed), &program);
-                assert_eq!(draw.protocol, protocol);
+                assert_eq!(draw.config.protocol, Some(protocol));
                 kills += u32::from(draw.kill.is_some());
                 assert!(draw.kill.is_none_or(|at| at <= Duration::from_millis(110)));
-                for (name, _) in draw.config().to_env() {
+                for (name, _) in draw.config.to_env() {
                     *seen.entry(name).or_default() += 1;
                 }
-                for (name, number) in draw.settings {
-                    let is_power = name.contains("BIN");
-                    assert!(number > 0 && (!is_power || number.is_power_of_two()));
-                }
+                let config = draw.config;
+                let bin_records = config.bin_records.map(NonZeroU32::get);
+                let powers = [config.bins, bin_records].into_iter().flatten();
+                assert!(powers.into_iter().all(u32::is_power_of_two));
             }
         }
     }
@@ -62,10 +63,10 @@ fn selection_survives_the_environment() {
     let mut compared = 0;
     for seed in 0..300 {
         let draw = Draw::new(&mut Random::new(seed), &program);
-        let set: HashMap<_, _> = draw.config().to_env().into_iter().collect();
+        let set: HashMap<_, _> = draw.config.to_env().into_iter().collect();
         let lookup = |name: &str| set.get(name)?.to_str().map(str::to_owned);
         let read = Config::from_env(lookup).unwrap().selection;
-        assert_eq!(read, draw.selection);
+        assert_eq!(read, draw.config.selection);
         compared += usize::from(!read.is_everything());
     }
     assert!(compared > 100);

@@ -40,18 +40,20 @@ fn an_instance_keeps_what_it_was_made_from() {
     );
     set(made, first, Ok(adding(2, &seen))).unwrap();
     assert_eq!(run(made), 253);
-    let mut result = UpdateResult {
-        result: 9,
-        node: std::ptr::null_mut(),
-        from_node: std::ptr::null_mut(),
+    let mut result = cudaGraphExecUpdateResultInfo {
+        result: cudaGraphExecUpdateResult::cudaGraphExecUpdateError,
+        errorNode: std::ptr::null_mut(),
+        errorFromNode: std::ptr::null_mut(),
     };
     update(made, graph, &mut result).unwrap();
-    assert_eq!((run(made), result.result), (753, 0));
+    let success = cudaGraphExecUpdateResult::cudaGraphExecUpdateSuccess;
+    assert_eq!((run(made), result.result), (753, success));
     assert_eq!(
         update(made, child, &mut result),
         Err(CudaError::GRAPH_EXEC_UPDATE_FAILURE)
     );
-    assert_eq!(result.result, TOPOLOGY_CHANGED);
+    let changed = cudaGraphExecUpdateResult::cudaGraphExecUpdateErrorTopologyChanged;
+    assert_eq!(result.result, changed);
     step(made, first, |step| {
         step.is_enabled = false;
         Ok(())

@@ -1,0 +1,101 @@
+//! Runs programs of a bundle.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use superstep_abi::Config;
+use superstep_build::bail;
+use superstep_build::compile::Executables;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::run::{End, OUTPUT_LIMIT_BYTES, RunSpec, run};
+use superstep_harness::{Bundle, capture_failure};
+use superstep_trace::Summary;
+
+#[derive(Debug)]
+pub struct Ran {
+    pub end: End,
+    pub stdout: String,
+    pub stderr: String,
+    pub seconds: f64,
+}
+
+/// The lines of JSON that a program printed.
+pub fn figures<T: DeserializeOwned>(stdout: &str) -> Vec<T> {
+    let lines = stdout.lines().filter(|line| line.starts_with('{'));
+    lines
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
+
+/// The executables of a program in a bundle that is of `suite`.
+pub fn executables(bundle: &Bundle, suite: &str, program: &str) -> Result<Executables, Failure> {
+    if !bundle.info.benchmarks.iter().any(|name| name == program) {
+        bail!(
+            Usage,
+            "failed to find {program} in the bundle: give one of the suite {suite}"
+        );
+    }
+    bundle.executables(program)
+}
+
+/// `program` with these arguments in `folder`, recording as `config` says.
+pub fn spec(
+    program: &Path,
+    arguments: &[&dyn ToString],
+    config: &Config,
+    folder: &Path,
+) -> RunSpec {
+    RunSpec {
+        program: program.to_owned(),
+        name: program.display().to_string(),
+        args: arguments
+            .iter()
+            .map(|argument| argument.to_string())
+            .collect(),
+        folder: folder.to_owned(),
+        environment: config.to_env(),
+        stdout: folder.join("stdout"),
+        stderr: folder.join("stderr"),
+        timeout: Duration::MAX,
+        memory_limit_bytes: None,
+        output_limit_bytes: OUTPUT_LIMIT_BYTES,
+        kill: None,
+    }
+}
+
+/// Runs a program, however it ends.
+pub fn start(spec: &RunSpec) -> Result<Ran, Failure> {
+    let outcome = run(spec).map_err(|error| Failure::new(FailureKind::Run, error.to_string()))?;
+    if outcome.end == End::Interrupted {
+        bail!(Interrupted, "the measurement was interrupted");
+    }
+    let read = |path: &Path| -> Result<String, Failure> {
+        let bytes = std::fs::read(path).map_err(Failure::io("read", &path))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    Ok(Ran {
+        end: outcome.end,
+        stdout: read(&spec.stdout)?,
+        stderr: read(&spec.stderr)?,
+        seconds: outcome.wall.as_secs_f64(),
+    })
+}
+
+/// Runs a program that must end well.
+pub fn succeed(spec: &RunSpec) -> Result<Ran, Failure> {
+    let ran = start(spec)?;
+    if ran.end != End::Exited(0) {
+        let (program, said) = (spec.program.display(), ran.stdout + ran.stderr.trim_end());
+        bail!(Run, "{program} {}: {said}", ran.end);
+    }
+    Ok(ran)
+}
+
+pub fn summary(path: &Path) -> Result<Summary, Failure> {
+    Summary::read(path).map_err(capture_failure)
+}
+
+pub fn scratch() -> Result<tempfile::TempDir, Failure> {
+    tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))
+}
