@@ -6,23 +6,9 @@ use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Seconds, Spr
 
 /// The table of a run, one line per benchmark.
 pub fn summary_table(summary: &RunSummary, color: bool) -> String {
-    let header = [
-        "benchmark",
-        "status",
-        "launches",
-        "CTAs",
-        "loads",
-        "stores",
-        "atomics",
-        "bytes",
-        "communicated",
-        "native",
-        "traced",
-        "slowdown",
-        "capture",
-        "B/access",
-    ];
-    let mut table = plain_table(header, color);
+    let header = "benchmark, status, launches, CTAs, loads, stores, atomics, bytes, communicated, \
+                  native, traced, slowdown, capture, B/access";
+    let mut table = plain_table(header.split(", "), color);
     for benchmark in &summary.benchmarks {
         table.add_row(row(benchmark));
     }
