@@ -60,7 +60,6 @@ pub type Probed<'a> = Prepared<'a, ProbedExecutables>;
 #[derive(Debug, Clone)]
 pub struct BuildIdentity {
     pub llvm: String,
-    /// Architecture of the device IR.
     pub gpu_arch: u32,
 }
 
@@ -357,7 +356,6 @@ impl Session {
         Ok(programs.map(built).collect())
     }
 
-    /// The commands of the build.
     pub fn commands(&self, fetched: &Fetched<'_>) -> Result<Vec<String>, Failure> {
         self.check_tools()?;
         let builder = (self.new_builder(self.toolchain()?, self.build.clone())?).dry();
@@ -370,7 +368,6 @@ impl Session {
 }
 
 impl<'a> Fetched<'a> {
-    /// A prepared program in the chosen size.
     pub fn case<'c, E>(
         &'c self,
         program: &'c Prepared<'_, E>,

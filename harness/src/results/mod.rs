@@ -53,7 +53,6 @@ pub fn read_json<T: DeserializeOwned>(
     }
 }
 
-/// The machine that runs this process.
 pub fn host() -> Host {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|line| {
