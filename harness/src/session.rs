@@ -25,7 +25,7 @@ use superstep_trace::{Backend, Protocol};
 
 use crate::bundle::Bundle;
 use crate::results::{MessageFormat, Reporter};
-use crate::suite::{ProgramChoice, Selection};
+use crate::suite::{Case, Execution, ProgramChoice, Selection};
 
 pub type SourceHashes = BTreeMap<String, String>;
 
@@ -60,7 +60,6 @@ pub type Probed<'a> = Prepared<'a, ProbedExecutables>;
 #[derive(Debug, Clone)]
 pub struct BuildIdentity {
     pub llvm: String,
-    /// Architecture of the device IR.
     pub gpu_arch: u32,
 }
 
@@ -357,7 +356,6 @@ impl Session {
         Ok(programs.map(built).collect())
     }
 
-    /// The commands of the build.
     pub fn commands(&self, fetched: &Fetched<'_>) -> Result<Vec<String>, Failure> {
         self.check_tools()?;
         let builder = (self.new_builder(self.toolchain()?, self.build.clone())?).dry();
@@ -370,6 +368,29 @@ impl Session {
 }
 
 impl<'a> Fetched<'a> {
+    pub fn case<'c, E>(
+        &'c self,
+        program: &'c Prepared<'_, E>,
+        execution: &'c Execution,
+    ) -> Result<Case<'c>, Failure> {
+        let benchmark = program.benchmark;
+        let Some(size) = benchmark.sizes.get(&self.size) else {
+            bail!(
+                Usage,
+                "failed to run {}: it has no size {}",
+                benchmark.name,
+                self.size
+            );
+        };
+        Ok(Case {
+            suite: self.suite,
+            benchmark,
+            size,
+            execution,
+            sources: &program.sources,
+        })
+    }
+
     pub fn sources(&self) -> impl Iterator<Item = (&'a Benchmark, Result<&SourceTree, Failure>)> {
         let trees = self.trees.iter();
         let trees = trees.map(|tree| tree.as_ref().map_err(Clone::clone));

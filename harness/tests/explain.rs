@@ -118,7 +118,7 @@ fn a_suite_is_summed_up() {
             &summary["global"],
             &summary["tested"]
         ),
-        (&4.into(), &4.into(), &0.into()),
+        (&2.into(), &2.into(), &0.into()),
         "{out}"
     );
     let (code, out, err) = run(superstep(folder.path()).args(["explain", "--suite", "./suite"]));

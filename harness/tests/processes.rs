@@ -214,9 +214,7 @@ fn ranks_of_a_launcher_are_joined_in_their_order() {
     assert!(page.contains("forks/rank-3-pid-"));
     let name = processes[2]["name"].as_str().unwrap();
     assert!(latest.join("tables").join(name).join("flows.csv").is_file());
-    // The model of several GPUs is drawn again for each.
-    let report = ["report", "out/forks/latest", "--link-bandwidth", "64"];
-    passes(folder.path(), &report);
+    passes(folder.path(), &["report", "out/forks/latest"]);
     // Each rank is held against its own counts.
     let (code, out, err) = run(superstep(folder.path())
         .args(["run", "--backend", "cpu", "--", "ODD=1"])

@@ -115,28 +115,29 @@ pub fn gpu_arch(text: &str) -> Result<u32, InvalidValue> {
     arch.ok_or_else(|| InvalidValue::new("a GPU architecture, sm_90 or 90", text))
 }
 
-/// A time above zero, in seconds.
-pub fn seconds(text: &str) -> Result<Duration, InvalidValue> {
-    let seconds = text.parse().ok();
-    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    time.filter(|time| !time.is_zero())
-        .ok_or_else(|| InvalidValue::new("a number of seconds above 0", text))
+fn number(text: &str, expected: &'static str, fits: fn(f64) -> bool) -> Result<f64, InvalidValue> {
+    let number = text.trim().parse().ok();
+    number
+        .filter(|number: &f64| number.is_finite() && fits(*number))
+        .ok_or_else(|| InvalidValue::new(expected, text))
 }
 
-/// A number of at least zero.
+pub fn seconds(text: &str) -> Result<Duration, InvalidValue> {
+    const EXPECTED: &str = "a number of seconds above 0";
+    let seconds = number(text, EXPECTED, |number| number > 0.0)?;
+    let time = Duration::try_from_secs_f64(seconds).ok();
+    time.filter(|time| !time.is_zero())
+        .ok_or_else(|| InvalidValue::new(EXPECTED, text))
+}
+
 pub fn not_negative(text: &str) -> Result<f64, InvalidValue> {
-    let number = text.parse().ok();
-    number
-        .filter(|number: &f64| number.is_finite() && *number >= 0.0)
-        .ok_or_else(|| InvalidValue::new("a number of at least 0", text))
+    number(text, "a number of at least 0", |number| number >= 0.0)
 }
 
 /// A bandwidth in GB/s.
 pub fn bandwidth(text: &str) -> Result<f64, InvalidValue> {
-    let number = text.trim().parse().ok();
-    number
-        .filter(|number: &f64| number.is_finite() && *number > 0.0)
-        .ok_or_else(|| InvalidValue::new("a number of GB/s above 0, as in 64 or 25.6", text))
+    let expected = "a number of GB/s above 0, as in 64 or 25.6";
+    number(text, expected, |number| number > 0.0)
 }
 
 #[cfg(test)]

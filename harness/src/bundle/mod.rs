@@ -39,12 +39,10 @@ pub struct BundleInfo {
     pub gpu_archs: Vec<u32>,
     pub llvm: String,
     pub protocol: Protocol,
-    /// Its benchmarks, in the suite's order.
     pub benchmarks: Vec<String>,
     /// Errors of nvcc by benchmark, in a bundle made with `--nvcc`.
     #[serde(default)]
     pub no_reference: BTreeMap<String, String>,
-    /// SHA-256 of each benchmark's source files, by benchmark and path.
     #[serde(default)]
     pub sources: BTreeMap<String, SourceHashes>,
 }

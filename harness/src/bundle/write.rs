@@ -24,7 +24,6 @@ pub struct Programs {
     /// Start scripts by the names that they get in the bundle.
     pub files: BTreeMap<String, PathBuf>,
     pub recipe: Option<PathBuf>,
-    /// Error of nvcc.
     pub no_reference: Option<String>,
 }
 
@@ -64,7 +63,6 @@ pub struct Parts<'a> {
     pub suite: &'a Suite,
     pub programs: Vec<BundledProgram<'a>>,
     pub probes: &'a [Probe],
-    /// Sizes whose inputs are included.
     pub sizes: Vec<String>,
 }
 

@@ -13,7 +13,6 @@ pub struct ClassCounts {
     pub groups: u64,
     /// Groups wider than 16 bytes or of an odd width, from `memcpy` for instance: each becomes several instructions.
     pub wide_groups: u64,
-    /// Requests to the memory pipeline; `None` when not counted.
     pub requests: Option<u64>,
     pub executed: Option<u64>,
 }
@@ -135,7 +134,6 @@ pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, Tr
     Ok(comparison)
 }
 
-/// The sum of the metrics that are known; `None` when none is.
 fn sum(launch: &Profiled, metrics: &[&str]) -> Option<u64> {
     let metrics = metrics.iter().map(|metric| launch.metrics.get(*metric));
     let known = metrics.filter_map(|count| *count?);

@@ -10,7 +10,7 @@ use superstep_trace::{ProbeResults, ProbeWriter};
 
 use super::write_run;
 use crate::capture;
-use crate::session::{Fetched, Prepared, Session};
+use crate::session::{Fetched, Session};
 use crate::suite::{Case, Execution, Kind, Run};
 use crate::verify::outputs_equal;
 use superstep_build::bail;
@@ -87,33 +87,15 @@ pub fn measure(
         if interrupt::requested() {
             break;
         }
-        let Prepared {
-            benchmark,
-            executables,
-            sources,
-        } = &program;
-        let name = &benchmark.name;
+        let name = &program.benchmark.name;
         let step = reporter.step(format!("{name}: runs"), None);
         let mut row = ProbedBenchmark {
             name: name.clone(),
             ..ProbedBenchmark::default()
         };
         let mut fill = || {
-            let executables = executables.as_ref().map_err(Clone::clone)?;
-            let Some(size) = benchmark.sizes.get(&fetched.size) else {
-                bail!(
-                    Usage,
-                    "failed to run {name}: it has no size {}",
-                    fetched.size
-                );
-            };
-            let case = Case {
-                suite: fetched.suite,
-                benchmark,
-                size,
-                execution,
-                sources,
-            };
+            let executables = program.executables.as_ref().map_err(Clone::clone)?;
+            let case = fetched.case(&program, execution)?;
             run_benchmark(&case, executables, run, &folder.join(name), &mut row)
         };
         match fill() {

@@ -1,27 +1,26 @@
 //! Results of a run and its messages. `docs/results.md` documents folders and schema.
 
 mod folder;
-mod host;
 mod junit;
 mod partial;
 mod reporter;
 mod slowdown;
 mod table;
-mod text;
 
 pub use folder::RunFolder;
-pub use host::host;
 pub use junit::write_junit;
 pub use partial::{in_situ_notes, not_compared, partial_notes, warnings};
 pub use reporter::{Color, MessageFormat, Reporter, Step};
 pub use slowdown::slowdown_table;
-pub use table::{counted, human_bytes, human_count, summary_table};
-pub use text::{geometric_mean, plain_table, table_lines};
+pub use table::{
+    counted, geometric_mean, human_bytes, human_count, plain_table, summary_table, table_lines,
+};
 
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use superstep_analysis::run_summary::Host;
 use superstep_build::failure::{Failure, FailureKind};
 
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
@@ -51,5 +50,20 @@ pub fn read_json<T: DeserializeOwned>(
             "schema version {schema_version} is not known to this version of superstep"
         ))),
         Version { .. } => serde_json::from_slice(&text).map_err(|error| failed(&error)),
+    }
+}
+
+pub fn host() -> Host {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| {
+        line.strip_prefix("model name")?
+            .split_once(':')
+            .map(|(_, name)| name.trim().to_owned())
+    });
+    let cores = std::thread::available_parallelism()
+        .map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX));
+    Host {
+        cpu: model.unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+        cores,
     }
 }

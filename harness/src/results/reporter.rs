@@ -87,7 +87,6 @@ impl Reporter {
         self.format
     }
 
-    /// Replaces the progress line.
     pub fn doing(&self, what: impl Into<String>) {
         self.bar.set_message(what.into());
     }

@@ -3,23 +3,14 @@
 use superstep_analysis::run_summary::{BenchmarkSummary, KernelTime, RunSummary, Status};
 use superstep_trace::KernelResources;
 
-use super::text::{geometric_mean, plain_table, table_lines};
+use super::table::{geometric_mean, plain_table, table_lines};
 
 /// A line per program, with a line per kernel below it if there are several. Programs that failed, were not timed, or of which only a
 /// part was recorded are left out.
 pub fn slowdown_table(run: &RunSummary) -> String {
-    let header = [
-        "program",
-        "launches",
-        "native",
-        "traced",
-        "slowdown",
-        "registers",
-        "spilled",
-        "CTAs/SM",
-        "occupancy",
-    ];
-    let mut table = plain_table(header, false);
+    let header = "program, launches, native, traced, slowdown, registers, spilled, CTAs/SM, \
+                  occupancy";
+    let mut table = plain_table(header.split(", "), false);
     let (mut slowdowns, mut left_out) = (Vec::new(), Vec::new());
     for benchmark in &run.benchmarks {
         let name = &benchmark.name;

@@ -1,30 +1,14 @@
-//! The table of a run for people.
+//! Tables and numbers for people.
 
-use comfy_table::{Cell, Color};
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use indicatif::{HumanBytes, HumanCount};
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Seconds, Spread, Status};
 
-use super::text::{plain_table, table_lines};
-
 /// The table of a run, one line per benchmark.
 pub fn summary_table(summary: &RunSummary, color: bool) -> String {
-    let header = [
-        "benchmark",
-        "status",
-        "launches",
-        "CTAs",
-        "loads",
-        "stores",
-        "atomics",
-        "bytes",
-        "communicated",
-        "native",
-        "traced",
-        "slowdown",
-        "capture",
-        "B/access",
-    ];
-    let mut table = plain_table(header, color);
+    let header = "benchmark, status, launches, CTAs, loads, stores, atomics, bytes, communicated, \
+                  native, traced, slowdown, capture, B/access";
+    let mut table = plain_table(header.split(", "), color);
     for benchmark in &summary.benchmarks {
         table.add_row(row(benchmark));
     }
@@ -112,6 +96,37 @@ pub fn counted(number: u64, noun: &str) -> String {
 
 pub fn human_bytes(bytes: u64) -> String {
     HumanBytes(bytes).to_string()
+}
+
+/// A table without borders.
+pub fn plain_table<T: ToString>(header: impl IntoIterator<Item = T>, color: bool) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    if color {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    let bold = |title: T| Cell::new(title).add_attribute(Attribute::Bold);
+    table.set_header(header.into_iter().map(bold));
+    table
+}
+
+/// The lines of a table, aligned to the right after the first `left` columns.
+pub fn table_lines(mut table: Table, left: usize) -> Vec<String> {
+    for column in table.column_iter_mut().skip(left) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let lines = table.lines();
+    lines.map(|line| line.trim_end().to_owned()).collect()
+}
+
+pub fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let logarithms: Vec<f64> = ratios.into_iter().map(f64::ln).collect();
+    let sum: f64 = logarithms.iter().sum();
+    (!logarithms.is_empty()).then(|| (sum / logarithms.len() as f64).exp())
 }
 
 #[cfg(test)]

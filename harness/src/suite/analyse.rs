@@ -49,7 +49,6 @@ pub(super) fn benchmark(
     Ok((analysis, tables))
 }
 
-/// Analyses communication alone.
 pub(super) fn communication(
     capture: &Capture,
     folder: &Path,

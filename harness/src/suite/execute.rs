@@ -36,7 +36,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Name of the run's folder, and in messages.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Nvcc => "nvcc",
@@ -63,7 +62,6 @@ pub struct Run {
     stderr: PathBuf,
 }
 
-/// A program of a suite at one size.
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
     pub suite: &'a Suite,

@@ -165,10 +165,6 @@ pub struct Running {
     /// Continue the newest run of the suite where it was interrupted, or the run in RUN_DIR. If the newest is complete, a new one
     /// starts.
     #[arg(long, value_name = "RUN_DIR", num_args = 0..=1, require_equals = true)]
-    #[expect(
-        clippy::option_option,
-        reason = "clap's way to tell `--resume` from `--resume=DIR`"
-    )]
     pub resume: Option<Option<PathBuf>>,
     /// Run each untraced and each traced program N times. Times become medians with minimum and maximum; the traces must be equal.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]

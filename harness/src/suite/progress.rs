@@ -19,7 +19,6 @@ use superstep_build::fetch::hash_bytes;
 pub struct Progress {
     pub(super) folder: RunFolder,
     pub(super) summary: RunSummary,
-    /// Results of an earlier process.
     kept: Vec<BenchmarkSummary>,
 }
 

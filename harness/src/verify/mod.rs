@@ -34,7 +34,6 @@ mod selection;
 #[cfg(test)]
 mod tests;
 mod totals;
-mod uninitialised;
 
 use superstep_analysis::run_summary::{Check, NotCompared};
 
@@ -46,11 +45,10 @@ pub use output::{
     OutputVariation, RunFiles, check_manifest, no_reference, outputs_equal, read_text,
 };
 pub use runtime::{capture_complete, check_runtime, launched, opaque_assembly, shared_memory};
-pub use scan::checks;
+pub use scan::{checks, uninitialised};
 pub use selection::{check_selection, selection_of};
 pub use superstep_analysis::scan::{CaptureScan, scan};
 pub use totals::{Totals, same_each_launch, steady_totals, totals};
-pub use uninitialised::uninitialised;
 
 pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
     Check {

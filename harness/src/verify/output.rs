@@ -53,7 +53,6 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
 /// Differences between untraced runs of a program, which are left out of comparisons.
 #[derive(Debug, Default)]
 pub struct OutputVariation {
-    /// Numbers of lines, without the volatile ones.
     lines: BTreeSet<usize>,
     /// First line after which the number of lines differs.
     rest: Option<usize>,

@@ -1,10 +1,12 @@
 //! Invariants of a capture as checks.
 
+use superstep_analysis::Analysis;
+use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::Check;
 use superstep_analysis::scan::{
     BEHIND_ALLOCATIONS, CaptureScan, OUTSIDE_ALLOCATIONS, OUTSIDE_GRID, UNKNOWN_SITES, launch_name,
 };
-use superstep_trace::LaunchOutcome;
+use superstep_trace::{LaunchOutcome, SiteTable};
 
 use super::{failed, passed, warned};
 
@@ -58,4 +60,28 @@ fn launch_totals(scan: &CaptureScan) -> Check {
         }
     }
     passed(NAME, format!("{} launches", scan.launches.len()))
+}
+
+const UNINITIALISED: &str = "initialised-reads";
+
+/// Most sites in the message; the table has all.
+const NAMED: usize = 3;
+
+/// Warns of reads of device memory that nothing has written, a bug of the program.
+pub fn uninitialised(analysis: &Analysis, sites: &SiteTable) -> Check {
+    if let Some(why) = &analysis.initialisation_unknown {
+        return passed(UNINITIALISED, format!("not checked: {why}"));
+    }
+    let rows = Metrics::uninitialised_of(analysis, sites);
+    if rows.is_empty() {
+        let text = "everything that kernels read had been written before";
+        return passed(UNINITIALISED, text);
+    }
+    let named = rows.iter().take(NAMED);
+    let mut text: Vec<String> = named.map(|row| row.in_words()).collect();
+    let more = rows.len().saturating_sub(NAMED);
+    if more > 0 {
+        text.push(format!("and {more} more in the table `uninitialised`"));
+    }
+    warned(UNINITIALISED, text.join("; "))
 }

@@ -13,7 +13,6 @@ pub struct Totals {
     pub ctas: u64,
     pub threads: ThreadCounts,
     pub bytes: ByteCounts,
-    /// In the order of first launch.
     pub kernels: Vec<KernelSummary>,
 }
 

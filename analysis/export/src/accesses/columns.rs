@@ -128,7 +128,7 @@ impl Columns {
         self.rows += at.1;
     }
 
-    /// Allocations and offsets of a group's addresses; usually all lie in one allocation.
+    /// Allocations and offsets of a group's addresses; usually of one allocation.
     #[inline]
     fn place(&mut self, group: &AccessGroup, resolver: &mut Resolver) {
         let addresses = group.active_addresses();

@@ -44,7 +44,7 @@ pub struct Choice {
     pub kernel: Option<Pattern>,
     /// CTAs by linear number; empty takes all.
     pub ctas: Vec<CtaRange>,
-    /// Columns by name; `None` takes all. They stand in the table's order.
+    /// Columns by name; `None` takes all. Always in the table's order.
     pub columns: Option<Vec<String>>,
     /// Threads that decode; `None` takes one for each core.
     pub threads: Option<NonZero<usize>>,

@@ -41,7 +41,7 @@ pub struct Record {
     pub launch: u32,
     pub cta: u32,
     pub width_bytes: u32,
-    /// Multiprocessor or worker; the largest number stands for all larger ones.
+    /// Multiprocessor or worker; saturates.
     pub sm: u16,
     pub op: Op,
 }

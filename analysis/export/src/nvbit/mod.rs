@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Other lines (NVBit's banner, the program's own output) are passed over. The text knows neither allocations nor host
-//! copies nor source lines: a site is a kernel with an opcode, what no kernel wrote counts as written by nobody, and
+//! copies nor source lines: a site is a kernel with an opcode, bytes that no kernel wrote count as uninitialised, and
 //! `warp` is the number that NVBit gives, which is a slot of the multiprocessor. An address of 0 is an inactive lane.
 
 mod line;

@@ -99,16 +99,8 @@ fn compare(capture: &Path, file: &Path) -> Result<Comparison, Failure> {
 }
 
 fn print(comparison: &Comparison) -> Result<(), Failure> {
-    let header = [
-        "kernel",
-        "class",
-        "groups",
-        "requests",
-        "executed",
-        "all lanes off",
-        "launches that differ",
-    ];
-    let mut table = plain_table(header, false);
+    let header = "kernel, class, groups, requests, executed, all lanes off, launches that differ";
+    let mut table = plain_table(header.split(", "), false);
     let number = |number: Option<u64>| number.map_or_else(|| "not counted".to_owned(), human_count);
     for (kernel, class, counts, differing) in comparison.by_kernel() {
         let (requests, executed) = (counts.requests, counts.executed);

@@ -205,16 +205,8 @@ fn suite_json(suite: &str, rows: &[(&str, Result<Summary, Failure>)]) -> Value {
 }
 
 fn suite_table(rows: &[(&str, Result<Summary, Failure>)], color: bool) -> String {
-    let header = [
-        "program",
-        "operations",
-        "global",
-        "proven",
-        "tested",
-        "share proven",
-        "copies",
-    ];
-    let mut table = plain_table(header, color);
+    let header = "program, operations, global, proven, tested, share proven, copies";
+    let mut table = plain_table(header.split(", "), color);
     let (mut operations, mut proven) = (0, 0);
     for (program, summary) in rows {
         table.add_row(match summary {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use superstep_analysis::tables;
 use superstep_build::failure::Failure;
-use superstep_build::{bail, exit_code, interrupt};
+use superstep_build::{exit_code, interrupt};
 use superstep_report::probes::{OutcomeShare, outcomes};
 use superstep_table::{Table, table};
 use superstep_trace::Backend;
@@ -18,7 +18,7 @@ use crate::probe::injection::{
 use crate::probe::{write_found, write_page};
 use crate::results::Reporter;
 use crate::session::{Fetched, Probed, Session};
-use crate::suite::{Case, Execution};
+use crate::suite::Execution;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -119,24 +119,11 @@ fn run_one(
     wanted: &CampaignOptions,
     folder: &Path,
 ) -> Result<Vec<Tally>, Failure> {
-    let (benchmark, size_name) = (profile.benchmark, &fetched.size);
-    let (name, reporter) = (&benchmark.name, &session.reporter);
+    let (name, reporter) = (&profile.benchmark.name, &session.reporter);
     let (counting, flipping) = (profile.executables.clone()?, flip.executables.clone()?);
-    let Some(size) = benchmark.sizes.get(size_name) else {
-        bail!(
-            Usage,
-            "failed to inject into {name}: it has no size {size_name}"
-        );
-    };
     let campaign = Campaign {
-        case: Case {
-            suite: fetched.suite,
-            benchmark,
-            size,
-            execution,
-            sources: &profile.sources,
-        },
-        size: size_name,
+        case: fetched.case(profile, execution)?,
+        size: &fetched.size,
         profile: &counting.probed,
         flip: &flipping.probed,
         folder,

@@ -71,7 +71,6 @@ pub(super) struct Setting<'a> {
 
 #[derive(Debug, Clone, Default)]
 pub struct Made {
-    /// All injections, in order.
     pub outcomes: Vec<(Injection, Outcome)>,
     /// Places with different counts in two runs without an error.
     pub unsteady_places: u64,

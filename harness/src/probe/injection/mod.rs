@@ -3,7 +3,7 @@
 //! `profile` runs the program without an error and counts, `select` chooses the injections from that with a seed, `campaign` makes them
 //! and keeps what came of each, `outcome` says what came of one, and sums up. Injection *i* depends on the seed and on *i* alone, and
 //! means an execution by its thread, so that a campaign comes out the same however it is interrupted, however many runs go on at the same
-//! time, and in whatever order a GPU runs threads.
+//! time, and in any order in which a GPU runs threads.
 
 mod campaign;
 mod outcome;

@@ -35,7 +35,6 @@ pub struct Choice {
     bit: u32,
 }
 
-/// An instruction in a launch.
 #[derive(Debug, Clone)]
 struct Row {
     launch: u32,
@@ -49,7 +48,6 @@ struct Row {
     line: u32,
 }
 
-/// Every execution of every instruction of a profiled run.
 #[derive(Debug, Clone, Default)]
 pub struct Space {
     rows: Vec<Row>,
