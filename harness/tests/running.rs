@@ -1,4 +1,4 @@
-//! Runs that are repeated and limited, on the CPU backend.
+//! Runs that are repeated, retried and limited, on the CPU backend.
 
 mod common;
 
@@ -11,20 +11,24 @@ use sha2::Digest;
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn repeats_and_limits_are_told() {
+fn repeats_retries_and_limits_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let counter = |name: &str| folder.join(name).display().to_string();
-    let varies = format!("varies, \"{}\"", counter("v"));
+    let (varies, flaky) = (
+        format!("varies, \"{}\"", counter("v")),
+        format!("flaky, \"{}\"", counter("f")),
+    );
     write_suite(
         folder,
         &[
             ("steady", "steady", ""),
             ("varies", &varies, ""),
+            ("flaky", &flaky, ""),
             ("hungry", "hungry", "memory-limit-mib: 200"),
         ],
     );
-    let arguments = ["--repeat", "3", "--junit", "ci/junit.xml"];
+    let arguments = ["--repeat", "3", "--retry", "1", "--junit", "ci/junit.xml"];
     let (code, out, err) = run(&mut suite(folder, &arguments));
     assert_eq!(code, 1, "{out}{err}");
     let summary = summary(&folder.join("out/toys/latest"));
@@ -53,11 +57,25 @@ fn repeats_and_limits_are_told() {
     let varies = benchmark("varies");
     assert_eq!(varies["failure"]["kind"], "verification", "{varies}");
     assert_eq!(agree(varies)["ok"], false, "{varies}");
+    assert_eq!(
+        varies["earlier_attempts"].as_array().unwrap().len(),
+        0,
+        "a wrong trace is not run away from"
+    );
+    let flaky = benchmark("flaky");
+    assert_eq!(flaky["status"], "passed", "{flaky}");
+    assert_eq!(flaky["earlier_attempts"][0]["kind"], "run", "{flaky}");
+    assert!(out.contains("after 1 failed attempt"), "{out}");
     let hungry = benchmark("hungry");
     assert_eq!(hungry["failure"]["kind"], "memory", "{hungry}");
     assert!(err.contains("used more than 200 MiB of memory"), "{err}");
     let junit = fs::read_to_string(folder.join("ci/junit.xml")).unwrap();
-    for part in ["tests=\"3\"", "failures=\"2\"", "type=\"memory\""] {
+    for part in [
+        "tests=\"4\"",
+        "failures=\"2\"",
+        "type=\"memory\"",
+        "flakyFailure",
+    ] {
         assert!(junit.contains(part), "{part}: {junit}");
     }
     // The capture says which sources it is of.

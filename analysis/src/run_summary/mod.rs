@@ -112,6 +112,8 @@ pub struct BenchmarkSummary {
     pub seconds: Seconds,
     /// How the durations vary; `null` when each run was made once.
     pub repeats: Option<Repeats>,
+    /// Failures of earlier attempts, in order, when the benchmark was tried again; empty when the first attempt counts.
+    pub earlier_attempts: Vec<Failure>,
     /// SHA-256 of what ran (executables, arguments, inputs, environment); a resumed run keeps a result only while it is the same.
     pub ran: Option<String>,
     /// Every check that was made, in order.

@@ -6,17 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 use superstep_trace::{Backend, Probe, Protocol};
 
-use crate::compile::error::Result;
 use crate::compile::link::libraries::asks_for_residency;
 use crate::compile::object::embedded::EmbeddedDeviceCode;
 use crate::compile::object::record::DeviceCodeRecord;
 use crate::compile::reference::Reference;
-use crate::compile::steps::cache::StepCache;
 use crate::compile::steps::prune::{PruneLimits, Pruned};
 use crate::compile::steps::stage::Runner;
-use crate::compile::steps::toolset::Toolset;
 use crate::compile::unit::{Inserted, Module, units};
-use crate::compile::{BuildEvent, Program};
+use crate::compile::{BuildEvent, Program, Result, StepCache, Toolset};
 use crate::installation::Installation;
 
 #[derive(Debug, Clone)]

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use superstep_trace::{Backend, Probe};
 
-use super::Program;
-use crate::compile::builder::{Builder, CompiledModules};
+use crate::compile::builder::CompiledModules;
 use crate::compile::device::support::DEVICE_PASSES;
-use crate::compile::error::{BuildError, Result};
 use crate::compile::steps::stage::{Args, BITCODE, LIBRARY, Subject};
 use crate::compile::unit::{FRONT_END_ONLY, Inserted};
+use crate::compile::{BuildError, Builder, Program, Result};
 use crate::probe::{self, Probe as Definition};
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,11 +8,10 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use super::Program;
 use crate::compile::object::linked;
 use crate::compile::source::constants;
 use crate::compile::source::sources::{normalised, own_texts};
-use crate::compile::{BuildError, Builder, Result};
+use crate::compile::{BuildError, Builder, Program, Result};
 use crate::manifest::Language;
 use crate::run::die_with_this_process;
 

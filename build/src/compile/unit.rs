@@ -5,15 +5,12 @@ use std::path::{Path, PathBuf};
 
 use superstep_trace::{Backend, Probe, Protocol};
 
-use super::Program;
 use crate::compile::device::gpu::Waits;
 use crate::compile::object::linked;
 use crate::compile::object::record::DeviceCodeRecord;
-use crate::compile::source::arithmetic;
-use crate::compile::source::default_stream;
-use crate::compile::source::macros;
+use crate::compile::source::{arithmetic, default_stream, macros};
 use crate::compile::steps::stage::{Args, BITCODE, LIBRARY, OBJECT, Stage, Subject};
-use crate::compile::{BuildError, Builder, Result};
+use crate::compile::{BuildError, Builder, Program, Result};
 use crate::manifest::{Flags, Language, TranslationUnit};
 
 pub(crate) const DEVICE_IR: &str = "device IR";

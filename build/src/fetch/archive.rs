@@ -9,10 +9,9 @@ use std::path::{Component, Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
 
-use super::FetchOptions;
 use super::cache::{Cache, io};
-use super::download;
 use super::error::{FetchError, Result};
+use super::{FetchOptions, download};
 use crate::manifest::{DataArchive, Sha256};
 
 /// Takes `data` from the archive into the cache, after downloading the archive if the cache lacks it; `None` when the

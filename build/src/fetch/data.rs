@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::FetchOptions;
-use super::archive;
 use super::cache::{Cache, check_hash, hash_file};
-use super::download;
 use super::error::Result;
+use super::{FetchOptions, archive, download};
 use crate::manifest::{DataArchive, Sha256};
 
 #[derive(Debug, Clone, Copy)]

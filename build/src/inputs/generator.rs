@@ -8,8 +8,7 @@ use std::process::{Command, Stdio};
 use serde::{Deserialize, Serialize};
 use superstep_toolchain::KeyHasher;
 
-use crate::fetch::FetchError;
-use crate::fetch::io as io_error;
+use crate::fetch::{FetchError, io as io_error};
 
 const SCRIPT: &str = include_str!("../../../suites/inputs.py");
 

@@ -1,13 +1,11 @@
 //! Malformed manifests with their errors, and the suites of this repository.
 
-use super::error::ManifestError;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use superstep_trace::Backend;
-use superstep_trace::Reproducibility;
+use superstep_trace::{Backend, Reproducibility};
 
-use super::error::Text;
+use super::error::{ManifestError, Text};
 use super::load;
 use super::*;
 

@@ -8,8 +8,7 @@ use superstep_trace::{ProbeSpec, SelectionError};
 use super::load::Probe;
 use super::schema::{PointEntry, ProbeFile};
 use crate::manifest::Result;
-use crate::manifest::error::Located;
-use crate::manifest::error::Text;
+use crate::manifest::error::{Located, Text};
 
 const SCHEMA: u32 = 1;
 /// Words of all tables together: 8 MiB, of which each SM has a copy.

@@ -1,13 +1,12 @@
 //! One process: started in its own group, watched, and ended with everything it started.
 
 use std::fs::File;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{

@@ -1,10 +1,9 @@
 //! SHA-256 of files and texts, and keys by which cached things are found.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs::File;
-use std::io;
 use std::path::Path;
+use std::{fmt, io};
 
 use sha2::Digest as _;
 

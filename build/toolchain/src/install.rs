@@ -2,14 +2,12 @@
 
 use thiserror::Error;
 
-use crate::Progress;
-use crate::cuda;
 use crate::cuda::wheels::{self, WheelError};
 use crate::llvm::{self, Llvm};
 use crate::missing::{Missing, MissingTool};
 use crate::packages::{self, PackageError};
 use crate::search::Search;
-use crate::{Survey, Toolchain, check};
+use crate::{Progress, Survey, Toolchain, check, cuda};
 
 #[derive(Debug, Error)]
 pub enum InstallError {

@@ -1,10 +1,9 @@
 //! Versions as the tools themselves print them.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output};
 use std::time::Duration;
+use std::{fmt, io};
 
 use thiserror::Error;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_build::failure::Failure;
 
@@ -45,6 +45,12 @@ fn case(summary: &RunSummary, benchmark: &BenchmarkSummary) -> TestCase {
         status.set_type(failure.kind.to_string());
         status.set_message(failure.message.lines().next().unwrap_or_default());
         status.set_description(failure.message.as_str());
+    }
+    for failure in &benchmark.earlier_attempts {
+        let mut rerun = TestRerun::new(NonSuccessKind::Failure);
+        rerun.set_type(failure.kind.to_string());
+        rerun.set_message(failure.message.as_str());
+        status.add_rerun(rerun);
     }
     let mut case = TestCase::new(benchmark.name.as_str(), status);
     case.set_classname(summary.suite.as_str());

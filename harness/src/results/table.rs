@@ -44,6 +44,10 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
     if let Some(why) = benchmark.not_compared() {
         status.push_str(&format!(", not compared: {why}"));
     }
+    let earlier = benchmark.earlier_attempts.len() as u64;
+    if earlier > 0 {
+        status.push_str(&format!(" after {}", counted(earlier, "failed attempt")));
+    }
     let unless_known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let count = |number: Option<u64>| unless_known(number.map(human_count));
     let size = |bytes: Option<u64>| unless_known(bytes.map(human_bytes));

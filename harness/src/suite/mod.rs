@@ -142,16 +142,43 @@ impl<'a> SuiteRun<'a> {
         if let Some(kept) = self.progress.take_kept(&benchmark.name, &ran) {
             return Ok(kept);
         }
-        self.progress.clear(&benchmark.name)?;
-        let (result, device) = benchmark::run(self, &case, executables);
-        if let Some(device) = device {
-            self.progress.summary.device = device;
+        let mut earlier_attempts = Vec::new();
+        loop {
+            self.progress.clear(&benchmark.name)?;
+            let (result, device) = benchmark::run(self, &case, executables);
+            if let Some(device) = device {
+                self.progress.summary.device = device;
+            }
+            if let Some(failure) = &result.failure
+                && may_differ(failure.kind)
+                && earlier_attempts.len() < self.options.running.retry as usize
+                && !interrupt::requested()
+            {
+                self.session.reporter.line(&format!(
+                    "{}: attempt {} failed ({}), trying again\n  {}",
+                    benchmark.name,
+                    earlier_attempts.len() + 1,
+                    failure.kind,
+                    failure.message.replace('\n', "\n  ")
+                ));
+                earlier_attempts.push(failure.clone());
+                continue;
+            }
+            return Ok(BenchmarkSummary {
+                earlier_attempts,
+                ran: Some(ran),
+                ..result
+            });
         }
-        Ok(BenchmarkSummary {
-            ran: Some(ran),
-            ..result
-        })
     }
+}
+
+/// Whether another attempt may end differently. A wrong trace or output is not retried.
+fn may_differ(kind: FailureKind) -> bool {
+    matches!(
+        kind,
+        FailureKind::Run | FailureKind::Memory | FailureKind::Timeout
+    )
 }
 
 /// Folder of a suite's golden results: `golden/<suite>` beside a folder `suites` that contains it, as in the repository and in

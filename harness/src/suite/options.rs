@@ -158,7 +158,7 @@ pub struct SuiteOptions {
     pub verify_in_situ: bool,
 }
 
-/// Continuing, repeating, and the report for CI.
+/// Continuing, repeating, retrying, and the report for CI.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Repeats and reports")]
 pub struct Running {
@@ -173,6 +173,10 @@ pub struct Running {
     /// Run each untraced and each traced program N times. Times become medians with minimum and maximum; the traces must be equal.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
+    /// Retry a benchmark up to N times if its program crashes or exceeds its time or memory limit. The result names the failed
+    /// attempts.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub retry: u32,
     /// Fail a benchmark whose result cannot be compared with a golden one: the file is missing, or was made from other inputs or with another LLVM.
     #[arg(long)]
     pub require_golden: bool,

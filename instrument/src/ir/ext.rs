@@ -8,11 +8,11 @@ use super::{Block, Function, Instruction, Module, ModuleError, Opcode, Type, Val
 use inkwell::builder::Builder;
 use inkwell::llvm_sys::LLVMTypeKind::*;
 use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
-use inkwell::llvm_sys::{LLVMDiagnosticSeverity, comdat::*, core::*, debuginfo::*};
-pub use inkwell::llvm_sys::{LLVMOpcode, LLVMValueKind as ValueKind};
 use inkwell::llvm_sys::{
-    linker::LLVMLinkModules2, support::LLVMParseCommandLineOptions, target::*,
+    LLVMDiagnosticSeverity, comdat::*, core::*, debuginfo::*, linker::LLVMLinkModules2,
+    support::LLVMParseCommandLineOptions, target::*,
 };
+pub use inkwell::llvm_sys::{LLVMOpcode, LLVMValueKind as ValueKind};
 use inkwell::targets::TargetData;
 use inkwell::types::{AnyType, AnyTypeEnum, AsTypeRef, BasicTypeEnum};
 use inkwell::values::{

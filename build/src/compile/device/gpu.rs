@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::compile::device::ptxas;
-use crate::compile::device::registers;
+use crate::compile::device::{ptxas, registers};
 use crate::compile::steps::stage::{Args, Stage};
 use crate::compile::unit::{Instrumented, Module};
 use crate::compile::{BuildError, Builder, Result};

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolIndex};
 
-use crate::compile::error::{BuildError, Result};
+use crate::compile::{BuildError, Result};
 
 pub(crate) type Registers = BTreeMap<String, u32>;
 

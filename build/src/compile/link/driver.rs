@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use superstep_trace::Backend;
 
-use crate::compile::link::libraries::{Library, libraries};
 use crate::compile::steps::stage::{Args, Subject, quote};
-use crate::compile::{Builder, Result};
+use crate::compile::{Builder, Library, Result, libraries};
 
 pub struct Driver {
     pub link: &'static str,

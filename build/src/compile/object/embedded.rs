@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use crate::compile::object::linked;
 use crate::compile::object::record::{self, DeviceCodeRecord, Head, SECTION};
-use crate::compile::object::registration;
+use crate::compile::object::{linked, registration};
 use crate::compile::source::arithmetic;
 use crate::compile::steps::depfile;
 use crate::compile::steps::hash::KeyHasher;

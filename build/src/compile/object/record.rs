@@ -14,8 +14,8 @@ use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSection};
 use serde::{Deserialize, Serialize};
 
-use crate::compile::error::{BuildError, Result};
 use crate::compile::link::libraries::{Supplier, is_started, libraries};
+use crate::compile::{BuildError, Result};
 use crate::fetch::hash_bytes;
 
 pub(crate) const SECTION: &str = ".superstep.module";

@@ -8,11 +8,10 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use crate::compile::source::arithmetic;
-use crate::compile::source::constants;
 use crate::compile::source::sources::{
     have_texture_objects, have_texture_references, in_constant_memory, own_texts,
 };
+use crate::compile::source::{arithmetic, constants};
 use crate::compile::steps::stage::Args;
 use crate::compile::unit::Unit;
 use crate::compile::{BuildError, Builder, Program, Result};

@@ -18,7 +18,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use superstep_toolchain::replace_file;
 
-use crate::compile::error::{BuildError, Result};
+use crate::compile::{BuildError, Result};
 
 #[derive(Debug, Clone)]
 pub struct StepCache {

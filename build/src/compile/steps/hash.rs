@@ -1,11 +1,10 @@
 //! Content hashes: what a cached step is found by. Every file is read once a process; its hash is kept by path, size and time.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::SystemTime;
+use std::{fs, io};
 
 pub use superstep_toolchain::KeyHasher;
 use superstep_toolchain::hash_file;

@@ -3,13 +3,11 @@
 //! A step's folder carries the time of its last use (`StepCache::find` sets it). Steps used within the last hours stay whatever
 //! the size, since another process may be building with them.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use std::{fs, io};
 
-use crate::compile::error::{BuildError, Result};
-use crate::compile::steps::cache::StepCache;
+use crate::compile::{BuildError, Result, StepCache};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PruneLimits {

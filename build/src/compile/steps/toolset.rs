@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use superstep_toolchain::{LLVM_MAJOR, Toolchain};
 
-use crate::compile::error::{BuildError, Result};
 use crate::compile::steps::hash;
 use crate::compile::steps::stage::Tool;
+use crate::compile::{BuildError, Result};
 use crate::installation::Installation;
 
 #[derive(Debug, Clone)]

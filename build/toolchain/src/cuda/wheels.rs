@@ -11,9 +11,8 @@ use thiserror::Error;
 
 use crate::Progress;
 use crate::cache::{CacheLock, OpenCache, check_private};
-use crate::cuda::merge;
 use crate::cuda::toolkit::{self, ToolkitError};
-use crate::cuda::{Cuda, CudaOrigin};
+use crate::cuda::{Cuda, CudaOrigin, merge};
 use crate::hash::{Sha256, hash_bytes, hash_file};
 use crate::search::Search;
 

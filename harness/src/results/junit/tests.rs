@@ -5,16 +5,17 @@ use superstep_analysis::run_summary::{Check, NotCompared};
 use superstep_trace::{Backend, FailureKind};
 
 #[test]
-fn failures_and_skips_are_told() {
+fn failures_skips_and_earlier_attempts_are_told() {
     let benchmark = |name: &str, status, failure| BenchmarkSummary {
         name: name.into(),
         status,
         failure,
         ..BenchmarkSummary::default()
     };
-    let mut passed = benchmark("a", Status::Passed, None);
-    passed.seconds.native = Some(1.5);
-    passed.verification = vec![Check {
+    let mut retried = benchmark("a", Status::Passed, None);
+    retried.earlier_attempts = vec![Failure::new(FailureKind::Timeout, "did not end")];
+    retried.seconds.native = Some(1.5);
+    retried.verification = vec![Check {
         not_compared: Some(NotCompared::OtherInputs),
         ..Check::default()
     }];
@@ -23,7 +24,7 @@ fn failures_and_skips_are_told() {
         size: "tiny".into(),
         backend: Backend::Cpu,
         benchmarks: vec![
-            passed,
+            retried,
             benchmark(
                 "b",
                 Status::Failed,
@@ -45,6 +46,7 @@ fn failures_and_skips_are_told() {
         r#"tests="3""#,
         r#"failures="1""#,
         r#"name="toys.tiny.cpu""#,
+        r#"<flakyFailure message="did not end" type="timeout""#,
         r#"time="1.500""#,
         r#"name="not_compared" value="other inputs""#,
         "<system-out>not compared with a golden result: other inputs</system-out>",

@@ -44,6 +44,7 @@ fn one_line_a_benchmark() {
             native: Spread::of(&[0.5, 0.25, 1.0]),
             ..Repeats::default()
         }),
+        earlier_attempts: vec![Failure::new(FailureKind::Run, "")],
         ..BenchmarkSummary::default()
     };
     let failed = BenchmarkSummary {

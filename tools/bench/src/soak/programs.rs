@@ -123,6 +123,7 @@ impl Source {
             running: Running {
                 resume: None,
                 repeat: 1,
+                retry: 0,
                 require_golden: false,
                 junit: None,
             },
