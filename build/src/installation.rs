@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::compile::{BuildError, Result};
-
-pub const ROOT_VARIABLE: &str = "SUPERSTEP_ROOT";
+use superstep_toolchain::variable;
 
 /// Superstep's own pieces, each checked when it is first used, so that commands that only read captures work anywhere.
 #[derive(Debug, Clone)]
@@ -15,14 +14,14 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// Finds the folder of the executable and the repository: `SUPERSTEP_ROOT`, else upward from the executable, else upward
+    /// Finds the folder of the executable and the repository: [`variable::ROOT`], else upward from the executable, else upward
     /// from the working folder.
     pub fn find() -> Self {
         let executable = std::env::current_exe()
             .and_then(|path| path.canonicalize())
             .unwrap_or_default();
         let binaries = executable.parent().map(Path::to_owned).unwrap_or_default();
-        let from_variable = std::env::var_os(ROOT_VARIABLE).filter(|value| !value.is_empty());
+        let from_variable = std::env::var_os(variable::ROOT).filter(|value| !value.is_empty());
         let root = (from_variable.map(PathBuf::from))
             .or_else(|| upward(&binaries))
             .or_else(|| upward(&std::env::current_dir().ok()?));
@@ -49,7 +48,7 @@ impl Installation {
         };
         Err(BuildError::installation(
             format!("the folder {relative}"),
-            format!("{why}; set {ROOT_VARIABLE} to the repository's root"),
+            format!("{why}; set {} to the repository's root", variable::ROOT),
         ))
     }
 

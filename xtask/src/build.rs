@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
+use superstep_toolchain::variable;
 use superstep_toolchain::{CudaOrigin, Purpose, Survey, Toolchain};
 
 use crate::context::Context;
@@ -75,7 +76,7 @@ pub fn superstep(context: &Context, command: &str, arguments: &[String]) -> Resu
     let superstep = run(context, packages)?.join("superstep");
     // The target folder, and with it the binary, may be anywhere: say where suites and device code are.
     let mut start = Command::new(&superstep);
-    start.env("SUPERSTEP_ROOT", &context.root);
+    start.env(variable::ROOT, &context.root);
     // Only on failure does this return.
     let error = start.arg(command).args(arguments).exec();
     Err(anyhow::Error::from(error).context(format!("failed to start {}", superstep.display())))

@@ -6,6 +6,7 @@
 
 use anyhow::{Context as _, Result};
 use superstep_toolchain::Toolchain;
+use superstep_toolchain::variable;
 use xshell::cmd;
 
 use crate::context::Context;
@@ -55,8 +56,8 @@ fn lint(context: &Context, toolchain: &Toolchain) -> Result<()> {
 
 /// Tests that need a tool which may be missing, by the variable that names it.
 const NEED_A_TOOL: [(&str, &str); 2] = [
-    ("SUPERSTEP_TEST_CMAKE", "test(cmake)"),
-    ("SUPERSTEP_TEST_BROWSER", "binary(browser)"),
+    (test_tools::CMAKE, "test(cmake)"),
+    (test_tools::BROWSER_VARIABLE, "binary(browser)"),
 ];
 
 /// Builds what the end-to-end tests start, then runs all tests with further `variables` set for them. A tool that a
@@ -74,7 +75,7 @@ fn all_tests(
         cargo
             .args([profile, build::PROFILE])
             .env("SUPERSTEP_REQUIRE_TOOLS", "1")
-            .env("SUPERSTEP_ROOT", &context.root)
+            .env(variable::ROOT, &context.root)
             .envs(variables.iter().copied())
             .envs(&tools)
     };

@@ -6,10 +6,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
+use superstep_toolchain::variable::CACHE;
 use superstep_toolchain::{cache_dir, install_packages};
 use xshell::cmd;
 
 use crate::context::Context;
+
+pub const CMAKE: &str = "SUPERSTEP_TEST_CMAKE";
+pub const BROWSER_VARIABLE: &str = "SUPERSTEP_TEST_BROWSER";
 
 /// Folder of the Python packages.
 pub const PYTHONPATH: &str = "SUPERSTEP_TEST_PYTHONPATH";
@@ -63,14 +67,14 @@ const VARIABLES: [(&str, &[(Tool, &str)]); 6] = [
         ],
     ),
     (
-        "SUPERSTEP_TEST_CMAKE",
+        CMAKE,
         &[
             (OLD_CMAKE, "/cmake/data/bin/cmake"),
             (NEW_CMAKE, "/cmake/data/bin/cmake"),
         ],
     ),
     ("SUPERSTEP_TEST_NINJA", &[(NEW_CMAKE, "/bin/ninja")]),
-    ("SUPERSTEP_TEST_BROWSER", &[(BROWSER, "")]),
+    (BROWSER_VARIABLE, &[(BROWSER, "")]),
 ];
 
 /// Lists what is missing, installs it where this process may, and returns the variables by which the tests find it.
@@ -159,7 +163,8 @@ fn pins(requirements: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 fn folder(requirements: &str) -> Result<PathBuf> {
-    let cache = cache_dir().context("failed to choose a cache folder: set SUPERSTEP_CACHE")?;
+    let cache =
+        cache_dir().with_context(|| format!("failed to choose a cache folder: set {CACHE}"))?;
     let versions: Vec<&str> = pins(requirements).map(|(_, version)| version).collect();
     Ok(cache.join(format!("test-python-{}", versions.join("-"))))
 }

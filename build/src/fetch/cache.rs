@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 use super::error::{FetchError, Result};
 use crate::manifest::Sha256;
 
-/// The cache folder: `SUPERSTEP_CACHE`, else `superstep` in the user's cache folder (`~/.cache` on Linux).
+/// The cache folder: [`CACHE`](superstep_toolchain::variable::CACHE), else `superstep` in the user's cache folder (`~/.cache` on Linux).
 pub fn default_cache_dir() -> Result<PathBuf> {
     let folder = superstep_toolchain::cache_dir().ok_or(FetchError::NoCacheFolder)?;
     superstep_toolchain::check_private(&folder).map_err(FetchError::OpenCache)?;

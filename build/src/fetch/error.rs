@@ -16,7 +16,8 @@ pub enum FetchError {
         source: std::io::Error,
     },
     #[error(
-        "failed to find the user's cache folder: HOME is not set; set SUPERSTEP_CACHE to a folder"
+        "failed to find the user's cache folder: HOME is not set; set {} to a folder",
+        superstep_toolchain::variable::CACHE
     )]
     NoCacheFolder,
     #[error(transparent)]

@@ -12,7 +12,7 @@ fn a_missing_piece_is_named_with_a_hint() {
     assert!(text.contains("superstep-instrument"), "{text}");
     assert!(text.contains("cargo xtask build"), "{text}");
     let error = installation.folder("runtime/cpu/device").unwrap_err();
-    assert!(error.to_string().contains(ROOT_VARIABLE), "{error}");
+    assert!(error.to_string().contains(variable::ROOT), "{error}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod words;
 
 use std::path::PathBuf;
 
-pub use toolkit::{Toolkit, arch_wanted};
+pub use toolkit::{TOOLKIT_VARIABLE, Toolkit, arch_wanted};
 
 use crate::compile::{BuildError, BuildOptions, Builder};
 use call::Call;

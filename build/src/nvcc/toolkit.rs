@@ -19,13 +19,14 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use superstep_toolchain::variable::{CACHE, CUDA, LLVM, ROOT};
 
 use superstep_toolchain::{Progress, Toolchain};
 
 use super::proprietary::{self, ProprietaryFolder};
 use crate::compile::steps::hash::{self, KeyHasher};
 use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, Result, quote};
-use crate::installation::{Installation, ROOT_VARIABLE};
+use crate::installation::Installation;
 
 /// Changes with what is written into the folder.
 const LAYOUT: &str = "6";
@@ -33,6 +34,8 @@ const LAYOUT: &str = "6";
 /// The architecture of the GPU that programs are to run on, 90 for sm_90. Of those that a command line names, the one is taken
 /// that such a GPU would run.
 const ARCH_VARIABLE: &str = "SUPERSTEP_ARCH";
+/// The toolkit that a stand-in for nvcc belongs to.
+pub const TOOLKIT_VARIABLE: &str = "SUPERSTEP_TOOLKIT";
 
 pub fn arch_wanted() -> u32 {
     let value = std::env::var(ARCH_VARIABLE).unwrap_or_default();
@@ -137,7 +140,7 @@ impl Toolkit {
             ("CUDAToolkit_ROOT", root()),
             ("CUDACXX", self.root.join("bin/nvcc").into_os_string()),
             // `superstep` itself looks at CUDA_PATH too.
-            ("SUPERSTEP_CUDA", self.cuda.clone().into_os_string()),
+            (CUDA, self.cuda.clone().into_os_string()),
         ]
     }
 }
@@ -152,7 +155,7 @@ fn script(
     let word = |path: &Path| quote(&path.to_string_lossy());
     let root = installation.root.as_deref().unwrap_or(Path::new(""));
     format!(
-        "#!/bin/sh\nSUPERSTEP_TOOLKIT=$(dirname \"$(dirname \"$0\")\") SUPERSTEP_CUDA={} SUPERSTEP_LLVM={} SUPERSTEP_CACHE={} {ROOT_VARIABLE}={} {ARCH_VARIABLE}=${{{ARCH_VARIABLE}:-{arch}}} exec {} nvcc \"$@\"\n",
+        "#!/bin/sh\n{TOOLKIT_VARIABLE}=$(dirname \"$(dirname \"$0\")\") {CUDA}={} {LLVM}={} {CACHE}={} {ROOT}={} {ARCH_VARIABLE}=${{{ARCH_VARIABLE}:-{arch}}} exec {} nvcc \"$@\"\n",
         word(&toolchain.cuda.root),
         word(&toolchain.llvm.prefix),
         word(cache),

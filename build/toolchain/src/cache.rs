@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// The folder of the per-user cache: `SUPERSTEP_CACHE`, else `superstep` in `XDG_CACHE_HOME`, else `~/.cache/superstep`. It need not exist.
+use crate::variable::CACHE;
+
+/// The folder of the per-user cache: [`CACHE`], else `superstep` in `XDG_CACHE_HOME`, else `~/.cache/superstep`. It need not exist.
 pub fn cache_dir() -> Option<PathBuf> {
     cache_dir_from(|name| {
         std::env::var_os(name)
@@ -17,7 +19,7 @@ pub fn cache_dir() -> Option<PathBuf> {
 }
 
 pub(crate) fn cache_dir_from(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    variable("SUPERSTEP_CACHE")
+    variable(CACHE)
         .or_else(|| variable("XDG_CACHE_HOME").map(|dir| dir.join("superstep")))
         .or_else(|| variable("HOME").map(|dir| dir.join(".cache/superstep")))
 }
@@ -25,7 +27,7 @@ pub(crate) fn cache_dir_from(variable: impl Fn(&str) -> Option<PathBuf>) -> Opti
 #[derive(Debug, Error)]
 #[error(
     "failed to use the cache folder {}: {why}, and what is built from it would be theirs to choose; {remedy}, or set \
-     SUPERSTEP_CACHE to a folder of your own", path.display()
+     {CACHE} to a folder of your own", path.display()
 )]
 pub struct OpenCache {
     path: PathBuf,

@@ -5,6 +5,7 @@ pub mod proprietary;
 pub(crate) mod toolkit;
 pub(crate) mod wheels;
 
+use crate::variable;
 use std::path::{Path, PathBuf};
 
 use crate::check;
@@ -50,7 +51,7 @@ impl Cuda {
     }
 }
 
-/// Looks at `SUPERSTEP_CUDA` alone when it is set, else at `CUDA_PATH`, `CUDA_HOME`, the usual folders and last at the
+/// Looks at [`variable::CUDA`] alone when it is set, else at `CUDA_PATH`, `CUDA_HOME`, the usual folders and last at the
 /// wheels in the cache. An installed toolkit must also compile a small program with this Clang, where there is one;
 /// `left_aside` gets those that do not serve, each with the reason.
 pub(crate) fn locate(
@@ -62,11 +63,13 @@ pub(crate) fn locate(
         let (name, hint) = (name.to_owned(), hint.to_owned());
         vec![MissingTool { name, why, hint }]
     };
-    if let Some(root) = search.path("SUPERSTEP_CUDA") {
-        let hint =
-            "point SUPERSTEP_CUDA at a complete toolkit of version 12.0 or newer, or unset it";
+    if let Some(root) = search.path(variable::CUDA) {
+        let hint = format!(
+            "point {} at a complete toolkit of version 12.0 or newer, or unset it",
+            variable::CUDA
+        );
         return usable(search, &root, llvm)
-            .map_err(|why| missing("CUDA toolkit", format!("SUPERSTEP_CUDA: {why}"), hint));
+            .map_err(|why| missing("CUDA toolkit", format!("{}: {why}", variable::CUDA), &hint));
     }
     for root in installed(search) {
         match usable(search, &root, llvm) {

@@ -1,5 +1,6 @@
 //! Installing what is missing: packages first, since a toolkit can only be judged with a compiler at hand.
 
+use crate::variable;
 use thiserror::Error;
 
 use crate::cuda::wheels::{self, WheelError};
@@ -25,7 +26,7 @@ pub(crate) fn install(search: &Search, progress: Progress) -> Result<Toolchain, 
     let llvm = match llvm::locate(search) {
         Ok(llvm) => llvm,
         Err(tools) => {
-            refuse_if_named(search, "SUPERSTEP_LLVM", tools)?;
+            refuse_if_named(search, variable::LLVM, tools)?;
             packages::install(&packages::needed(search.purpose), progress)?;
             llvm::locate(search).map_err(|tools| Missing { tools })?
         }
@@ -46,7 +47,7 @@ fn with_cuda(search: &Search, llvm: Llvm, progress: Progress) -> Result<Toolchai
     let cuda = match locate_cuda() {
         Ok(cuda) => cuda,
         Err(tools) => {
-            refuse_if_named(search, "SUPERSTEP_CUDA", tools)?;
+            refuse_if_named(search, variable::CUDA, tools)?;
             wheels::install(search, progress)?;
             locate_cuda().map_err(|tools| Missing { tools })?
         }

@@ -9,6 +9,7 @@
 
 pub mod check;
 pub mod gpu;
+pub mod variable;
 
 mod cache;
 mod cuda;
@@ -66,7 +67,7 @@ impl Toolchain {
 pub struct Survey {
     pub llvm: Result<Llvm, Vec<MissingTool>>,
     pub cuda: Result<Cuda, Vec<MissingTool>>,
-    /// Installed toolkits that are not used, each with the reason. Empty when `SUPERSTEP_CUDA` names one, since no
+    /// Installed toolkits that are not used, each with the reason. Empty when [`variable::CUDA`] names one, since no
     /// other is then looked at.
     pub left_aside: Vec<String>,
 }

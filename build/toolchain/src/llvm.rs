@@ -1,5 +1,6 @@
 //! Finding Clang and LLVM 22.
 
+use crate::variable;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -38,17 +39,19 @@ impl Llvm {
     }
 }
 
-/// Looks at `SUPERSTEP_LLVM` alone when it is set, else at the usual prefixes, `LLVM_SYS_221_PREFIX`, and
+/// Looks at [`variable::LLVM`] alone when it is set, else at the usual prefixes, `LLVM_SYS_221_PREFIX`, and
 /// `llvm-config-22` or `llvm-config` in `PATH`.
 pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
     let with_hint = |mut tools: Vec<MissingTool>, hint: &str| {
         (tools.iter_mut()).for_each(|tool| tool.hint = hint.to_owned());
         tools
     };
-    if let Some(prefix) = search.path("SUPERSTEP_LLVM") {
-        let hint =
-            "point SUPERSTEP_LLVM at an LLVM 22 prefix (a folder with bin/clang++), or unset it";
-        return examine(&prefix, search.purpose).map_err(|tools| with_hint(tools, hint));
+    if let Some(prefix) = search.path(variable::LLVM) {
+        let hint = format!(
+            "point {} at an LLVM 22 prefix (a folder with bin/clang++), or unset it",
+            variable::LLVM
+        );
+        return examine(&prefix, search.purpose).map_err(|tools| with_hint(tools, &hint));
     }
     let mut failures = Vec::new();
     for prefix in candidates(search) {

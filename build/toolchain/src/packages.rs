@@ -1,5 +1,6 @@
 //! The distribution's packages: which are needed, and installing them where this process may.
 
+use crate::variable::LLVM;
 use std::process::Command;
 
 use thiserror::Error;
@@ -50,11 +51,11 @@ pub enum PackageError {
     NeedsRoot { line: String },
     #[error(
         "failed to install packages: there is no apt-get here; install {} by other means, and for another Clang and \
-         LLVM 22 (with headers) set SUPERSTEP_LLVM to their prefix, the folder with bin/clang++", packages.join(", ")
+         LLVM 22 (with headers) set {LLVM} to their prefix, the folder with bin/clang++", packages.join(", ")
     )]
     NoApt { packages: Vec<String> },
     #[error(
-        "failed to install packages: this distribution's package sources have no `{package}`; set SUPERSTEP_LLVM to the \
+        "failed to install packages: this distribution's package sources have no `{package}`; set {LLVM} to the \
          prefix of an LLVM 22, or add the LLVM project's own package source and install from there:\n  {line}"
     )]
     NoLlvm {

@@ -1,5 +1,6 @@
 //! Examining a folder that may be a CUDA toolkit: is everything there, and of which version?
 
+use crate::variable::CACHE;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -31,7 +32,7 @@ pub enum ToolkitError {
         root: PathBuf,
         failure: CheckFailure,
     },
-    #[error("no cache folder, since none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set")]
+    #[error("no cache folder, since none of {CACHE}, XDG_CACHE_HOME and HOME is set")]
     NoCacheFolder,
     #[error(transparent)]
     OpenCache(#[from] OpenCache),

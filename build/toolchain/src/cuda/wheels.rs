@@ -3,6 +3,7 @@
 //! pip fetches them, so whatever index, mirror, proxy or certificate the machine is configured for is used. They are
 //! merged into `<cache>/cuda-12.9-<hash>`, where the hash changes with the pins and with the rules of the merge.
 
+use crate::variable::{CACHE, CUDA};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -79,7 +80,7 @@ const STAMP: &str = "superstep-wheels.txt";
 #[derive(Debug, Error)]
 pub enum WheelError {
     #[error(
-        "failed to choose a cache folder: none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set; set one"
+        "failed to choose a cache folder: none of {CACHE}, XDG_CACHE_HOME and HOME is set; set one"
     )]
     NoCacheFolder,
     #[error(transparent)]
@@ -98,7 +99,7 @@ pub enum WheelError {
         expected: &'static str,
     },
     #[error(
-        "failed to store the CUDA wheels in {}: no space left; make room, or set SUPERSTEP_CACHE to another disk's folder",
+        "failed to store the CUDA wheels in {}: no space left; make room, or set {CACHE} to another disk's folder",
         .0.display()
     )]
     DiskFull(PathBuf),
@@ -106,7 +107,7 @@ pub enum WheelError {
     #[error(
         "failed to fetch the CUDA wheels: `{line}` ended with {status}; configure pip for an index that has them (for \
          x86-64 Linux with glibc) and can be reached, or install a CUDA toolkit of version 12.0 or newer and set \
-         SUPERSTEP_CUDA to it:\n{output}"
+         {CUDA} to it:\n{output}"
     )]
     Pip {
         line: String,

@@ -1,6 +1,7 @@
 //! `superstep doctor`: what is here, what is missing, and how to fix it.
 
 use std::fmt::Display;
+use superstep_toolchain::variable::{CACHE, CUDA, LLVM};
 
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
@@ -59,9 +60,7 @@ impl Findings {
             Ok(()) => self.found("CUDA program", "compiles for device and host, and links"),
             Err(error) => self.missing(
                 "CUDA program",
-                format!(
-                    "{error}; to fix: set SUPERSTEP_CUDA or SUPERSTEP_LLVM to another installation"
-                ),
+                format!("{error}; to fix: set {CUDA} or {LLVM} to another installation"),
             ),
         }
     }
@@ -84,7 +83,7 @@ impl Findings {
             Some(folder) => self.found("cache", folder.display()),
             None => self.missing(
                 "cache",
-                "none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set; set SUPERSTEP_CACHE",
+                format!("none of {CACHE}, XDG_CACHE_HOME and HOME is set; set {CACHE}"),
             ),
         }
     }

@@ -11,7 +11,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
     let arguments = arguments.map(|word| word.to_string_lossy().into_owned());
     let failed = |failure: Failure| nvcc::Failure::Failed(format!("error: {failure}"));
     let done = Tools::find().map_err(failed).and_then(|tools| {
-        let toolkit = match std::env::var_os("SUPERSTEP_TOOLKIT") {
+        let toolkit = match std::env::var_os(nvcc::TOOLKIT_VARIABLE) {
             Some(root) => root.into(),
             None => tools.toolkit().map_err(failed)?.root,
         };
