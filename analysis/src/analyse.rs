@@ -43,7 +43,7 @@ impl Analysis {
         in_situ.map_or(CtaBlocks::default(), |it| it.cta_blocks)
     }
 
-    /// CTAs in x, y and z, or blocks of CTAs in a row, by launch.
+    /// By launch.
     pub(crate) fn grids(&self) -> Vec<[u32; 3]> {
         let (launches, blocks) = (self.counts.launches.iter(), self.cta_blocks());
         launches.map(|one| blocks.grid(one.launch.grid)).collect()
@@ -224,7 +224,6 @@ fn is_device(capture: &Capture, id: AllocationId) -> bool {
     (capture.allocation(id)).is_some_and(|a| a.kind == AllocationKind::Device)
 }
 
-/// Analyses a capture whose launches have sums.
 fn of_sums(capture: &Capture, options: Options, limit: &MemoryLimit) -> Result<Analysis> {
     if options.matching != Matching::Bytes {
         let what = "loads and stores of the same address";

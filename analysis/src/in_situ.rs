@@ -109,7 +109,6 @@ pub(crate) fn counts(sums: &LaunchSums) -> Counts {
     }
 }
 
-/// The volume of a launch as its own sums tell it.
 fn volume(sums: &LaunchSums) -> Volume {
     let loaded = sums.loaded;
     Volume {

@@ -73,7 +73,6 @@ impl CaptureScan<'_> {
     }
 }
 
-/// A launch, and what was found in it so far.
 struct Place<'a> {
     record: LaunchRecord<'a>,
     found: Mutex<Found>,
@@ -287,7 +286,6 @@ impl Found {
     }
 }
 
-/// Adds up violations; the first of all stays.
 fn merge(violations: &mut [Violation; 4], others: [Violation; 4]) {
     for (violation, other) in violations.iter_mut().zip(others) {
         violation.groups += other.groups;

@@ -32,4 +32,14 @@ pub enum ReportError {
     Reproduction { reason: String },
 }
 
+impl ReportError {
+    /// Adds the figure to an error of the drawing library.
+    pub(crate) fn drawing<E: std::fmt::Display>(figure: &'static str) -> impl Fn(E) -> Self {
+        move |error| Self::Figure {
+            figure,
+            reason: error.to_string(),
+        }
+    }
+}
+
 pub type Result<T, E = ReportError> = std::result::Result<T, E>;

@@ -19,6 +19,23 @@ macro_rules! text_column {
 }
 use text_column;
 
+/// Declares a table with the value of each column, as the function that makes it from a slice:
+/// `column: type [unit] = meaning => value;`.
+macro_rules! table_from {
+    ($(#[doc = $doc:literal])+ fn $name:ident($row:pat, $source:ty) = $table:literal {
+        $($column:ident: $type:ty $([$unit:literal])? = $meaning:expr => $value:expr;)+
+    }) => {
+        $(#[doc = $doc])+
+        fn $name(rows: &[$source]) -> superstep_table::Table {
+            superstep_table::table! {
+                $(#[doc = $doc])+
+                struct Row = $table { $($column: $type $([$unit])? = $meaning;)+ }
+            }
+            rows.iter().map(|$row| Row { $($column: $value),+ }).collect()
+        }
+    };
+}
+
 pub mod claims;
 mod error;
 pub mod figures;

@@ -33,7 +33,6 @@ pub enum TraceError {
         path.display()
     )]
     DiskFull {
-        /// The file that could not grow.
         path: PathBuf,
         /// Its length: whole chunks only.
         kept_bytes: u64,

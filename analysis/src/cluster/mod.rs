@@ -172,7 +172,6 @@ struct OfBucket<'a> {
 }
 
 impl OfBucket<'_> {
-    /// The launch of the next accesses, if there are any.
     fn ahead(&mut self) -> Result<Option<u32>> {
         while self.waiting.is_empty() {
             let Some(row) = (self.next)()? else {

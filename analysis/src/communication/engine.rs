@@ -89,7 +89,6 @@ pub struct Engine {
     unwritten: Unwritten,
     launches: Vec<LaunchVolume>,
     kernel_of: Vec<u32>,
-    /// In the order of first launch.
     kernels: Vec<KernelVolume>,
     kernel_numbers: FxHashMap<String, u32>,
     flows: Vec<Flow>,
@@ -249,7 +248,6 @@ impl Engine {
         Ok(counts)
     }
 
-    /// Numbers the next launch.
     pub(crate) fn begin(&mut self, launch: &Launch) -> Result<u32> {
         let limit = u32::MAX - 1;
         let position = u32::try_from(self.launches.len()).unwrap_or(limit);
@@ -345,7 +343,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes a block of `records`, which belong to one launch.
     pub(crate) fn block(&self, records: &mut Vec<Record>) -> Block {
         Block::of(records, &self.spare)
     }

@@ -101,7 +101,6 @@ pub fn variable(line: &str, column: u32) -> Option<&str> {
     (declares && !before.ends_with("return") && !before.ends_with("new")).then_some(called)
 }
 
-/// The variable that a call of CUDA's allocates memory for.
 fn argument(call: &str) -> Option<&str> {
     let (_, arguments) = call.split_once('(')?;
     let mut rest = arguments.trim_start();

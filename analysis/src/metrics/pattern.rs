@@ -73,7 +73,6 @@ pub(super) fn rows(source: &Source<'_>) -> Result<Vec<PatternRow>> {
     Ok(rows)
 }
 
-/// Rows of the source launch `from`.
 fn of(source: &Source<'_>, from: u32, receivers: BTreeMap<u32, Sums>) -> Vec<PatternRow> {
     let received: u64 = receivers.values().map(|sums| sums.bytes).sum();
     let launches = &source.communication.launches;
@@ -107,7 +106,6 @@ fn of(source: &Source<'_>, from: u32, receivers: BTreeMap<u32, Sums>) -> Vec<Pat
         .collect()
 }
 
-/// The first rule that fits.
 fn name(row: &PatternRow) -> &'static str {
     let replicated = row.replication >= REPLICATED;
     let complete = row.completeness >= COMPLETE && row.sources > 1 && row.receivers > 1;

@@ -10,7 +10,7 @@ mod supersteps;
 mod tests;
 mod volumes;
 
-use crate::published::{JUDGED, program};
+use crate::published::{JUDGED, program, statements};
 use std::borrow::Cow;
 use superstep_analysis::metrics::Metrics;
 use superstep_table::table;
@@ -73,11 +73,12 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
     }
     let all: Option<Vec<&Program<'_>>> = PROGRAMS.iter().map(find).collect();
     let six = all.and_then(|all| Some(rules::Six::new(all.try_into().ok()?)));
-    (rules::RULES.iter().zip(1..))
-        .map(|(rule, number)| {
+    (statements().into_iter().zip(rules::JUDGES))
+        .map(|(statement, judge)| {
             let no_strides = |it: &Program<'_>| it.metrics.strides.is_empty();
-            let lacks_traces = rule.figure == rules::OF_STRIDES && programs.iter().any(no_strides);
-            let (verdict, numbers) = match six.as_ref().map(rule.judge) {
+            let lacks_traces =
+                statement.figure == rules::OF_STRIDES && programs.iter().any(no_strides);
+            let (verdict, numbers) = match six.as_ref().map(judge) {
                 Some(_) if lacks_traces => (Verdict::NotMeasurable, "needs traces".to_owned()),
                 Some((true, numbers)) => (Verdict::Holds, numbers),
                 Some((false, numbers)) => (Verdict::Differs, numbers),
@@ -87,13 +88,13 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
                 }
             };
             let published = match verdict {
-                Verdict::Differs if is_published_run => judge_published(rule),
+                Verdict::Differs if is_published_run => judge_published(&statement.figure, judge),
                 _ => String::new(),
             };
             Claim {
-                claim: format!("C{number}"),
-                figure: rule.figure.to_owned(),
-                statement: rule.statement.to_owned(),
+                claim: statement.claim,
+                figure: statement.figure,
+                statement: statement.statement,
                 verdict,
                 numbers,
                 published,
@@ -102,13 +103,13 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
         .collect()
 }
 
-fn judge_published(rule: &rules::Rule) -> String {
-    if !JUDGED.contains(&rule.figure) {
+fn judge_published(figure: &str, judge: rules::Judge) -> String {
+    if !JUDGED.contains(&figure) {
         return "not judged: no numbers of this figure are published that the rule needs"
             .to_owned();
     }
     let programs = PROGRAMS.map(program);
-    match (rule.judge)(&rules::Six::new(programs.each_ref())) {
+    match judge(&rules::Six::new(programs.each_ref())) {
         (true, numbers) => format!("borne out: {numbers}"),
         (false, numbers) => format!("not borne out: {numbers}"),
     }

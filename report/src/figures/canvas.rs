@@ -31,9 +31,10 @@ pub fn look(em: f64, colour: RGBColor, anchor: (HPos, VPos)) -> TextStyle<'stati
     style.pos(Pos::new(anchor.0, anchor.1))
 }
 
+/// The look with the bold font, which `FontDesc::style` would not load.
 pub fn bold(look: &TextStyle<'static>) -> TextStyle<'static> {
     TextStyle {
-        font: look.font.style(FontStyle::Bold),
+        font: (FAMILY, look.font.get_size(), FontStyle::Bold).into_font(),
         ..look.clone()
     }
 }
@@ -58,10 +59,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     }
 
     fn check<T, E: std::fmt::Display>(&self, outcome: Result<T, E>) -> Result<()> {
-        outcome.map(drop).map_err(|error| ReportError::Figure {
-            figure: self.figure,
-            reason: error.to_string(),
-        })
+        outcome.map(drop).map_err(ReportError::drawing(self.figure))
     }
 
     fn pixel(&self, (x, y): (f64, f64)) -> (i32, i32) {
@@ -103,15 +101,10 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         if self.text_width(text, look) <= room {
             return text.to_owned();
         }
-        let kept: Vec<char> = text.chars().collect();
-        let shorter = (1..kept.len()).rev().map(|letters| {
-            let kept = kept[..letters].iter().chain(&['…']);
-            kept.collect::<String>()
-        });
-        let mut fitting = shorter.filter(|shorter| self.text_width(shorter, look) <= room);
-        fitting
-            .next()
-            .unwrap_or_else(|| kept.iter().take(1).collect())
+        let ends = text.char_indices().rev();
+        let mut shorter = ends.map(|(end, _)| format!("{}…", &text[..end]));
+        let fitting = shorter.find(|shorter| self.text_width(shorter, look) <= room);
+        fitting.unwrap_or_default()
     }
 
     fn scaled(&self, look: &TextStyle<'static>) -> TextStyle<'static> {

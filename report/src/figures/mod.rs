@@ -37,7 +37,7 @@ pub fn svg(figure: &Multiples, id: &str) -> Result<String> {
     {
         let area = SVGBackend::with_string(&mut drawing, (width, height)).into_drawing_area();
         figure.draw(&Canvas::new(&area, figure.name, 1.0, 0.0)?)?;
-        area.present().map_err(|error| failed(figure, &error))?;
+        area.present().map_err(ReportError::drawing(figure.name))?;
     }
     let (title, description) = (format!("{id}-title"), format!("{id}-description"));
     let document = html! {
@@ -75,7 +75,7 @@ pub fn png(figure: &Multiples) -> Result<Vec<u8>> {
         let backend = BitMapBackend::with_buffer(&mut pixels, (width, height));
         let area = backend.into_drawing_area();
         figure.draw(&Canvas::new(&area, figure.name, PNG_SCALE, PNG_DROP)?)?;
-        area.present().map_err(|error| failed(figure, &error))?;
+        area.present().map_err(ReportError::drawing(figure.name))?;
     }
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, width, height);
@@ -84,13 +84,6 @@ pub fn png(figure: &Multiples) -> Result<Vec<u8>> {
     encoder
         .write_header()
         .and_then(|mut writer| writer.write_image_data(&pixels))
-        .map_err(|error| failed(figure, &error))?;
+        .map_err(ReportError::drawing(figure.name))?;
     Ok(file)
-}
-
-fn failed(figure: &Multiples, error: &dyn std::fmt::Display) -> ReportError {
-    ReportError::Figure {
-        figure: figure.name,
-        reason: error.to_string(),
-    }
 }

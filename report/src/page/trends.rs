@@ -5,24 +5,24 @@ use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::numbers::count;
 use crate::figures::{self, palette};
-use crate::html::{Cell, DASH, contents, document, id, section, table};
+use crate::html::{self, Cell, DASH, contents, document, id, section};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
-use superstep_table::{FileError, Table, table};
+use superstep_table::FileError;
 
-table! {
+table_from! {
     /// A program in one run, or all of them.
-    struct TrendRow = "trend" {
-        suite: String = "suite of the run";
-        size: String = "size preset of the run";
-        device: String = "device of the run";
-        run: u64 = "number of the run in the order of their starts, from 0";
-        started: String = "start of the run, UTC";
-        program: String = "name in the manifest, or `all programs`: the geometric mean";
-        value: f64 = "what the figure shows";
+    fn table((program, number, run, value), (&str, u64, &RunSummary, f64)) = "trend" {
+        suite: String = "suite of the run" => run.suite.clone();
+        size: String = "size preset of the run" => run.size.clone();
+        device: String = "device of the run" => run.device.clone();
+        run: u64 = "number of the run in the order of their starts, from 0" => *number;
+        started: String = "start of the run, UTC" => run.started.clone();
+        program: String = "name in the manifest, or `all programs`: the geometric mean" => (*program).to_owned();
+        value: f64 = "what the figure shows" => *value;
     }
 }
 
@@ -114,20 +114,10 @@ impl Quantity {
         }
         lines.retain(|(_, line)| !line.is_empty());
         let rows = lines.iter().flat_map(|(program, line)| {
-            line.iter().map(|&(number, value)| {
-                let run = runs[number as usize];
-                TrendRow {
-                    suite: run.suite.clone(),
-                    size: run.size.clone(),
-                    device: run.device.clone(),
-                    run: number,
-                    started: run.started.clone(),
-                    program: program.clone(),
-                    value,
-                }
-            })
+            let row = |&(number, value)| (&**program, number, runs[number as usize], value);
+            line.iter().map(row)
         });
-        let table = Table::of(&rows.collect::<Vec<_>>());
+        let table = table(&rows.collect::<Vec<_>>());
         let plots = lines.into_iter().map(|(title, line)| {
             let points = line
                 .iter()
@@ -241,7 +231,7 @@ fn nights(heading: &str, runs: &[&RunSummary]) -> Markup {
         ]
     });
     let caption = format!("Runs of {heading}: geometric means over the programs that passed");
-    table(&caption, rows)
+    html::table(&caption, rows)
 }
 
 fn three_digits(value: f64) -> String {

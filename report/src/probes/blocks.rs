@@ -6,7 +6,7 @@ use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
 use std::collections::BTreeMap;
 
-study_table! {
+table_from! {
     /// The block of each program that most threads entered.
     fn summary((program, hottest), (&ProgramSites<'_>, &SiteTotals<'_>)) = "hottest-blocks" {
         program: String = "the program" => program.name.to_owned();
@@ -22,7 +22,7 @@ study_table! {
     }
 }
 
-study_table! {
+table_from! {
     /// One basic block.
     fn each((program, block), (&ProgramSites<'_>, &SiteTotals<'_>)) = "basic-blocks" {
         program: String = "the program" => program.name.to_owned();

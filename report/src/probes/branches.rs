@@ -12,7 +12,7 @@ const ACTIVE: usize = 1;
 const TAKEN: usize = 2;
 const DIVERGENT: usize = 3;
 
-study_table! {
+table_from! {
     /// The conditional branches of each program.
     fn summary(branches, ProgramSites<'_>) = "branches" {
         program: String = "the program" => branches.name.to_owned();
@@ -28,7 +28,7 @@ study_table! {
     }
 }
 
-study_table! {
+table_from! {
     /// One conditional branch.
     fn each(branch, &SiteTotals<'_>) = "branch-sites" {
         program: String = "the program" => branch.program.to_owned();
@@ -45,7 +45,7 @@ study_table! {
     }
 }
 
-study_table! {
+table_from! {
     /// The conditional branches of each program, beside SASSI's table 1.
     fn beside((branches, sassi), (&ProgramSites<'_>, [f64; 4])) = "branches-published" {
         program: String = "the program" => branches.name.to_owned();

@@ -7,7 +7,7 @@ use crate::figures::palette;
 use std::collections::BTreeMap;
 use superstep_analysis::AnalysisError;
 
-study_table! {
+table_from! {
     /// How evenly the SMs of each program are kept busy.
     fn summary(load, Load<'_>) = "sm-balance" {
         program: String = "the program" => load.program.to_owned();
@@ -24,7 +24,7 @@ study_table! {
     }
 }
 
-study_table! {
+table_from! {
     /// One SM in one program.
     fn each((load, sm), (&Load<'_>, usize)) = "sm-load" {
         program: String = "the program" => load.program.to_owned();

@@ -7,7 +7,7 @@ use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use superstep_trace::ProbeResults;
 
-study_table! {
+table_from! {
     /// The memory accesses of each program.
     fn summary((name, matrix), Divergence<'_>) = "memory-divergence" {
         program: String = "the program" => (*name).to_owned();
@@ -20,7 +20,7 @@ study_table! {
     }
 }
 
-study_table! {
+table_from! {
     /// One number of lines.
     fn by_lines(((name, matrix), lines), (&Divergence<'_>, u64)) = "unique-lines" {
         program: String = "the program" => (*name).to_owned();
@@ -31,7 +31,7 @@ study_table! {
     }
 }
 
-study_table! {
+table_from! {
     /// One cell of the matrix.
     fn by_cell((name, cell), (&str, Cell)) = "divergence-matrix" {
         program: String = "the program" => (*name).to_owned();

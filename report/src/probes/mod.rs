@@ -10,23 +10,6 @@
 //!
 //! `overheads` is the cost of any probe (SASSI, table 3; Ocelot, figure 5), `…-published` sets a table beside SASSI's.
 
-/// Declares a table with the value of each column, as the function that makes it from a slice:
-/// `column: type [unit] = meaning => value;`.
-macro_rules! study_table {
-    ($(#[doc = $doc:literal])+ fn $name:ident($row:pat, $source:ty) = $table:literal {
-        $($column:ident: $type:ty $([$unit:literal])? = $meaning:expr => $value:expr;)+
-    }) => {
-        $(#[doc = $doc])+
-        fn $name(rows: &[$source]) -> superstep_table::Table {
-            superstep_table::table! {
-                $(#[doc = $doc])+
-                struct Row = $table { $($column: $type $([$unit])? = $meaning;)+ }
-            }
-            rows.iter().map(|$row| Row { $($column: $value),+ }).collect()
-        }
-    };
-}
-
 mod blocks;
 mod branches;
 mod clocks;

@@ -5,7 +5,7 @@ use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use plotters::style::RGBColor;
 
-study_table! {
+table_from! {
     /// One outcome in one program.
     fn table(outcome, OutcomeShare) = "injection" {
         program: String = "the program" => outcome.program.clone();

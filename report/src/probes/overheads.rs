@@ -4,7 +4,7 @@ use super::{layout_of, published};
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 
-study_table! {
+table_from! {
     /// What the probe costs each program.
     fn table(row, Overhead<'_>) = "overheads" {
         program: String = "the program" => row.cost.program.clone();

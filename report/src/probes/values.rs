@@ -30,7 +30,7 @@ struct Instructions<'a> {
     all: Vec<Instruction<'a>>,
 }
 
-study_table! {
+table_from! {
     /// The values of each program.
     fn summary(values, Instructions<'_>) = "values" {
         program: String = "the program" => values.name.to_owned();
@@ -45,7 +45,7 @@ study_table! {
     }
 }
 
-study_table! {
+table_from! {
     /// One instruction with a value.
     fn each(value, &Instruction<'_>) = "value-sites" {
         program: String = "the program" => value.totals.program.to_owned();
@@ -60,7 +60,7 @@ study_table! {
     }
 }
 
-study_table! {
+table_from! {
     /// The values of each program, beside SASSI's table 2.
     fn beside((values, sassi), (&Instructions<'_>, [f64; 4])) = "values-published" {
         program: String = "the program" => values.name.to_owned();

@@ -117,9 +117,18 @@ crate::text_column!(Quantity);
 
 #[derive(Deserialize)]
 struct Data {
+    statements: Vec<Statement>,
     sources: Vec<Source>,
     reasons: Vec<Reason>,
     series: Vec<Series>,
+}
+
+/// A statement about a figure.
+#[derive(Deserialize)]
+pub(crate) struct Statement {
+    pub(crate) claim: String,
+    pub(crate) figure: String,
+    pub(crate) statement: String,
 }
 
 /// Where quantities come from: the output of a notebook, or a plot.
@@ -164,6 +173,10 @@ fn data() -> Data {
         // Part of this program; a test reads it.
         Err(error) => unreachable!("published.json: {error}"),
     }
+}
+
+pub(crate) fn statements() -> Vec<Statement> {
+    data().statements
 }
 
 /// Where the numbers of a figure come from; `None` where none are published.

@@ -46,7 +46,6 @@ impl FatBinaryWrapper {
         }
     }
 
-    ///
     /// # Safety
     /// `wrapper` is null or leads to a wrapper.
     pub unsafe fn image(wrapper: *const Self) -> Option<*const c_char> {

@@ -16,15 +16,4 @@ pub fn is_configuration(grid: [u32; 3], block: [u32; 3]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn limits_are_inclusive_and_nothing_is_empty() {
-        let block = [1024, 1, 1];
-        assert!(is_configuration([1; 3], block) && is_configuration(MOST_GRID, [16, 1, 64]));
-        assert!(!is_configuration([1; 3], [1025, 1, 1]) && !is_configuration([1; 3], [1, 1, 65]));
-        assert!(!is_configuration([1; 3], [512, 4, 1]) && !is_configuration([1, 65536, 1], block));
-        assert!(!is_configuration([1, 0, 1], block) && !is_configuration([1; 3], [0, 1, 1]));
-    }
-}
+mod tests;

@@ -301,7 +301,7 @@ unsafe fn module_index(image: *const c_char) -> Option<u32> {
     };
     for file in &module.files {
         let file = CString::new(file.as_os_str().as_bytes()).ok()?;
-        // SAFETY: a text that ends with 0. What runs is the constructor of a module, which only calls `__superstep_register_cpu_module`,
+        // SAFETY: a text that ends with 0. Only the constructor of a module runs, which only calls `__superstep_register_cpu_module`,
         // or of a probe's host code.
         if unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
             // SAFETY: after a failure of `dlopen` this is a text.

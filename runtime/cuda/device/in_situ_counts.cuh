@@ -57,8 +57,8 @@ __device__ __attribute__((noinline)) void add_settled(const void *context, ulong
   if (all != local) add(me.sums() + IN_SITU_PERHAPS_LOCAL, (all - local) << width_log2);
 }
 
-// Counts an access. Where all lanes of a warp come together, each counts it, and the first will add it up for all. Answers whether a count is
-// full.
+// Counts an access. Where all lanes of a warp come together, each counts it, and the first will add it up for all. Returns whether a count
+// is full.
 __device__ ALWAYS_INLINE bool count(unsigned &together, unsigned &apart) {
   const unsigned mask = __activemask();
   together += 1;

@@ -1,4 +1,4 @@
-// What a CTA knows of words that it has loaded in a launch: the cache of it, and claims.
+// A cache of what a CTA knows of words that it has loaded in a launch, and claims.
 #ifndef SUPERSTEP_IN_SITU_KNOWN_CUH
 #define SUPERSTEP_IN_SITU_KNOWN_CUH
 
@@ -6,7 +6,7 @@
 
 namespace {
 
-// What rows of a CTA have in common.
+// The common part of a CTA's rows.
 __device__ ALWAYS_INLINE uint64_t row_of(unsigned cta, uint64_t launch) {
   return (uint64_t)cta << IN_SITU_KNOWN_CTA_SHIFT | cta >> 26 << 11 | launch % IN_SITU_KNOWN_LAUNCHES << IN_SITU_KNOWN_LAUNCH_SHIFT;
 }
@@ -14,20 +14,20 @@ __device__ ALWAYS_INLINE uint64_t row_of(unsigned cta, uint64_t launch) {
 // The row of a word, without bytes and class.
 __device__ ALWAYS_INLINE uint64_t known_row(uint64_t of_cta, uint64_t address) { return of_cta ^ address >> 22 << IN_SITU_KNOWN_ADDRESS_SHIFT; }
 
-// Where it lies. Four words in a row have rows in a row.
+// Its place. Four consecutive words have consecutive rows.
 __device__ ALWAYS_INLINE unsigned known_place(uint64_t of_cta, uint64_t address) {
   const unsigned mixed = ((unsigned)(address >> 22) ^ (unsigned)(of_cta >> 32) * 0x9e3779b1u) * 0x85ebca6bu;
   return (((unsigned)address << 1 ^ mixed >> 8) & (IN_SITU_KNOWN_BYTES - 32)) | ((unsigned)address << 1 & 0x18);
 }
 
-// The code of a class: its counter's place in InSituFunction, from 1; input has none. 0 stands for no class.
+// The code of a class: its counter's place in InSituFunction, from 1; input has none. 0: no class.
 __device__ ALWAYS_INLINE constexpr unsigned code_of(unsigned of_class) {
   return of_class == IN_SITU_INPUT ? 5 : of_class == IN_SITU_LOCAL ? 4 : of_class == IN_SITU_UNINITIALISED ? 3 : of_class + 1;
 }
 
 #define ANY_BYTES (0xfull << IN_SITU_KNOWN_MASK_SHIFT)
 
-// Where a CTA keeps what it knows of a word.
+// A word's row in the CTA's cache.
 struct Known {
   uint64_t row; // without bytes and class
   uint64_t place;
@@ -37,7 +37,7 @@ struct Known {
     row = known_row(of_cta, address);
     place = reinterpret_cast<uint64_t>(constant(&me.context->known)) + known_place(of_cta, address);
   }
-  // The rows of words in a row, up to the next 16 bytes, lie in a row.
+  // Consecutive words, up to the next 16 bytes, have consecutive rows.
   __device__ ALWAYS_INLINE void *at(unsigned i) const { return reinterpret_cast<void *>(place + 8 * i); }
 };
 
@@ -51,13 +51,13 @@ __device__ ALWAYS_INLINE void keep_known(Known known, unsigned i, unsigned bytes
   store_known(known.at(i), known.row ^ what);
 }
 
-// Whether a row is a claim of a thread, or says that it has done what it claimed.
+// Whether a row is a claim of a thread, or the note that it has done the claimed work.
 __device__ ALWAYS_INLINE bool is_claim(uint64_t row) { return row != 0 && (row & ~((uint64_t)0xff << 56 | ANY_BYTES)) == 0; }
 __device__ ALWAYS_INLINE bool is_done(uint64_t row) { return row == (ANY_BYTES | code_of(IN_SITU_COMMUNICATED)); }
 
-// Of words in a row, those for which the thread has to do what follows from their having been received: a bit for each. One of the CTA's
-// threads that come to a word together does it, since exchanges at one place wait for each other. Whoever claims last does it, or finds
-// that it is done, unless another row takes the place. Only who does it may say that it is done.
+// Of consecutive words, those whose reception the thread has to count: a bit for each. One of the CTA's threads that come to a word
+// together does so, since exchanges at one place wait for each other. The last one to claim does it, or finds it done, unless another row
+// takes the place. Only the thread that does it may note that it is done.
 template <unsigned words> __device__ ALWAYS_INLINE unsigned claimed(Me me, Known known) {
   if (((unsigned)(me.now >> IN_SITU_CTA_SHIFT) & IN_SITU_CTA_MASK) >= IN_SITU_CLAIMS_BELOW) return (1u << words) - 1;
   const unsigned thread = ((unsigned)me.now & IN_SITU_THREAD_MASK) + 1;
@@ -92,7 +92,7 @@ template <unsigned width_bytes> __device__ ALWAYS_INLINE unsigned known_class(ui
     found ^= ANY_BYTES;
   }
   bool is_known = found >> 32 == 0 && (unsigned)found - 1 < 5;
-  // Who claims that the CTA receives a word has found that it communicates.
+  // A thread claims a word only after it has found that the word communicates.
   if (width_bytes == 4 && __builtin_expect(!is_known, 0)) return of_cta >> 56 == 0 && is_claim(found ^ ANY_BYTES) ? code_of(IN_SITU_COMMUNICATED) : 0;
 #pragma unroll
   for (unsigned i = 1; i < 4; ++i)

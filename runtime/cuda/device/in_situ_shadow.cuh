@@ -1,4 +1,4 @@
-// Shadow memory as the handler of the protocol `in-situ` sees it: how it is read and changed, who a thread is, and of which class bytes are.
+// Shadow memory as the handler of the protocol `in-situ` sees it: how it is read and changed, a thread's identity, and the classes of bytes.
 #ifndef SUPERSTEP_IN_SITU_SHADOW_CUH
 #define SUPERSTEP_IN_SITU_SHADOW_CUH
 
@@ -36,8 +36,8 @@ __device__ inline Entry load(const void *place) {
   return e;
 }
 
-// What the first-level cache may have instead. For what is only ever exchanged, and whose bits only grow within a launch: what the cache
-// lacks costs an exchange that fails.
+// Possibly from the first-level cache. For words that only exchanges change, and whose bits only grow within a launch: an outdated value
+// costs a failed exchange.
 __device__ inline Entry load_cached(const void *place) {
   Entry e;
   asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
@@ -72,7 +72,7 @@ __device__ inline void store_known(void *place, uint64_t row) {
   asm volatile("st.global.u64 [%0], %1;" ::"l"(place), "l"(row) : "memory");
 }
 
-// What this thread or another of the CTA stored there last: ptxas would take a load behind a store to be of what was stored.
+// The last value that a thread of the CTA stored there: ptxas would replace a load behind a store by the stored value.
 __device__ inline uint64_t load_claim(const void *place) {
   uint64_t row;
   asm volatile("ld.relaxed.cta.global.u64 %0, [%1];" : "=l"(row) : "l"(place) : "memory");
@@ -83,7 +83,7 @@ __device__ inline void store_claim(void *place, uint64_t row) {
   asm volatile("st.relaxed.cta.global.u64 [%0], %1;" ::"l"(place), "l"(row) : "memory");
 }
 
-// Puts `next` where `old` is, and says what was there.
+// Replaces `old` by `next`; returns the value that was there.
 #define EXCHANGE(order)                                                                                                                  \
   Entry was;                                                                                                                             \
   asm volatile("{\n"                                                                                                                     \
@@ -100,8 +100,8 @@ __device__ inline void store_claim(void *place, uint64_t row) {
 
 __device__ inline Entry exchange(void *place, Entry old, Entry next) { EXCHANGE("relaxed"); }
 
-// The same for `next` that leads to what the thread has just stored. In place of a fence: where a module has one, ptxas lets each atomic
-// operation of the program wait for a result that nobody wants.
+// As above, where `next` leads to memory that the thread has just stored. In place of a fence: where a module has one, ptxas lets each
+// atomic operation of the program wait for its unused result.
 __device__ inline Entry exchange_released(void *place, Entry old, Entry next) { EXCHANGE("release"); }
 
 // 0 where a shift by more than 31 leaves nothing.
@@ -111,7 +111,7 @@ __device__ ALWAYS_INLINE unsigned shifted(unsigned bits, unsigned by) {
   return result;
 }
 
-// Sets bits of what an entry says was before, and says what was there.
+// Sets bits of an entry's `before`; returns its old value.
 __device__ inline uint64_t set_bits(Entry *place, uint64_t bits) {
   uint64_t was;
   asm volatile("atom.relaxed.gpu.global.or.b64 %0, [%1], %2;" : "=l"(was) : "l"(&place->before), "l"(bits) : "memory");
@@ -125,8 +125,8 @@ __device__ inline void add(uint64_t *word, uint64_t value) {
 
 __device__ ALWAYS_INLINE bool is_first_of(unsigned mask) { return lane_number() == (unsigned)__ffs(mask) - 1; }
 
-// Adds a number at a place that all lanes share which can come here: those that come together make one addition, since the GPU makes
-// additions of 64 bits at one place lane by lane.
+// Adds a number at a place that is the same for all lanes: lanes that come together make one addition, since the GPU does additions of
+// 64 bits at one place lane by lane.
 __device__ ALWAYS_INLINE void add_same(uint64_t *word, unsigned value) {
   const unsigned mask = __activemask();
   if (is_first_of(mask)) add(word, (uint64_t)value * __popc(mask));
@@ -147,7 +147,7 @@ template <class T> __device__ inline T constant(T const *field) {
   return (T)__ldg(reinterpret_cast<const ulong64 *>(field));
 }
 
-// Where accesses add up.
+// The sums of accesses.
 __device__ inline uint64_t *sums_of(const InSituContext *context, ulong64 parameter) {
   const unsigned slot = (unsigned)(parameter >> IN_SITU_SLOT_SHIFT) & IN_SITU_SLOT_MASK;
   return constant(&context->sums) + (slot * IN_SITU_COPIES + sm_number() % IN_SITU_COPIES) * IN_SITU_SUMS;
@@ -171,7 +171,7 @@ struct Me {
   __device__ uint64_t *sums() const { return sums_of(context, parameter); }
 };
 
-// What shadow memory has of the line of an address in a block.
+// Shadow memory of the line of an address in a block.
 __device__ ALWAYS_INLINE uint64_t line_place(uint64_t lines, uint64_t address) {
   return lines + ((unsigned)address >> IN_SITU_LINE_SHIFT & ((1u << (IN_SITU_BLOCK_SHIFT - IN_SITU_LINE_SHIFT)) - 1)) * 4;
 }
@@ -181,7 +181,7 @@ __device__ ALWAYS_INLINE Entry *entry_in(const InSituBlock *block, uint64_t addr
   return reinterpret_cast<Entry *>(constant(&block->shadow)) + ((unsigned)address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
 }
 
-// The shadow entry of the word at `address`; null where there is none. A launch that stores there says so first: the thread's own loads
+// The shadow entry of the word at `address`; null where there is none. A launch notes that it stores there before: the thread's own loads
 // must not miss it.
 __device__ inline Entry *entry_of(Me me, uint64_t address, bool stores) {
   const uint64_t number = address >> IN_SITU_BLOCK_SHIFT;

@@ -1,4 +1,4 @@
-// What an access does to a word: marks, rows of the set of what CTAs received and of the table of transfers, writers, entries of bytes.
+// Effects of an access on a word: marks, rows of the set of received words and of the table of transfers, writers, entries of bytes.
 #ifndef SUPERSTEP_IN_SITU_WORDS_CUH
 #define SUPERSTEP_IN_SITU_WORDS_CUH
 
@@ -14,7 +14,7 @@ __device__ ALWAYS_INLINE unsigned mixed(unsigned x) {
   return x ^ x >> 16;
 }
 
-// What is to be added to a row of the table of transfers.
+// An addition to a row of the table of transfers.
 struct Received {
   unsigned bytes, count, stored;
 };
@@ -25,7 +25,7 @@ __device__ ALWAYS_INLINE void add_to_row(InSituTransfer *row, Received what) {
   if (what.stored != 0) add(&row->stored, what.stored);
 }
 
-// The place where the row of a source and a receiver in the table of transfers is, unless others were there before.
+// The first place to look for the row of a source and a receiver in the table of transfers.
 __device__ ALWAYS_INLINE unsigned transfer_hash(uint64_t source, uint64_t receiver) {
   const unsigned of_source = (unsigned)(source >> IN_SITU_CTA_SHIFT) * 0x9e3779b1u ^ (unsigned)(source >> IN_SITU_LAUNCH_SHIFT);
   return mixed(of_source ^ (unsigned)(receiver >> IN_SITU_CTA_SHIFT) * 0x85ebca77u);
@@ -35,7 +35,7 @@ __device__ ALWAYS_INLINE InSituTransfer *transfer_at(const InSituContext *contex
   return constant(&context->transfers) + (hash & constant(&context->transfer_mask));
 }
 
-// Adds to the row of a source and a receiver, which may have to be begun.
+// Adds to the row of a source and a receiver; makes it if there is none.
 __device__ inline void transfer(const InSituContext *context, ulong64 parameter, uint64_t source, uint64_t receiver, Received what) {
   const Entry mine = {source, receiver}, free = {0, 0};
   const unsigned hash = transfer_hash(source, receiver);
@@ -62,8 +62,8 @@ __device__ ALWAYS_INLINE unsigned reader_hash(uint64_t me, uint64_t word) {
 #define NEAR_PLACES ((64u << 20) / sizeof(InSituReader))
 #define NEAR_TRIES 3
 
-// Which row of the set of what CTAs received is tried next for a word. Neighbouring words lie in neighbouring rows. The first tries go to the
-// near places, of which none is free in large launches: what comes after is scattered, since even steps could stay among them.
+// The next row to try for a word in the set of received words. Neighbouring words have neighbouring rows. The first tries go to near
+// places, of which none is free in large launches; later ones are scattered, since even steps could stay among the near ones.
 __device__ ALWAYS_INLINE uint64_t reader_place(unsigned hash, unsigned word, unsigned tries, uint64_t mask) {
   const unsigned next = hash + tries * (hash >> 7 | 1);
   const uint64_t group = tries < NEAR_TRIES ? next & (NEAR_PLACES / 32 - 1) : mixed(next);
@@ -74,7 +74,7 @@ __device__ ALWAYS_INLINE InSituReader *reader_at(const InSituContext *context, u
   return constant(&context->readers) + reader_place(hash, (unsigned)word, tries, constant(&context->reader_mask));
 }
 
-// Of bytes that the CTA received, those that it had not yet in this launch; -1 where nobody knows.
+// Of bytes that the CTA received, those that it had not received before in this launch; -1 where this is unknown.
 __device__ inline int first_here(const InSituContext *context, uint64_t me, uint64_t word, unsigned bytes) {
   const uint64_t launch = me >> IN_SITU_LAUNCH_SHIFT, cta = me & ~(uint64_t)0x7ff;
   const unsigned hash = reader_hash(me, word);
@@ -83,7 +83,7 @@ __device__ inline int first_here(const InSituContext *context, uint64_t me, uint
     Entry was = load_cached(place);
     for (;;) {
       const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == cta;
-      // Launches run one after the other: what is not of this one is over.
+      // Launches run one after the other, so all others have ended.
       if (!is_mine && was.before >> IN_SITU_LAUNCH_SHIFT == launch) break;
       const unsigned known = is_mine ? (unsigned)was.before & 0xf : 0;
       if ((bytes & ~known) == 0) return 0;
@@ -100,18 +100,18 @@ __device__ inline bool is_split(Entry e) { return e.before == IN_SITU_IS_SPLIT; 
 // The entries of the bytes of a word that is split.
 __device__ inline Entry *bytes_of(Me me, Entry e) { return reinterpret_cast<Entry *>(constant(&me.context->split)) + 4 * e.now; }
 
-// In place of bytes that were marked, or received: it is not known yet; the entries of the single bytes have it; or the launch has written
-// the entry meanwhile, and a mark is in its wrong place.
+// In place of marked or received bytes: not known yet; in the entries of the single bytes; or the launch has written the entry meanwhile,
+// and a mark is in the wrong place.
 #define NOT_KNOWN -1
 #define IS_IN_PARTS -2
 #define IS_MOVED -3
 
-// Marks bytes of what an entry says as read, where `is_past` says whether that is in `now`, and answers what `before` was.
+// Marks bytes of an entry as read, whose writer is in `now` if `is_past`; returns the earlier `before`.
 __device__ ALWAYS_INLINE uint64_t begin_mark(Entry *place, bool is_past, unsigned marks) {
   return set_bits(place, (uint64_t)marks << in_situ_read_shift(is_past));
 }
 
-// What comes after: answers which bytes were not marked, or one of the above. `before` is from a moment ago, as is `is_past`.
+// Evaluates a mark: returns the bytes that were not marked, or one of the above. `before` and `is_past` may be out of date.
 __device__ ALWAYS_INLINE int end_mark(uint64_t was, uint64_t before, bool is_past, unsigned marks) {
   if (was == IN_SITU_IS_SPLIT) return IS_IN_PARTS;
   if (is_past && (was ^ before) >> IN_SITU_CTA_SHIFT != 0) return IS_MOVED;
@@ -122,7 +122,7 @@ __device__ ALWAYS_INLINE int mark_entry(Entry *place, uint64_t before, bool is_p
   return end_mark(begin_mark(place, is_past, marks), before, is_past, marks);
 }
 
-// Takes marks of what the launch has written away; nobody looks at them before it ends. Answers whether the word was not split.
+// Removes marks of bytes that the launch has written; they are not read before it ends. Returns whether the word was not split.
 __device__ inline bool takes_away(Entry *place, unsigned marks) {
   for (Entry e = load(place); !is_split(e);) {
     const Entry was = exchange(place, e, {e.before & ~((uint64_t)marks << in_situ_read_shift(true)), e.now});
@@ -139,7 +139,7 @@ __device__ inline void take_away(Me me, Entry *place, unsigned marks) {
     if (marks >> byte & 1) takes_away(parts + byte, 1);
 }
 
-// Marks bytes of an entry, whatever comes between; answers which were not marked, or that the word has been split.
+// Marks bytes of an entry, also if it changes meanwhile; returns those that were not marked, or that the word has been split.
 __device__ inline int mark_in_full(Me me, Entry *place, uint64_t before, bool is_past, unsigned marks, int stored) {
   if (stored == NOT_KNOWN) stored = mark_entry(place, before, is_past, marks);
   if (stored != IS_MOVED) return stored;
@@ -147,7 +147,7 @@ __device__ inline int mark_in_full(Me me, Entry *place, uint64_t before, bool is
   return mark_entry(place, before, false, marks);
 }
 
-// The same for the bytes of a word that is split; answers how many they were.
+// As above for the bytes of a split word; returns their number.
 __device__ inline unsigned mark_parts(Me me, Entry *place, unsigned marks) {
   Entry *parts = bytes_of(me, load(place));
   unsigned count = 0;
@@ -158,7 +158,7 @@ __device__ inline unsigned mark_parts(Me me, Entry *place, unsigned marks) {
   return count;
 }
 
-// How a load communicates: its bytes; from bit 4 on those of them, as the entry calls them, that were not marked; and flags.
+// Communication of a load: its bytes; from bit 4 on those that were not marked, as in the entry; and flags.
 #define COUNTS (1u << 8)
 #define IS_PAST (1u << 9)
 
@@ -167,8 +167,8 @@ __device__ ALWAYS_INLINE unsigned how_of(Me me, Entry e, unsigned bytes, unsigne
   return bytes | marks << 4 | (counts ? COUNTS : 0) | (in_situ_is_past(e, me.launch()) ? IS_PAST : 0);
 }
 
-// What follows from bytes of a word that communicate: those read first, which are `stored`, and those received, which are `found`, if that is
-// known. Answers whether all is known then. Bytes with several writers, and bytes that were perhaps received before, count by launch only.
+// Counts communicating bytes of a word: those read first (`stored`), and those received (`found`), if known. Returns whether all is
+// known. Bytes with several writers, and bytes that may have been received before, count by launch only.
 __device__ __attribute__((noinline)) bool communicated_in_full(const InSituContext *context, ulong64 parameter, uint64_t now, Entry *place,
                                                                uint64_t before, uint64_t source, uint64_t word, unsigned how, int stored,
                                                                int found) {
@@ -194,7 +194,7 @@ __device__ __attribute__((noinline)) bool communicated_in_full(const InSituConte
 
 __device__ ALWAYS_INLINE int both(int first, int next) { return (int)((unsigned)first << 16 | ((unsigned)next & 0xffff)); }
 
-// The same of two words; each number has that of the first word in the upper half.
+// As above for two words; each number has that of the first word in the upper half.
 __device__ __attribute__((noinline)) unsigned communicated_pair_in_full(const InSituContext *context, ulong64 parameter, uint64_t now,
                                                                         Entry *place, uint64_t before, uint64_t next_before, uint64_t source,
                                                                         uint64_t word, unsigned how, int stored, int found) {
@@ -204,12 +204,12 @@ __device__ __attribute__((noinline)) unsigned communicated_pair_in_full(const In
   return first | next << 1;
 }
 
-// The same of words in a row that have one source and of which nothing is known yet. Mostly little is needed. Answers a bit for each.
+// As above for consecutive words of one source of which nothing is known yet. Returns a bit for each.
 template <unsigned words>
 __device__ __attribute__((noinline)) unsigned communicated(const InSituContext *context, ulong64 parameter, uint64_t now, Entry *place,
                                                            uint64_t before, uint64_t next_before, uint64_t source, uint64_t word,
                                                            unsigned how, unsigned next_how) {
-  // Trips to the set, to the table of transfers, and to the entries are under way at once.
+  // Accesses to the set, to the table of transfers and to the entries overlap.
   InSituReader *reader = reader_at(context, reader_hash(now, word), word, 0);
   Entry received[words];
 #pragma unroll
@@ -258,7 +258,7 @@ __device__ __attribute__((noinline)) unsigned communicated(const InSituContext *
                                            both(stored[0], stored[words - 1]), both(found[0], found[words - 1]));
 }
 
-// A write of the `bytes` bytes that an entry stands for, which is not split. Where it has been split, `e` is its mark.
+// A write of the `bytes` bytes of an entry that is not split. Where it has been split, `e` is its mark.
 __device__ inline void write_entry(Me me, Entry *place, Entry *e, unsigned bytes, bool plain) {
   while (!is_split(*e)) {
     const Entry next = in_situ_written(*e, me.now, plain);
@@ -292,7 +292,7 @@ __device__ __attribute__((noinline)) void write_in_full(const InSituContext *con
   if (is_split(e)) write_parts(context, parameter, bytes_of(me, e), plain);
 }
 
-// Writes of entries in a row, which are `entries`; the trips to them are under way at once.
+// Writes of the consecutive `entries`; the accesses to them overlap.
 template <unsigned words> __device__ ALWAYS_INLINE void write(Me me, Entry *place, const Entry *entries, unsigned bytes, bool plain) {
   Entry was[words];
 #pragma unroll
@@ -304,7 +304,7 @@ template <unsigned words> __device__ ALWAYS_INLINE void write(Me me, Entry *plac
 #pragma unroll
   for (unsigned i = 0; i < words; ++i) {
     if (equal(was[i], entries[i])) continue;
-    // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
+    // No change where the thread itself was the first to write, and has stored before if it stores now.
     if (((entries[i].now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (!plain || entries[i].now & IN_SITU_PLAIN)) continue;
     // Nor where several threads change a word in atomic operations.
     if (!plain && !is_split(entries[i]) && equal(in_situ_written(entries[i], me.now, plain), entries[i])) continue;

@@ -193,7 +193,6 @@ impl Capture {
     }
 }
 
-/// A capture's events in host order, each stored once.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     entries: Vec<TimedEvent<Entry>>,
@@ -201,11 +200,9 @@ pub(super) struct Timeline {
     allocations: Vec<Allocation>,
     numbers: FxHashMap<(StreamId, LaunchId), u32>,
     opaque: Vec<OpaqueLaunch>,
-    /// Index of each opaque launch, by its sequence number.
     opaque_by_number: FxHashMap<u64, usize>,
     /// Allocations that are no symbols.
     heap: u32,
-    /// Index of each allocation.
     by_id: FxHashMap<AllocationId, usize>,
 }
 

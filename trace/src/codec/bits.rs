@@ -3,7 +3,6 @@
 use super::vectors::Avx2;
 use crate::WARP_LANES;
 
-/// The lowest `width` bits, up to 64.
 #[inline(always)]
 pub(super) const fn low_bits(width: u32) -> u64 {
     match width {
@@ -96,7 +95,6 @@ impl BitWriter {
         (self.full, self.last) = (full + more, last);
     }
 
-    /// Writes up to 32 `values` with `width` bits each.
     #[inline(always)]
     pub(super) fn put_all<T: Copy + Into<u64>>(&mut self, values: &[T], width: u32) {
         debug_assert!(values.len() <= WARP_LANES);

@@ -45,7 +45,6 @@ impl Decoder {
             && self.bits.is_at_end(&payload[self.bits_start..])
     }
 
-    /// Reads the next group of `payload`; `None` when the bytes are not those of a group.
     pub(crate) fn decode(&mut self, payload: &[u8], group: &mut AccessGroup) -> Option<()> {
         let tag = self.tag(payload)?;
         let number = match tag & TAG_SITE {
@@ -226,7 +225,6 @@ impl Decoder {
         Some(())
     }
 
-    /// Reads addresses that follow from nothing.
     fn values(
         &mut self,
         payload: &[u8],

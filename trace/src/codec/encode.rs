@@ -76,7 +76,6 @@ impl Encoder {
         self.tags.len() + self.places.len() + self.numbers.len() + self.bits.len()
     }
 
-    /// Bytes worth compressing.
     pub(crate) fn head(&mut self, out: &mut Vec<u8>) {
         self.end_repetition();
         for column in [&self.tags, &self.places, &self.numbers] {
@@ -101,7 +100,6 @@ impl Encoder {
         self.encode_anywhere(group);
     }
 
-    /// Compiled for processors that handle eight lanes at once.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn encode_avx2(&mut self, group: &AccessGroup) {
@@ -350,7 +348,6 @@ impl Encoder {
         self.form(number, before, which, mask, addresses)
     }
 
-    /// The form of lanes that are no whole run.
     #[inline(always)]
     fn form(
         &mut self,

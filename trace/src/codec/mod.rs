@@ -53,7 +53,6 @@ const VALUES_FRAME_DIFFERENCES: u64 = 0;
 const VALUES_NEAR: u64 = 1;
 const VALUES_DIFFERENCES: u64 = 2;
 const VALUES_KIND_BITS: u32 = 2;
-/// Bits of a width.
 const WIDTH_BITS: u32 = 7;
 /// Bits of the number of strays, and of the index of one among the active lanes.
 const STRAYS_BITS: u32 = 5;

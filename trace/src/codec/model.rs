@@ -74,7 +74,6 @@ impl Slot {
         }
     }
 
-    /// Sets the lanes' addresses.
     #[inline(always)]
     pub(super) fn set(&mut self, mask: u32, addresses: &[u64]) {
         self.is_run = false;
@@ -138,7 +137,6 @@ impl Scale {
     }
 }
 
-/// State common to encoder and decoder.
 #[derive(Default)]
 pub(super) struct State {
     pub slots: Vec<Slot>,
@@ -168,7 +166,6 @@ impl State {
         (successor != NO_SLOT).then_some(successor as usize)
     }
 
-    /// Adds a slot and returns its number.
     pub(super) fn add(&mut self, site: u32, width_bytes: u32) -> usize {
         self.slots.push(Slot::new(site, width_bytes));
         self.slots.len() - 1

@@ -14,7 +14,6 @@ use crate::{AccessGroup, WARP_LANES};
 /// With fewer lanes, other things are shorter.
 const FEWEST_LANES: u32 = 3;
 
-/// The offsets of a slot's last group.
 #[derive(Clone)]
 #[repr(align(64))]
 pub(super) struct Last {
@@ -52,7 +51,6 @@ impl<const N: usize> Near<'_, N> {
         self.mask.count_ones() as usize
     }
 
-    /// The address of an active lane, by its index.
     #[inline(always)]
     fn address(&self, index: usize) -> u64 {
         self.base.wrapping_add(self.offsets.number(index) as u64)

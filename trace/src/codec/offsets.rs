@@ -23,7 +23,6 @@ pub(super) type Numbers = [i32; WARP_LANES];
 pub struct Offsets<'a, const N: usize>(pub &'a [[u8; N]]);
 
 impl<const N: usize> Offsets<'_, N> {
-    /// The number at `index`.
     #[inline(always)]
     pub(super) fn number(self, index: usize) -> i32 {
         let mut number = [0; 4];
@@ -246,7 +245,6 @@ impl Vectors {
         (of_all(any, |a, b| _mm256_or_si256(a, b)) as u32) < FARTHEST
     }
 
-    /// The numbers of the lanes.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn count() -> [__m256i; 4] {

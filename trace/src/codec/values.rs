@@ -65,7 +65,6 @@ impl Range {
 }
 
 impl Encoder {
-    /// Writes addresses and returns the form.
     #[inline(always)]
     pub(super) fn values(&mut self, number: usize, addresses: &[u64]) -> u8 {
         let slot = &self.state.slots[number];

@@ -285,7 +285,6 @@ impl Row {
     }
 }
 
-/// Applies `of` to all lanes.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]

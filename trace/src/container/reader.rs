@@ -28,12 +28,9 @@ pub(crate) struct ChunkInfo {
     checksum: u64,
 }
 
-/// Why a file could not be read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
-    /// The file ends inside the chunk at this offset.
     CutOff { offset: u64 },
-    /// The chunk at this offset is not what was written.
     Damaged { offset: u64, reason: String },
 }
 
@@ -190,7 +187,6 @@ fn decompress_frame(stored: &[u8], out: &mut [u8]) -> Option<usize> {
     })
 }
 
-/// Error in the header of a chunk.
 #[derive(Debug, thiserror::Error)]
 enum HeaderError {
     #[error("no chunk starts here")]

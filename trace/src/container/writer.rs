@@ -96,7 +96,6 @@ fn store(head: &[u8], tail: &[u8], out: &mut Vec<u8>) -> u8 {
     0
 }
 
-/// Appends the compressed payload to `out`; false when that would not make it smaller.
 fn compress(payload: &[u8], out: &mut Vec<u8>) -> bool {
     thread_local! {
         static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };

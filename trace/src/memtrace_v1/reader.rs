@@ -11,9 +11,7 @@ const MAX_NAME_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A launch of the kernel with this name starts.
     Launch(String),
-    /// A thread's access in the current launch.
     Access(Record),
     End,
 }

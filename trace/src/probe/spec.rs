@@ -27,9 +27,7 @@ pub struct ProbeSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Per {
-    /// Each thread of each launch.
     Thread,
-    /// Each CTA of each launch.
     Cta,
     Launch,
 }
@@ -81,7 +79,6 @@ impl Field {
 pub enum Word {
     /// 32 bits in the handler; totals have 64.
     U32,
-    /// 64 bits.
     #[default]
     U64,
 }
@@ -146,31 +143,23 @@ pub enum At {
     KernelEntry,
     /// Each return of a kernel.
     KernelExit,
-    /// The head of each basic block.
     Block,
     /// Each branch with a condition.
     Branch,
-    /// Each load from global memory.
     Load,
-    /// Each store to global memory.
     Store,
-    /// Each atomic operation on global memory.
     Atomic,
     /// Each instruction whose result is an integer, a pointer or a floating-point number of 2 to 64 bits, phis left out.
     Value,
     /// Results of one bit: comparisons above all.
     Predicate,
-    /// Each barrier of a CTA.
     Barrier,
-    /// Each call of a device function.
     Call,
     /// Arithmetic, logic and comparisons of integers, and address calculations. From here on there are classes only.
     Integer,
     /// Arithmetic and comparisons of floating-point numbers.
     Float,
-    /// Square roots, sines, exponentials and the like.
     Special,
-    /// Conversions between types of numbers.
     Conversion,
     Shared,
     /// Accesses to local memory: variables of a thread that have addresses.

@@ -39,7 +39,6 @@ fn bucket_of(number: u64) -> usize {
 
 const _: () = assert!(SHARDS.is_power_of_two() && BUCKETS.is_power_of_two());
 
-/// Reusable objects that threads borrow.
 pub(crate) struct Pool<T>(Mutex<Vec<T>>);
 
 impl<T> Pool<T> {
@@ -73,7 +72,6 @@ pub(crate) enum Block {
     Disk(Vec<Vec<Piece>>),
 }
 
-/// Reusable memory of blocks.
 pub(crate) type Spare = Pool<Vec<Record>>;
 
 /// Keeps a bounded part of the memory of `blocks` for reuse.
@@ -88,7 +86,6 @@ pub(crate) fn recycle(blocks: Vec<Block>, spare: &Spare) {
 }
 
 impl Block {
-    /// Takes the records of `flat`, of which shard number *i* has `counts[i]`; both are reset.
     fn new(flat: &mut Vec<Record>, counts: &mut [u32], spare: &Spare) -> Self {
         let used = spare.things().pop();
         let mut records = used.unwrap_or_default();
@@ -302,7 +299,6 @@ impl Gathered {
         Ok(())
     }
 
-    /// Takes a shard's records out of `blocks` and hands those of each page to `sink`, in the order of the blocks.
     pub(crate) fn pages(
         &mut self,
         &Records {

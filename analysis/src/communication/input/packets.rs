@@ -32,7 +32,6 @@ fixed!(Section {
     wide: u32
 });
 
-/// An access across a page border.
 #[derive(Clone, Copy, Debug)]
 struct Wide {
     address: u64,
@@ -46,11 +45,10 @@ fixed!(Wide {
     site: u32
 });
 
-/// Packed records, which stand in the order of their launches and chunks; so do packets by chunk and number.
+/// Packed records, sorted by launch and chunk.
 #[derive(Debug)]
 pub(crate) struct Packet {
     pub(crate) bucket: u32,
-    /// Number of the first record's chunk.
     pub(crate) chunk: u64,
     /// Number among the packets of one cutter.
     pub(crate) number: u32,
@@ -126,7 +124,6 @@ impl Cutter {
         Ok(counts)
     }
 
-    /// Sends the remaining records to `sink`.
     pub(crate) fn flush(&mut self, sink: &mut impl FnMut(Packet)) {
         for at in 0..self.buckets.len() as u32 {
             self.send(at, sink);

@@ -65,7 +65,6 @@ impl Origin {
 pub(crate) struct Record {
     pub(crate) address: u64,
     pub(crate) cta: u32,
-    /// Lanes, at least one.
     pub(crate) mask: u32,
     pub(crate) origin: Origin,
     warp: u16,
@@ -109,7 +108,6 @@ impl Record {
         self.mask.count_ones() as usize
     }
 
-    /// Bytes that all lanes access.
     #[inline]
     pub(crate) fn volume(&self) -> u64 {
         (self.width() * self.lanes()) as u64
@@ -163,7 +161,6 @@ impl Record {
     }
 }
 
-/// Extent of records, found in one pass before they are processed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Survey {
     pub(crate) one_page: bool,
@@ -281,7 +278,6 @@ pub(crate) fn starts(group: &AccessGroup, op: Op, mut sink: impl FnMut(Record)) 
     }
 }
 
-/// Cuts `group` into records and hands each to `sink`.
 pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, mut sink: impl FnMut(Record)) {
     let width = u64::from(group.width_bytes);
     if width == 0 {

@@ -74,7 +74,6 @@ pub struct Footprint {
 
 added_up!(Footprint: read_bytes, written_bytes, touched_bytes, again_bytes, known_bytes);
 
-/// The live allocations by address.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
     /// End and number by start.
@@ -89,7 +88,6 @@ impl Regions {
         }
     }
 
-    /// Removes everything in the range.
     pub(crate) fn remove(&mut self, start: u64, end: u64) {
         let met: Vec<u64> = (self.live.range(..end).rev())
             .take_while(|&(_, &(until, _))| until > start)
@@ -123,7 +121,6 @@ impl Regions {
     }
 }
 
-/// Results of one shard beside the volumes.
 #[derive(Debug, Default)]
 pub(crate) struct Details {
     /// Communicated bytes by module and number within the module.
@@ -145,7 +142,6 @@ pub(crate) struct Mark {
 }
 
 impl Details {
-    /// The load at `site` communicated `bytes` bytes.
     #[inline]
     pub(crate) fn at_site(&mut self, site: SiteId, bytes: u64) {
         let (module, local) = (site.module() as usize, site.local() as usize);
@@ -242,7 +238,6 @@ impl Found {
         *array.or_insert(ArrayVolume::new(allocation, kernel)) += more;
     }
 
-    /// Adds rows of another part of the pages.
     pub(crate) fn add_rows(&mut self, sites: &[SiteVolume], arrays: &[ArrayVolume]) {
         for of in sites {
             *self.sites.entry(of.site).or_default() += of.communicated_loaded_bytes;
@@ -264,13 +259,9 @@ impl Found {
     }
 }
 
-/// Which bytes of a page were touched.
 pub(crate) struct Touched {
-    /// Number of the last launch that touched any.
     pub(crate) launch: u32,
-    /// By that launch.
     pub(crate) last: [u64; WORDS],
-    /// By any.
     pub(crate) ever: [u64; WORDS],
 }
 
@@ -292,7 +283,6 @@ impl Touched {
         });
     }
 
-    /// All that launch `launch` touches in the page.
     pub(crate) fn launch(&mut self, launch: u32, by: &Touches, footprint: &mut Footprint) {
         let Touches { reads, writes } = by;
         let follows = self.launch.wrapping_add(1) == launch;
@@ -313,7 +303,6 @@ impl Touched {
     }
 }
 
-/// Which bytes of a page one launch reads and writes.
 pub(crate) struct Touches {
     reads: [u64; WORDS],
     writes: [u64; WORDS],

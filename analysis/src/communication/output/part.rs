@@ -72,7 +72,6 @@ impl LaunchPart {
         })
     }
 
-    /// Adds the launch's counts.
     pub(crate) fn counted(&mut self, counts: &Counts) {
         self.volume.loaded_bytes += counts.loaded_bytes + counts.atomic_bytes;
         self.volume.stored_bytes += counts.stored_bytes + counts.atomic_bytes;
@@ -88,7 +87,6 @@ impl LaunchPart {
     }
 }
 
-/// Adds the sums of other pages.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LaunchSums {
     pub(crate) counts: Counts,
@@ -104,7 +102,6 @@ pub(crate) struct Sums {
     pub(crate) launches: BTreeMap<u32, LaunchSums>,
     pub(crate) sites: Vec<SiteVolume>,
     pub(crate) arrays: Vec<ArrayVolume>,
-    /// Numbers of copies to the host of bytes that something had written.
     pub(crate) written_copies: BTreeSet<u32>,
 }
 

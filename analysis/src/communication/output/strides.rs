@@ -37,7 +37,6 @@ pub(crate) struct Strides {
     /// Of launches whose distances are not counted yet.
     loads: Sorter<Run>,
     stores: Sorter<Run>,
-    /// By position of the launch.
     counted: Vec<LaunchStrides>,
     sorter: Box<dyn Fn(&'static str) -> Sorter<Run> + Send + Sync>,
 }
@@ -131,7 +130,6 @@ impl Run {
         true
     }
 
-    /// Launch and CTA as one number.
     pub(crate) fn owner_key(&self) -> u64 {
         u64::from(self.owner.launch) << 32 | u64::from(self.owner.cta)
     }
@@ -216,7 +214,6 @@ impl Runs {
         self.0.truncate(kept + 1);
     }
 
-    /// Takes all runs, sorted.
     pub(crate) fn take(&mut self) -> Vec<Run> {
         let mut runs = std::mem::take(&mut self.0);
         order(&mut runs);

@@ -18,9 +18,7 @@ pub(crate) struct View<'a> {
     /// Position of the current launch among all launches.
     pub(crate) launch: u32,
     pub(crate) kernel: u32,
-    /// Kernel of every launch, by position.
     pub(crate) kernels: &'a [u32],
-    /// Accesses across page borders in the current launch.
     pub(crate) wide: &'a [WideAccess],
     pub(crate) regions: &'a Regions,
     pub(crate) ops: &'a SiteOps,
@@ -36,7 +34,6 @@ impl View<'_> {
         self.kept.take_much(self.launch, out)
     }
 
-    /// Whether launch `launch` ran the current kernel.
     #[inline]
     pub(crate) fn is_same_kernel(&self, launch: u32) -> bool {
         self.kernels.get(launch as usize) == Some(&self.kernel)
@@ -66,13 +63,11 @@ pub(crate) struct Sums {
     pub(crate) uninitialised: u64,
     pub(crate) unknown: u64,
     pub(crate) local: u64,
-    /// Bytes that several CTAs wrote.
     pub(crate) several_writers: u64,
     /// Those of them that at least one plain store wrote.
     pub(crate) racing: u64,
 }
 
-/// Distinct bytes and distinct accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Amount {
     pub(crate) bytes: u64,
@@ -127,7 +122,6 @@ struct BySource {
     of: (u32, u32),
     /// Bytes and count by source.
     amounts: Vec<[u32; 2]>,
-    /// The sources, each once.
     sources: Vec<u32>,
     /// Upper bound of the largest amount.
     added: u32,
@@ -148,7 +142,6 @@ pub(crate) struct ShardOut {
     pub(crate) transfers: Vec<Received>,
     /// Length of `transfers` from which on entries of the same CTAs are joined.
     join_at: usize,
-    /// Communicating loads of the current launch.
     pub(crate) loads: Runs,
     /// Stores that turned out to communicate, over the whole run.
     pub(crate) stores: Runs,
@@ -184,7 +177,6 @@ impl ShardOut {
         }
     }
 
-    /// CTA `cta` received from `source`.
     #[inline]
     pub(crate) fn received(&mut self, cta: u32, source: Tag, bytes: u64, count: u64) {
         self.details.received_bytes += bytes;
@@ -296,7 +288,6 @@ impl ShardOut {
         }
     }
 
-    /// Moves pending sums into the maps.
     pub(crate) fn flush(&mut self) {
         let Some((tag, cta, Amount { bytes, count })) = self.pending.take() else {
             return;

@@ -90,12 +90,10 @@ fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> AnalysisError {
 
 pub(crate) trait Fixed: Copy {
     const BYTES: usize;
-    /// Fills the first [`Fixed::BYTES`] of `bytes`.
     fn put(&self, bytes: &mut [u8]);
     fn get(bytes: &[u8]) -> Self;
 }
 
-/// Numbers as little-endian bytes.
 macro_rules! fixed_numbers {
     ($($number:ty),+) => {$(
         impl Fixed for $number {
@@ -202,7 +200,6 @@ pub(crate) struct Piece {
     pub(crate) items: usize,
 }
 
-/// A file of pieces that grows, and whose pieces are read in any order.
 #[derive(Debug)]
 pub(crate) struct SpillFile {
     file: File,
@@ -235,7 +232,6 @@ impl SpillFile {
         Ok(Piece { at, bytes, items })
     }
 
-    /// Appends the items of `piece` to `out`.
     pub(crate) fn read<T: Fixed>(&self, piece: Piece, out: &mut Vec<T>) -> Result<()> {
         let mut packed = vec![0; piece.bytes];
         let read = self.file.read_exact_at(&mut packed, piece.at);
@@ -243,7 +239,6 @@ impl SpillFile {
             .map_err(failed(&self.path))
     }
 
-    /// Empties the file and frees its space.
     pub(crate) fn clear(&mut self) -> Result<()> {
         self.bytes = 0;
         self.file.set_len(0).map_err(failed(&self.path))

@@ -46,7 +46,6 @@ impl MemoryLimit {
     }
 }
 
-/// Memory budgets in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) record_bytes: usize,

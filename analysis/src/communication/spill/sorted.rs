@@ -39,7 +39,6 @@ struct State<T> {
     /// Not yet in a run.
     pending: Vec<Vec<T>>,
     pending_items: usize,
-    /// Sorted and joined.
     memory: Vec<Vec<T>>,
     memory_items: usize,
     /// By how often their items were merged.
@@ -236,7 +235,6 @@ impl<T: Item> Sorter<T> {
     }
 }
 
-/// All parts, one behind the other.
 fn joined<T: Copy>(mut parts: Vec<Vec<T>>) -> Vec<T> {
     match parts.len() {
         1 => parts.remove(0),
@@ -327,10 +325,8 @@ fn paced(cancellation: Cancellation) -> impl FnMut() -> Result<()> {
     }
 }
 
-/// Sorted items, in memory or on disk.
 #[derive(Debug)]
 pub(crate) struct Sorted<T> {
-    /// One behind the other.
     memory: Vec<Vec<T>>,
     run: Option<Run>,
     cancellation: Cancellation,
@@ -339,7 +335,6 @@ pub(crate) struct Sorted<T> {
 }
 
 impl<T> Sorted<T> {
-    /// Items in memory.
     pub(crate) fn of(sorted: Vec<T>) -> Self {
         Self {
             memory: vec![sorted],
@@ -356,7 +351,6 @@ impl<T: Item> Sorted<T> {
         (self.run.as_ref()).map_or_else(in_memory, |run| run.items)
     }
 
-    /// Passes each item to `sink`, in order.
     pub(crate) fn each(&self, mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
         let mut step = paced(self.cancellation);
         let mut sink = |item: &T| {

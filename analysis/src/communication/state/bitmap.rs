@@ -5,7 +5,6 @@ use super::shadow::PAGE_BYTES;
 /// Words of a bitmap with one bit for each byte of a page.
 pub(crate) const WORDS: usize = PAGE_BYTES / 64;
 
-/// A set of numbers below [`PAGE_BYTES`].
 pub(crate) struct Bitmap {
     words: [u64; WORDS],
     /// Bit *i*: word *i* may have bits set.
@@ -41,7 +40,6 @@ impl Bitmap {
         count
     }
 
-    /// The number of elements in the range.
     #[inline]
     pub(crate) fn count(&self, start: usize, len: usize) -> u64 {
         let mut count = 0;

@@ -21,12 +21,10 @@ pub enum Matching {
     ExactAddress,
 }
 
-/// Last writers at one address.
 struct Cell {
     launch: u32,
     /// Ascending by CTA.
     writers: SmallVec<[Writer; 1]>,
-    /// Whether one of them is a plain store.
     plain: bool,
 }
 
@@ -34,7 +32,6 @@ struct Writer {
     cta: u32,
     /// The widest of its writes.
     width: u32,
-    /// Whether another entity has read it.
     counted: bool,
 }
 

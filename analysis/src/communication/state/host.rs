@@ -36,7 +36,6 @@ impl Untraced {
 /// A set of addresses as disjoint, not touching ranges.
 #[derive(Clone, Debug, Default)]
 struct Ranges {
-    /// First byte → one past the last.
     ranges: BTreeMap<u64, u64>,
 }
 

@@ -48,7 +48,6 @@ struct PageRecords<'a> {
 }
 
 impl PageRecords<'_> {
-    /// Passes the records of each CTA to `sink`.
     fn ctas(&self, mut sink: impl FnMut(&[Record]) -> Result<()>) -> Result<()> {
         let mut records: Vec<Record> = Vec::new();
         self.sorted
@@ -68,7 +67,6 @@ impl PageRecords<'_> {
 }
 
 impl Shard {
-    /// All records of one launch, too many for memory.
     pub(crate) fn large_launch(
         &mut self,
         view: &View,

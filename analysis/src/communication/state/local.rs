@@ -5,7 +5,6 @@ use super::shadow::PAGE_BYTES;
 use crate::communication::input::record::{Pattern, Record};
 use rustc_hash::FxHashSet;
 
-/// Bytes by writing thread.
 pub(crate) struct Local {
     written: Bitmap,
     /// The first thread that wrote each byte in `written`.

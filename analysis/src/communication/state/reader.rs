@@ -47,7 +47,6 @@ impl Seen {
         }
     }
 
-    /// Whether the access of `width` bytes at `at` is marked.
     fn has_access(&self, at: usize, width: usize) -> bool {
         match Self::class(at, width) {
             Some(class) => self.accesses[class].count(at >> class, 1) == 1,
@@ -74,11 +73,9 @@ impl Seen {
     }
 }
 
-/// One CTA reading one page.
 pub(crate) struct Reader<'a> {
     pub(crate) view: &'a View<'a>,
     pub(crate) page: &'a mut Page,
-    /// Address of the page's first byte.
     pub(crate) base: u64,
     pub(crate) cta: u32,
     pub(crate) seen: &'a mut Seen,
@@ -89,7 +86,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads of one record; `local`: what the CTA has written in this launch, if anything.
+    /// `local`: the CTA's writes in this launch so far.
     #[inline]
     pub(crate) fn read(&mut self, record: &Record, local: Option<&Local>) {
         if !self.out.options.details {
@@ -113,7 +110,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads in a page of several allocations.
     #[cold]
     fn read_by_allocation(&mut self, record: &Record, local: Option<&Local>) {
         by_allocation(self.view.regions, record, |allocation, part| {

@@ -14,7 +14,6 @@ pub(crate) fn page_of(address: u64) -> u64 {
     address / PAGE_BYTES as u64
 }
 
-/// Last writer of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Tag(pub(crate) u64);
 
@@ -44,13 +43,11 @@ impl Tag {
         ((self.0 >> 32) as u32).checked_sub(1)
     }
 
-    /// Linear CTA number; meaningless without a launch.
     #[inline]
     pub(crate) fn cta_number(self) -> u32 {
         self.0 as u32
     }
 
-    /// Whether several CTAs of that launch wrote.
     #[inline]
     pub(crate) fn is_several(self) -> bool {
         self.0 as u32 & Self::SEVERAL != 0
@@ -62,7 +59,6 @@ impl Tag {
         usize::from(self.0 >> 32 != 0) + several + (several & usize::from(!is_one_cell))
     }
 
-    /// Index in [`Page::several`], if there are several writers.
     #[inline]
     fn several_index(self) -> Option<usize> {
         (self.is_several()).then_some((self.0 as u32 & !Self::SEVERAL) as usize)
@@ -127,7 +123,6 @@ impl Page {
         ((1 << (1 << self.shift)) - 1) << (bit >> self.shift << self.shift)
     }
 
-    /// Last writer of the byte at `offset`.
     #[inline]
     pub(crate) fn tag(&self, offset: usize) -> Tag {
         self.cells[offset >> self.shift]

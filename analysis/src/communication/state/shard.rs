@@ -51,7 +51,6 @@ impl Records<'_> {
     }
 }
 
-/// Scratch memory of a shard.
 pub(crate) struct Scratch {
     pub(crate) gathered: Gathered,
     marks: Marks,
@@ -61,7 +60,6 @@ pub(crate) struct Scratch {
     pub(crate) search: Search,
 }
 
-/// Reusable memory of a [`Reader`].
 struct Marks {
     seen: Seen,
     sources: Vec<Tag>,
@@ -99,7 +97,6 @@ impl Shard {
         self.bytes
     }
 
-    /// Number of pages that a kernel has written or touched.
     pub(crate) fn pages(&self) -> usize {
         self.pages.len() + self.touched.len() + self.on_disk.0 + self.on_disk.1 + self.exact.len()
     }
@@ -204,7 +201,6 @@ impl Shard {
         }
     }
 
-    /// All records of one launch that lie in this shard's pages.
     pub(crate) fn launch(
         &mut self,
         view: &View,
@@ -267,7 +263,6 @@ impl Shard {
         Ok(())
     }
 
-    /// Launch `launch` touches page `number`.
     pub(crate) fn touches(&mut self, number: u64, launch: u32, by: &Touches) {
         let touched = self.touched.entry(number).or_insert_with(|| {
             self.bytes += Touched::BYTES;

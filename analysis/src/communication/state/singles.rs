@@ -4,7 +4,6 @@ use super::reader::{Reader, Seen, mark_read};
 use crate::communication::input::record::Record;
 use crate::error::Result;
 
-/// Records that [`Reader::singles`] takes together.
 const TOGETHER: usize = 256;
 
 /// List of [`Reader::singles`] for accesses whose bytes have different writers, or several in several cells.

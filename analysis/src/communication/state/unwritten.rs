@@ -47,7 +47,6 @@ pub(crate) type OfLaunch = FxHashMap<(SiteId, AllocationId), Amount>;
 pub(crate) struct Unwritten(BTreeMap<(u32, SiteId, AllocationId), UnwrittenRead>);
 
 impl Unwritten {
-    /// Adds what was found in the launch at `position`, in parts.
     pub(crate) fn launch(
         &mut self,
         position: u32,
@@ -77,13 +76,11 @@ impl Unwritten {
         }
     }
 
-    /// In ascending order.
     pub(crate) fn into_rows(self) -> Vec<UnwrittenRead> {
         self.0.into_values().collect()
     }
 }
 
-/// One bit for each byte of a page.
 pub(crate) type Bits = [u64; WORDS];
 
 /// The bytes of a page but for `parts`.
@@ -109,7 +106,6 @@ pub(crate) fn never_in(page: &Page) -> Bits {
     bits
 }
 
-/// Sets the bits of a range.
 fn mark(bits: &mut Bits, offset: usize, len: usize) {
     for_each_word(offset, len, |word, mask| bits[word] |= mask);
 }
@@ -120,7 +116,6 @@ fn all_set(bits: &Bits, offset: usize, len: usize) -> bool {
     all
 }
 
-/// No thread.
 const NOBODY: u64 = 0;
 const SEVERAL: u64 = u64::MAX;
 
@@ -173,7 +168,6 @@ impl Search {
         self.local.clear();
     }
 
-    /// After the last CTA.
     pub(crate) fn end(&mut self, is_written: bool, out: &mut OfLaunch) {
         if is_written {
             self.stored_by.fill(NOBODY);

@@ -102,7 +102,7 @@ pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *cons
         return 0;
     }
     let fields = launch.fields as usize;
-    // SAFETY: the view was made by `seen` with so many names and values, which live as long as the call of the observer.
+    // SAFETY: the view was made by `seen` with this many names and values, which live as long as the call of the observer.
     let (names, values, wanted) = unsafe {
         (
             std::slice::from_raw_parts(launch.field_names, fields),

@@ -56,16 +56,4 @@ fn is_of_the_program(file: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_of_the_program_are_told_from_others() {
-        assert!(is_of_the_program("./hotspot.cu"));
-        assert!(is_of_the_program("../common/alloc.h"));
-        assert!(!is_of_the_program("include/cuda_runtime.h"));
-        assert!(!is_of_the_program("src/session/caller.rs"));
-        assert!(is_header("../common/alloc.h") && !is_header("hotspot.cu"));
-        assert!(!is_of_the_program("./nptl/pthread_create.c"));
-    }
-}
+mod tests;

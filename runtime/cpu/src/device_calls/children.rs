@@ -3,7 +3,7 @@
 use crate::device_calls::{device_heap, enter};
 use crate::errors::{CudaError, CudaResult, cudaGetErrorName, cudaGetErrorString};
 use crate::exec::arguments::OwnedArguments;
-use crate::exec::launch;
+use crate::exec::launch::{self, Asked};
 use crate::exec::worker::Worker;
 use crate::registry::{self, Kernel};
 use cudarc::runtime::sys::dim3;
@@ -12,7 +12,6 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use superstep_runtime_core::children;
-use superstep_runtime_core::cuda::extents;
 
 pub type Child = children::Child<Work>;
 
@@ -28,9 +27,7 @@ pub struct Launch {
     /// `sequence` of the launch that requested it.
     pub parent: u64,
     pub kernel: Arc<Kernel>,
-    pub grid: dim3,
-    pub block: dim3,
-    pub shared_bytes: usize,
+    pub asked: Asked,
     pub arguments: OwnedArguments,
 }
 
@@ -62,13 +59,12 @@ pub extern "C" fn __superstep_child_arguments(_alignment: usize, bytes: usize) -
 
 fn ask(
     worker: &Worker,
-    function: *const c_void,
+    asked: Asked,
     block_of_arguments: *mut u8,
-    (grid, block): (dim3, dim3),
-    shared_bytes: usize,
     stream: *mut c_void,
 ) -> CudaResult {
-    let kernel = registry::device_kernel(function).ok_or(CudaError::INVALID_DEVICE_FUNCTION)?;
+    let kernel = registry::device_kernel(asked.function as *const c_void)
+        .ok_or(CudaError::INVALID_DEVICE_FUNCTION)?;
     let arguments = if block_of_arguments.is_null() {
         OwnedArguments::from_block(&kernel, &[])?
     } else {
@@ -85,26 +81,15 @@ fn ask(
         }
         arguments
     };
-    launch::check(
-        &kernel,
-        extents(grid),
-        extents(block),
-        shared_bytes as u64,
-        false,
-    )?;
+    launch::check(&kernel, &asked)?;
     let job = worker.job().ok_or(CudaError::INVALID_VALUE)?;
-    add(
-        worker,
-        stream,
-        Work::Launch(Launch {
-            parent: job.active.launch.sequence,
-            kernel,
-            grid,
-            block,
-            shared_bytes,
-            arguments,
-        }),
-    )
+    let launch = Launch {
+        parent: job.active.launch.sequence,
+        kernel,
+        asked,
+        arguments,
+    };
+    add(worker, stream, Work::Launch(launch))
 }
 
 fn add(worker: &Worker, stream: *mut c_void, work: Work) -> CudaResult {
@@ -161,10 +146,16 @@ pub unsafe extern "C" fn __superstep_child_launch(
 ) -> c_int {
     enter(LAUNCH, |worker| {
         // SAFETY: device code passes the addresses of two valid triples.
-        let shape = unsafe { (*grid, *block) };
-        let (arguments, bytes) = (arguments.cast(), shared_bytes as usize);
-        let asked = ask(worker, function, arguments, shape, bytes, stream);
-        asked.err().map_or(0, |error| error.0)
+        let (grid, block) = unsafe { (*grid, *block) };
+        let asked = Asked {
+            function: function as usize,
+            grid,
+            block,
+            shared_bytes: shared_bytes as usize,
+            is_cooperative: false,
+        };
+        let result = ask(worker, asked, arguments.cast(), stream);
+        result.err().map_or(0, |error| error.0)
     })
 }
 
@@ -206,17 +197,15 @@ pub extern "C" fn __superstep_child_error_string(code: c_int) -> *const c_char {
     cudaGetErrorString(code)
 }
 
-///
 /// # Safety
 /// `place` must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_child_device(place: *mut c_int) -> c_int {
-    // SAFETY: device code passes a valid place for an event.
+    // SAFETY: device code passes a valid place for a number.
     unsafe { place.write(0) };
     0
 }
 
-///
 /// # Safety
 /// `place` must be valid.
 #[unsafe(no_mangle)]

@@ -101,7 +101,7 @@ pub fn free(address: u64) -> bool {
         return false;
     }
     let block = address - HEADER_BYTES;
-    // SAFETY: the header lies in the arena.
+    // SAFETY: the header is in the arena.
     let class = unsafe { (block as *const u64).read() };
     let free = &mut heap.state.lock().free;
     let free = usize::try_from(class)

@@ -270,7 +270,7 @@ pub extern "C" fn __superstep_yield() {
     });
 }
 
-/// Whether `address` lies in global memory: a live allocation, a `__device__` variable, or the heap of device-side `malloc`.
+/// Whether `address` is in global memory: a live allocation, a `__device__` variable, or the heap of device-side `malloc`.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_is_global(address: *const c_void) -> bool {
     let address = address as u64;
@@ -306,7 +306,7 @@ fn shared_ranges(worker: &Worker) -> [std::ops::Range<u64>; 2] {
     [first..last, dynamic]
 }
 
-/// Whether `address` lies in the CTA's shared memory, static or dynamic.
+/// Whether `address` is in the CTA's shared memory, static or dynamic.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_is_shared(address: *const c_void) -> bool {
     let is_in = |worker| {

@@ -5,12 +5,8 @@ use crate::registry::Kernel;
 use std::ffi::c_void;
 use superstep_abi::cpu::Parameter;
 
-/// Alignment of all parameters: none needs more.
-const ALIGNMENT_BYTES: usize = 16;
-
-#[repr(C, align(16))]
-#[derive(Clone, Copy, Debug)]
-struct Unit([u8; ALIGNMENT_BYTES]);
+/// Has the alignment of all parameters: none needs more.
+type Unit = u128;
 
 #[derive(Debug)]
 pub struct OwnedArguments {
@@ -19,7 +15,7 @@ pub struct OwnedArguments {
     places: Vec<*mut c_void>,
 }
 
-// SAFETY: plain values that nobody changes; the pointers lead to them.
+// SAFETY: plain values that do not change, and pointers to them.
 unsafe impl Send for OwnedArguments {}
 // SAFETY: a shared reference only gives out the addresses of the copies.
 unsafe impl Sync for OwnedArguments {}
@@ -52,8 +48,8 @@ impl OwnedArguments {
     }
 
     fn new(parameters: &[Parameter], from: impl Fn(usize) -> *const c_void) -> Self {
-        let units = |p: &Parameter| (p.bytes as usize).div_ceil(ALIGNMENT_BYTES);
-        let mut values = vec![Unit([0; ALIGNMENT_BYTES]); parameters.iter().map(units).sum()];
+        let units = |p: &Parameter| (p.bytes as usize).div_ceil(size_of::<Unit>());
+        let mut values = vec![0; parameters.iter().map(units).sum()];
         let mut rest = &mut values[..];
         let mut places = Vec::with_capacity(parameters.len());
         for (index, parameter) in parameters.iter().enumerate() {

@@ -84,13 +84,8 @@ pub unsafe extern "C" fn __cudaPopCallConfiguration(
 }
 
 /// Checks grid, block and shared memory against the limits of the device and the kernel.
-pub fn check(
-    kernel: &Kernel,
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared_bytes: u64,
-    is_cooperative: bool,
-) -> CudaResult {
+pub fn check(kernel: &Kernel, asked: &Asked) -> CudaResult {
+    let (grid, block) = (extents(asked.grid), extents(asked.block));
     if !is_configuration(grid, block) {
         return Err(CudaError::INVALID_CONFIGURATION);
     }
@@ -102,8 +97,8 @@ pub fn check(
     if block.iter().product::<u32>() > kernel.most_threads {
         return Err(CudaError::INVALID_VALUE);
     }
-    if shared_bytes > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed) {
-        return Err(if is_cooperative {
+    if asked.shared_bytes as u64 > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed) {
+        return Err(if asked.is_cooperative {
             CudaError::COOPERATIVE_LAUNCH_TOO_LARGE
         } else {
             CudaError::INVALID_VALUE
@@ -115,7 +110,8 @@ pub fn check(
 /// A kernel launch by the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    pub function: *const c_void,
+    /// Address of the kernel's host function, or of its own for a launch from the device.
+    pub function: usize,
     pub grid: dim3,
     pub block: dim3,
     pub shared_bytes: usize,
@@ -123,11 +119,13 @@ pub struct Asked {
 }
 
 /// Checks that all CTAs of a launch fit on the device.
-fn check_residency(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], bytes: u64) -> CudaResult {
-    let threads = block.iter().product::<u32>() as c_int;
-    let resident = occupancy(kernel, threads, bytes as usize)?;
+fn check_residency(kernel: &Kernel, asked: &Asked) -> CudaResult {
+    let threads = extents(asked.block).iter().product::<u32>() as c_int;
+    let resident = occupancy(kernel, threads, asked.shared_bytes)?;
     let most = u64::from(MULTIPROCESSORS) * resident as u64;
-    let ctas: u64 = grid.iter().map(|&n| u64::from(n)).product();
+    let ctas: u64 = (extents(asked.grid).iter())
+        .map(|&n| u64::from(n))
+        .product();
     if ctas <= most {
         return Ok(());
     }
@@ -164,17 +162,10 @@ fn no_clusters(kernel: &Kernel) -> ! {
 /// Runs a kernel and its children to the end.
 pub fn launch(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
     check_sticky()?;
-    let kernel = registry::kernel(asked.function)?;
-    let bytes = asked.shared_bytes as u64;
-    check(
-        &kernel,
-        extents(asked.grid),
-        extents(asked.block),
-        bytes,
-        asked.is_cooperative,
-    )?;
+    let kernel = registry::kernel(asked.function as *const c_void)?;
+    check(&kernel, &asked)?;
     if asked.is_cooperative {
-        check_residency(&kernel, extents(asked.grid), extents(asked.block), bytes)?;
+        check_residency(&kernel, &asked)?;
     }
     let stream = stream_id(stream)?;
     let children = run(&kernel, asked, arguments, stream, None)?;
@@ -283,15 +274,8 @@ fn run(
 fn run_child(work: Work, stream: StreamId) -> Result<Vec<Child>, CudaError> {
     let children = match work {
         Work::Launch(child) => {
-            let asked = Asked {
-                function: std::ptr::null(),
-                grid: child.grid,
-                block: child.block,
-                shared_bytes: child.shared_bytes,
-                is_cooperative: false,
-            };
-            let arguments = child.arguments.pointers();
-            run(&child.kernel, asked, arguments, stream, Some(child.parent))?
+            let (arguments, parent) = (child.arguments.pointers(), Some(child.parent));
+            run(&child.kernel, child.asked, arguments, stream, parent)?
         }
         Work::Copy { to, from, bytes } => {
             let rows = Rows::one(to, from, bytes);
@@ -346,7 +330,7 @@ fn launch_configured(
         }
     }
     let asked = Asked {
-        function,
+        function: function as usize,
         grid: configuration.gridDim,
         block: configuration.blockDim,
         shared_bytes: configuration.dynamicSmemBytes,
@@ -360,13 +344,13 @@ cuda! {
     fn [cudaLaunchKernel cudaLaunchKernel_ptsz](
         function: *const c_void, grid: dim3, block: dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
     ) {
-        submit(Asked { function, grid, block, shared_bytes, is_cooperative: false }, arguments, stream)
+        submit(Asked { function: function as usize, grid, block, shared_bytes, is_cooperative: false }, arguments, stream)
     }
 
     fn [cudaLaunchCooperativeKernel cudaLaunchCooperativeKernel_ptsz](
         function: *const c_void, grid: dim3, block: dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
     ) {
-        submit(Asked { function, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
+        submit(Asked { function: function as usize, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
     }
 
     fn [cudaLaunchKernelExC](configuration: *const cudaLaunchConfig_t, function: *const c_void, arguments: *mut *mut c_void) {

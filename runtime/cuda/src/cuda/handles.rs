@@ -90,7 +90,6 @@ impl Stream {
         unsafe { cuda!(cudaStreamWaitEvent(self.0, event.0, 0)) }
     }
 
-    ///
     /// # Safety
     /// `function` may be called with `data` when the stream comes there.
     pub unsafe fn launch_host_function(

@@ -176,8 +176,7 @@ pub fn note_driver_3d(c: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
     let pitches = [c.dstPitch, c.dstHeight];
     let to = side(
         c.dstMemoryType,
-        c.dstHost as u64,
-        c.dstDevice,
+        [c.dstHost as u64, c.dstDevice],
         offset,
         pitches,
     );
@@ -185,8 +184,7 @@ pub fn note_driver_3d(c: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
     let pitches = [c.srcPitch, c.srcHeight];
     let from = side(
         c.srcMemoryType,
-        c.srcHost as u64,
-        c.srcDevice,
+        [c.srcHost as u64, c.srcDevice],
         offset,
         pitches,
     );
@@ -197,16 +195,14 @@ pub fn note_driver_2d(c: &CUDA_MEMCPY2D_v2, into: StreamArgument) {
     let (offset, pitches) = ([c.dstXInBytes, c.dstY, 0], [c.dstPitch, 0]);
     let to = side(
         c.dstMemoryType,
-        c.dstHost as u64,
-        c.dstDevice,
+        [c.dstHost as u64, c.dstDevice],
         offset,
         pitches,
     );
     let (offset, pitches) = ([c.srcXInBytes, c.srcY, 0], [c.srcPitch, 0]);
     let from = side(
         c.srcMemoryType,
-        c.srcHost as u64,
-        c.srcDevice,
+        [c.srcHost as u64, c.srcDevice],
         offset,
         pitches,
     );
@@ -216,8 +212,7 @@ pub fn note_driver_2d(c: &CUDA_MEMCPY2D_v2, into: StreamArgument) {
 /// One side of a copy; `None` where it is an array. `height` is the number of rows from one slice to the next.
 fn side(
     kind: CUmemorytype,
-    host: u64,
-    device: u64,
+    [host, device]: [u64; 2],
     [x, y, z]: [usize; 3],
     [pitch, height]: [usize; 2],
 ) -> Option<Rows> {

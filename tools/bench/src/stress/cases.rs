@@ -10,15 +10,6 @@ use superstep_trace::{Backend, Protocol};
 const ABORTED: Option<End> = Some(End::Signalled(6));
 const KILLED: Option<End> = Some(End::Signalled(9));
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunMode {
-    Plain,
-    /// The program is killed this many seconds after its capture began.
-    KilledAfter(u64),
-    /// No file may grow beyond this number of KiB.
-    FileLimitKib(u32),
-}
-
 #[derive(Debug, Clone)]
 pub struct Case {
     pub group: &'static str,
@@ -27,7 +18,10 @@ pub struct Case {
     pub arguments: Vec<String>,
     /// Settings of the recording beside those of all cases.
     pub config: Config,
-    pub how: RunMode,
+    /// Seconds from the begin of the capture to SIGKILL.
+    pub kill_after_s: Option<u64>,
+    /// Limit of the size of each file.
+    pub file_limit_kib: Option<u32>,
     /// Expected end, which must also be that of the untraced program; `None`: only the capture is judged.
     pub end: Option<End>,
     /// Whether the capture must hold exactly the accesses that the program announces, and nothing may have gone wrong.
@@ -53,7 +47,8 @@ impl Case {
             program,
             arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
             config: Config::default(),
-            how: RunMode::Plain,
+            kill_after_s: None,
+            file_limit_kib: None,
             end: Some(End::Exited(0)),
             exact: true,
             least_whole_launches: 1,
@@ -100,7 +95,7 @@ pub fn all(backend: Backend, protocol: Protocol) -> Vec<Case> {
     if protocol == Protocol::InSitu {
         // The tables of transfers on a GPU reach the capture every ten seconds, at the next launch.
         cases.push(Case {
-            how: RunMode::KilledAfter(17),
+            kill_after_s: Some(17),
             end: KILLED,
             exact: false,
             least_whole_launches: 1000,
@@ -126,7 +121,7 @@ fn in_situ(mut case: Case) -> Option<Case> {
             case.config = Config::default();
         }
         // A capture in situ grows with launches, not with accesses.
-        _ if matches!(case.how, RunMode::FileLimitKib(_)) => {
+        _ if case.file_limit_kib.is_some() => {
             case.program = "ways";
             case.arguments = vec!["launches".to_owned(), MANY.to_owned()];
         }
@@ -301,7 +296,7 @@ fn faults() -> Vec<Case> {
             ..fault("host-dead")
         },
         Case {
-            how: RunMode::FileLimitKib(64),
+            file_limit_kib: Some(64),
             fault: Some("failed to write"),
             complete: None,
             least_whole_launches: 0,
@@ -309,7 +304,7 @@ fn faults() -> Vec<Case> {
             ..fault("much")
         },
         Case {
-            how: RunMode::KilledAfter(5),
+            kill_after_s: Some(5),
             end: KILLED,
             complete: Some(false),
             name: "killed while a kernel runs".to_owned(),

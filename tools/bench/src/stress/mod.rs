@@ -18,7 +18,7 @@ use superstep_trace::Protocol;
 
 use crate::output::{Head, JsonArgs, say};
 use crate::run::{Ran, executables, figures, scratch, spec, start, summary};
-use cases::{Case, RunMode};
+use cases::Case;
 use outcome::{CaptureTotals, Fingerprint};
 
 /// Microseconds that a trace may add to a launch.
@@ -170,28 +170,25 @@ impl Stress<'_> {
         let mut spec = spec(&program, &[], config, self.scratch);
         spec.args.clone_from(&case.arguments);
         spec.timeout = self.timeout;
-        match case.how {
-            RunMode::Plain => {}
-            RunMode::KilledAfter(seconds) => {
-                spec.kill = config.capture.clone().map(|file| Kill {
-                    file,
-                    after: Duration::from_secs(seconds),
-                });
-            }
-            RunMode::FileLimitKib(kib) => {
-                // A shell sets the limit, and lets writing fail instead of ending the program, as a full disk does.
-                let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
-                spec.program = "bash".into();
-                let shell = ["-c".to_owned(), script, program.display().to_string()];
-                spec.args.splice(0..0, shell);
-            }
+        let kill = case.kill_after_s.zip(config.capture.clone());
+        spec.kill = kill.map(|(seconds, file)| Kill {
+            file,
+            after: Duration::from_secs(seconds),
+        });
+        if let Some(kib) = case.file_limit_kib {
+            // A shell sets the limit, and lets writing fail instead of ending the program, as a full disk does.
+            let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
+            spec.program = "bash".into();
+            let shell = ["-c".to_owned(), script, program.display().to_string()];
+            spec.args.splice(0..0, shell);
         }
         start(&spec)
     }
 
     /// The untraced run to compare with; none where the program is killed, or its limits only matter with a trace.
     fn native(&mut self, case: &Case) -> Result<Option<&Ran>, Failure> {
-        if case.how != RunMode::Plain || case.group == "stress" {
+        let is_limited = case.kill_after_s.is_some() || case.file_limit_kib.is_some();
+        if is_limited || case.group == "stress" {
             return Ok(None);
         }
         let key = (case.program, case.arguments.clone());

@@ -147,7 +147,7 @@ impl Worker {
                 return;
             }
             self.cta_number.set(cta);
-            // SAFETY: the block is this worker's own thread-local variable; nobody else accesses it now.
+            // SAFETY: the block is this worker's own thread-local variable; no other thread accesses it now.
             unsafe { (*self.block.get()).ctaid = ctaid };
             cta_loop.run();
             for (coordinate, extent) in ctaid.iter_mut().zip(job.active.launch.grid) {

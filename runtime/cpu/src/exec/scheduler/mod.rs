@@ -169,7 +169,7 @@ impl Scheduler {
             log_starts,
             ..SuperstepThread::EMPTY
         };
-        // SAFETY: the block is this worker's own thread-local variable; nobody else accesses it now.
+        // SAFETY: the block is this worker's own thread-local variable; no other thread accesses it now.
         unsafe { self.worker.block.get().write(block) };
         Ok(())
     }
@@ -182,7 +182,7 @@ impl Scheduler {
         self.worker.discard.set(discard.map(words));
         if let (Probe::Count, Some(counters)) = (job.kernel.probe, &self.counters) {
             let half = counters.bytes() / 2;
-            // SAFETY: either half lies in the mapping; the block as in `prepare`.
+            // SAFETY: either half is in the mapping; the block as in `prepare`.
             unsafe {
                 let counts = counters.base().add(if keeps { 0 } else { half });
                 (*self.worker.block.get()).site_counts = counts.cast();
@@ -280,7 +280,7 @@ impl Scheduler {
             let entries = counters.bytes() / 2 / size_of::<u64>();
             job.add_counts(job.kernel.sites.iter().map(|site| match site.0 as usize {
                 index if index < entries => {
-                    // SAFETY: the index lies inside the mapping, and no kernel runs on this worker now.
+                    // SAFETY: the index is inside the mapping, and no kernel runs on this worker now.
                     unsafe { counters.base().cast::<u64>().add(index).replace(0) }
                 }
                 _ => 0,

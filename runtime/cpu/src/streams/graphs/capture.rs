@@ -1,11 +1,10 @@
 //! Captures of streams, whose work becomes nodes of a graph.
 
-use super::{Deferred, GRAPHS, Work, add, graph, new_graph};
+use super::{GRAPHS, Work, add, graph, new_graph};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::Asked;
 use crate::registry;
-use crate::streams::graphs::KernelWork;
 use crate::streams::{Named, named};
 use parking_lot::Mutex;
 use std::cell::{Cell, RefCell};
@@ -92,7 +91,7 @@ pub fn submit(
     let Some(_) = of(stream) else {
         return call(stream);
     };
-    append(stream, || Ok(Work::Call(kind, Deferred(Arc::new(call))))).map(drop)
+    append(stream, || Ok(Work::Call(kind, Arc::new(call)))).map(drop)
 }
 
 /// Adds a launch to the capture of `stream`; `false` if there is none.
@@ -102,9 +101,9 @@ pub fn launched(
     stream: *mut c_void,
 ) -> Result<bool, CudaError> {
     append(stream, || {
-        let kernel = registry::kernel(asked.function)?;
+        let kernel = registry::kernel(asked.function as *const c_void)?;
         let arguments = Arc::new(OwnedArguments::copy(&kernel, arguments)?);
-        Ok(Work::Kernel(KernelWork { asked, arguments }))
+        Ok(Work::Kernel(asked, arguments))
     })
 }
 

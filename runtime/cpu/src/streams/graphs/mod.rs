@@ -26,29 +26,11 @@ use superstep_runtime_core::NodeGraph;
 use superstep_runtime_core::cuda::Copy3d;
 
 /// A call in a graph, with the stream of the graph's launch.
-#[derive(Clone)]
-pub struct Deferred(Arc<dyn Fn(*mut c_void) -> CudaResult>);
-
-// SAFETY: the functions hold only numbers and addresses of the program's call of a CUDA function, which any
-// host thread may make.
-unsafe impl Send for Deferred {}
-// SAFETY: a call through a shared reference passes on those numbers and addresses only.
-unsafe impl Sync for Deferred {}
-
-#[derive(Clone)]
-struct KernelWork {
-    asked: Asked,
-    arguments: Arc<OwnedArguments>,
-}
-
-// SAFETY: the address of a host function, which serves as a name, and numbers.
-unsafe impl Send for KernelWork {}
-// SAFETY: nothing in it changes after it was made, and the address is not read through.
-unsafe impl Sync for KernelWork {}
+type Deferred = Arc<dyn Fn(*mut c_void) -> CudaResult>;
 
 #[derive(Clone)]
 enum Work {
-    Kernel(KernelWork),
+    Kernel(Asked, Arc<OwnedArguments>),
     Copy(Box<Copy3d>),
     Fill(cudaMemsetParams),
     Host(cudaHostNodeParams),
@@ -62,7 +44,8 @@ enum Work {
     Call(Kind, Deferred),
 }
 
-// SAFETY: numbers, and addresses that only the program and its CUDA calls dereference.
+// SAFETY: numbers, and addresses that only the program and its CUDA calls dereference; functions hold nothing else, and any host thread may
+// call them.
 unsafe impl Send for Work {}
 // SAFETY: nothing in it changes through a shared reference.
 unsafe impl Sync for Work {}
@@ -71,7 +54,7 @@ impl Work {
     /// `cudaGraphNodeType`.
     fn number(&self) -> c_int {
         match self {
-            Work::Kernel(_) => 0,
+            Work::Kernel(..) => 0,
             Work::Copy(_) | Work::Call(Kind::Copy, _) => 1,
             Work::Fill(_) | Work::Call(Kind::Memset, _) => 2,
             Work::Host(_) => 3,
@@ -86,14 +69,12 @@ impl Work {
 
     fn run(&self, stream: *mut c_void) -> CudaResult {
         match self {
-            Work::Kernel(kernel) => {
-                launch::launch(kernel.asked, kernel.arguments.pointers(), stream)
-            }
+            Work::Kernel(asked, arguments) => launch::launch(*asked, arguments.pointers(), stream),
             Work::Copy(copy) => copy_3d("a copy of a graph", copy, stream),
             Work::Fill(fill) => memset::fill_elements(fill, stream),
             Work::Host(host) => structures::call(host),
             Work::Record(event) => crate::streams::events::record(*event as *mut c_void, stream),
-            Work::Call(_, call) => (call.0)(stream),
+            Work::Call(_, call) => call(stream),
             // Memory of a graph is allocated from the start; events have happened.
             Work::Empty | Work::Wait(_) | Work::Allocate(_) | Work::Child(_) => Ok(()),
             Work::Free(address) => structures::free(*address),

@@ -1,7 +1,7 @@
 //! Functions that add, read and change the nodes of graphs.
 
 use super::structures::{self, Allocation};
-use super::{Deferred, KernelWork, Kind, Work, add, clone, graph, instances, node};
+use super::{Kind, Work, add, clone, graph, instances, node};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given, put};
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::Asked;
@@ -40,13 +40,13 @@ fn kernel(parameters: *const cudaKernelNodeParams) -> Result<Work, CudaError> {
     // Arguments in one block (`extra`) are for the driver's interface.
     let arguments = Arc::new(OwnedArguments::copy(&kernel, parameters.kernelParams)?);
     let asked = Asked {
-        function: parameters.func,
+        function: parameters.func as usize,
         grid: parameters.gridDim,
         block: parameters.blockDim,
         shared_bytes: parameters.sharedMemBytes as usize,
         is_cooperative: false,
     };
-    Ok(Work::Kernel(KernelWork { asked, arguments }))
+    Ok(Work::Kernel(asked, arguments))
 }
 
 fn copy_3d(copy: *const Copy3d) -> Result<Work, CudaError> {
@@ -68,7 +68,7 @@ fn host(parameters: *const cudaHostNodeParams) -> Result<Work, CudaError> {
 const GRAPH_COPY: &str = "a copy of a graph";
 
 fn call(call: impl Fn(*mut c_void) -> CudaResult + 'static) -> Result<Work, CudaError> {
-    Ok(Work::Call(Kind::Copy, Deferred(Arc::new(call))))
+    Ok(Work::Call(Kind::Copy, Arc::new(call)))
 }
 
 fn copy_1d(
@@ -181,12 +181,12 @@ work! {
 
 cuda! {
     fn [cudaGraphKernelNodeGetParams](node: usize, place: *mut cudaKernelNodeParams) {
-        put(place, read!(node, Work::Kernel(kernel) => cudaKernelNodeParams {
-            func: kernel.asked.function.cast_mut(),
-            gridDim: kernel.asked.grid,
-            blockDim: kernel.asked.block,
-            sharedMemBytes: kernel.asked.shared_bytes as u32,
-            kernelParams: kernel.arguments.pointers(),
+        put(place, read!(node, Work::Kernel(asked, arguments) => cudaKernelNodeParams {
+            func: asked.function as *mut c_void,
+            gridDim: asked.grid,
+            blockDim: asked.block,
+            sharedMemBytes: asked.shared_bytes as u32,
+            kernelParams: arguments.pointers(),
             extra: std::ptr::null_mut(),
         }))
     }

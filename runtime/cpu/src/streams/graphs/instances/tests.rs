@@ -1,7 +1,7 @@
 //! Tests of `instances`.
 
 use super::*;
-use crate::streams::graphs::{Deferred, Kind, add, new_graph};
+use crate::streams::graphs::{Kind, add, new_graph};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 fn adding(number: u32, to: &Arc<AtomicU32>) -> Work {
@@ -13,7 +13,7 @@ fn adding(number: u32, to: &Arc<AtomicU32>) -> Work {
         .unwrap();
         Ok(())
     };
-    Work::Call(Kind::Copy, Deferred(Arc::new(call)))
+    Work::Call(Kind::Copy, Arc::new(call))
 }
 
 #[test]
