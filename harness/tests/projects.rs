@@ -163,8 +163,7 @@ fn an_executable_travels_alone_and_in_a_suite() {
     };
     superstep("suite ./parts --backend cpu");
     has_all_accesses(&folder.path().join("out/parts/latest"));
-    // Nobody knows how long its compiler took.
-    superstep("explain --suite ./parts --ptxas-timeout 0");
+    superstep("explain --suite ./parts");
     superstep("bundle parts/app --backend cpu -o one");
     superstep("bundle ./parts --backend cpu -o suite");
     superstep("bundle parts/app --backend cpu --probe injection -o injection");
