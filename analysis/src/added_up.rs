@@ -1,6 +1,6 @@
-//! Groups of numbers that are added up field by field.
+//! Structs that are added field by field.
 
-/// Lets values of a type be added to each other by these fields.
+/// Implements `AddAssign` for a type by adding each listed field.
 macro_rules! added_up {
     ($type:ty: $($field:ident),+) => {
         impl std::ops::AddAssign for $type {

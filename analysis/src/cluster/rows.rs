@@ -76,7 +76,7 @@ pub(super) fn sums_of(row: &Row) -> Result<Sums> {
     serde_json::from_slice(&json).map_err(|_| unexpected("sums are malformed"))
 }
 
-/// Items that are kept before the largest part of them is sent: 24 to 48 MiB.
+/// Items held before all buckets are flushed: 24 to 48 MiB.
 const HELD_ITEMS: usize = 1 << 20;
 
 /// Packs `items` by bucket of their owners.

@@ -1,9 +1,9 @@
-//! Downloads by the command `curl` into the cache: resumed where an earlier one stopped, tried again after a pause, never longer than
-//! allowed, and nothing of it used before its hash is right.
+//! Downloads files into the cache with `curl`. A download resumes where an earlier one stopped, is retried after a
+//! pause, never exceeds the size limit, and is used only once its hash has been verified.
 //!
-//! Received bytes are in `<cache>/partial/<sha256>`, also after the process was killed or the network went away. The name is
-//! that of the wanted content, so that a partial file of something else is never continued; a server that cannot continue sends
-//! all of it again.
+//! Received bytes are kept in `<cache>/partial/<sha256>`, even if the process is killed or the network goes down. The
+//! file is named after the hash of the wanted content, so a partial file of something else is never resumed. A server
+//! that cannot resume sends the whole file again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -19,11 +19,11 @@ use crate::run::die_with_this_process;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadLimits {
-    /// Attempts in a row that bring nothing new before giving up, at least 1.
+    /// Consecutive attempts without progress before giving up; at least 1.
     pub attempts: u32,
     /// Pause before the second attempt; doubled before each further one.
     pub first_pause: Duration,
-    /// Longest file that is taken, in bytes.
+    /// Maximum accepted file size, in bytes.
     pub bytes: u64,
     pub silence: Duration,
 }
@@ -49,7 +49,7 @@ const TOO_MANY_REQUESTS: u16 = 429;
 
 enum Attempt {
     Whole,
-    /// Something went wrong, for this reason, that may go right the next time. Bytes that arrived are kept.
+    /// The attempt failed for this reason, but a retry may succeed. Bytes already received are kept.
     Broken(String),
     /// The partial file did not match the server's and was removed.
     StartOver,
@@ -68,7 +68,7 @@ pub(super) fn into_cache(
     let partial = cache.folder("partial")?.join(sha256.to_string());
     let mut pause = limits.first_pause;
     let mut failures = 0;
-    // A partial file of an earlier process may be damaged: what comes of it gets a second chance from the beginning.
+    // A partial file left by an earlier process may be damaged, so if resuming it fails, the download starts over once.
     let mut furthest = partial_bytes(&partial);
     let mut continued = furthest > 0;
     loop {
@@ -90,7 +90,10 @@ pub(super) fn into_cache(
                 continue;
             }
             Attempt::StartOver => {
-                return Err(unreachable(url, "the server refuses the whole file".into()));
+                return Err(unreachable(
+                    url,
+                    "the server rejected a request for the whole file".into(),
+                ));
             }
             Attempt::Broken(why) => {
                 let here = partial_bytes(&partial);
@@ -124,7 +127,7 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
         receive(url, body, &mut file, partial, limits)
     });
     if let Err(error) = received {
-        // The error says more than how curl then ended.
+        // This error is more informative than curl's exit status.
         let _ = child.kill();
         let _ = child.wait();
         return Err(error);
@@ -156,7 +159,7 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
 /// Writes the body from byte `start` on to standard output, and the status to the end of standard error.
 fn curl(url: &str, start: u64, limits: &DownloadLimits) -> Command {
     let mut command = Command::new("curl");
-    // `--disable`: what the user's own configuration says is not meant for these downloads.
+    // `--disable`: the user's own curl configuration must not affect these downloads.
     command.args(["--disable", "--silent", "--show-error", "--fail"]);
     command.args(["--location", "--globoff", "--proto", "=http,https"]);
     command.args(["--write-out", "%{stderr}\n%{http_code}"]);
@@ -189,7 +192,7 @@ fn receive(
             Ok(0) => return Ok(()),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(io("read what curl brings for", partial)(error)),
+            Err(error) => return Err(io("read curl's output for", partial)(error)),
         };
         bytes += read as u64;
         if bytes > limits.bytes {

@@ -1,4 +1,4 @@
-//! Moving variables of a module, and the source's attributes `annotate`.
+//! Moves a module's variables between address spaces, and reads the source's `annotate` attributes.
 
 use super::traits::*;
 use super::{Module, Opcode, Value};
@@ -44,7 +44,7 @@ impl Module {
     pub fn annotations(&self) -> Vec<Annotation<'_>> {
         let list = self.variable(ANNOTATIONS).and_then(|v| v.initial_value());
         let rows = list.map(|list| list.operands()).unwrap_or_default();
-        // A row has what is annotated, the text, file, line and numbers.
+        // Each row holds the annotated value, the text, the file, the line and the numbers.
         let annotations = rows.into_iter().filter_map(|row| {
             let mut value = row.operand(0);
             if value.opcode() == Some(Opcode::AddrSpaceCast) {

@@ -60,7 +60,7 @@ impl Scale {
         Self::new(low, high, label, ticks.map(|v| (v, show(v))).collect())
     }
 
-    /// Numbers of things in order, from 0 to below `count`, each in a band of its own; as many labels as find room.
+    /// The integers from 0 up to but not including `count`, each in its own band, with only as many labels as fit.
     pub fn numbers(count: u64, label: &str) -> Self {
         let mut every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].into_iter();
         let every = every.find(|every| count / every <= 10);
@@ -69,7 +69,7 @@ impl Scale {
         Self::new(0.0, count.max(1) as f64, label, ticks)
     }
 
-    /// Powers of `base` that hold `low` and `high`, both above 0.
+    /// A logarithmic scale between powers of `base` that enclose `low` and `high`, both positive.
     pub fn powers(
         base: u32,
         low: f64,
@@ -102,7 +102,7 @@ impl Scale {
     }
 }
 
-/// A round step of which at most five and a part fit into `length`, which is above 0.
+/// The smallest round step that fits at most five times into `length`, which must be positive.
 fn round_step(length: f64) -> f64 {
     let unit = 10f64.powf((length / 4.0).log10().floor());
     let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|s| s * unit).into_iter();
@@ -211,7 +211,7 @@ impl Multiples {
         }
     }
 
-    /// Room to the left of a plot: more than usual for names.
+    /// Space to the left of a plot; wider than usual if the labels are long.
     fn left(&self) -> f64 {
         let ticks = self.plots.iter().flat_map(|plot| &plot.y.ticks);
         let longest = ticks.map(|(_, text)| text.chars().count()).max();
@@ -264,7 +264,7 @@ impl Multiples {
         let (mut x, mut y) = (MARGIN, 53.0);
         let right = f64::from(self.size().0);
         for (name, colour) in &self.legend {
-            // Nameless colours are steps between two that have names.
+            // Colours without a name are steps between two named ones.
             let width = match *name {
                 "" => 14.0,
                 name => 18.0 + canvas.text_width(name, &look) + 22.0,

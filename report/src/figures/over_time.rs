@@ -16,7 +16,7 @@ fn thousandths(value: f64) -> String {
 /// From this number of launches on, lines instead of bars.
 const MANY: usize = 60;
 
-/// More than a plot has pixels from left to right.
+/// Upper limit on marks, already more than a plot is pixels wide.
 const MOST_MARKS: usize = 1000;
 
 pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
@@ -132,7 +132,7 @@ pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
         "connectivity",
         "Mean out-degree of each superstep (Rieber 2017, figure 6.9)",
         "Mean number of CTAs that a CTA of the superstep sends to, and one standard deviation on either side. \
-         Of more than a thousand supersteps, neighbours are drawn as one: the mean of their means, and the widest spread.",
+         With more than a thousand supersteps, neighbouring ones are merged: the plot shows the mean of their means and the widest spread.",
         &[
             ("mean", palette::BLUE),
             ("standard deviation", palette::SKY_BLUE),

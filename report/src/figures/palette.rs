@@ -1,4 +1,4 @@
-//! Colours that people with colour blindness tell apart, and that differ in lightness too.
+//! Colours that colour-blind readers can tell apart and that also differ in lightness.
 //!
 //! Okabe and Ito, "Color Universal Design", 2008.
 
@@ -13,7 +13,7 @@ pub const BLUE: RGBColor = RGBColor(0, 114, 178);
 pub const VERMILLION: RGBColor = RGBColor(213, 94, 0);
 pub const PURPLE: RGBColor = RGBColor(204, 121, 167);
 
-/// Reddish purple, half as strong: for values compared with the exact numbers.
+/// Reddish purple at half strength, for values shown next to the exact ones.
 pub const LIGHT_PURPLE: RGBColor = RGBColor(229, 188, 211);
 
 pub const GREY: RGBColor = RGBColor(85, 85, 85);

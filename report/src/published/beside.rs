@@ -1,4 +1,4 @@
-//! Published and measured values side by side: every one of them, and in lines for people.
+//! Published and measured values side by side: as a complete table, and as lines for readers.
 
 use super::measured::Reproduction;
 use super::{Data, Quantity, Series, Unit, data};
@@ -14,7 +14,7 @@ table! {
         quantity: Quantity = "what was published";
         at: u64 =
             "first of its bin (degrees, strides), superstep, or launches in between; else 0";
-        published: f64 = "bytes; for degrees, strides and shares per cent; for mean degrees CTAs";
+        published: f64 = "bytes; per cent for degrees, strides and shares; CTAs for mean degrees";
         measured: f64 = "in the run, in the same unit";
         agreement: Agreement = "equal, close (a value read off a plot, within 1 %) or differs";
         reason: String = "why they differ, where they do";
@@ -81,7 +81,7 @@ pub(crate) fn beside(measured: &Reproduction) -> Vec<Beside> {
         }
         for at in places {
             let published = series.value(at).unwrap_or(0.0);
-            // Nothing measured is nothing: an empty bin, or a superstep that nothing left.
+            // A missing measurement counts as 0: an empty bin, or a superstep that sent nothing.
             let value = found.value(at).unwrap_or(0.0);
             let agreement = Agreement::of(series.quantity, published, value);
             rows.push(Beside {

@@ -1,4 +1,4 @@
-//! Where a probe went in: the table that the instrumenter leaves in a module.
+//! Where a probe was inserted: the table that the instrumenter embeds in a module.
 
 use super::{At, ProbeSpec};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub const NATIVE_SUFFIX: &str = "__superstep_native";
 pub struct KernelSlots {
     pub first: u32,
     pub count: u32,
-    /// Whether the kernel is there without the probe too, under its name and [`NATIVE_SUFFIX`].
+    /// Whether the module also has a copy of the kernel without the probe, named with [`NATIVE_SUFFIX`].
     pub native: bool,
 }
 
@@ -38,19 +38,21 @@ pub struct PointSite {
     pub line: u32,
     /// Source column, from 1; 0 when unknown.
     pub column: u32,
-    /// Name of the instruction's operation, `icmp` for instance; of a block, its name.
+    /// Name of the instruction's operation, such as `icmp`; for a block, its name.
     pub what: String,
     /// Number of the basic block in its function, from 0.
     pub block: u32,
-    /// Operation of an access, by the numbers of the capture; of an instruction of a class, LLVM's number of the operation; else 0.
+    /// For an access: its operation, numbered as in the capture. For an instruction matched by class: LLVM's opcode.
+    /// Otherwise 0.
     pub operation: u32,
-    /// Bytes of an access (0: varies), bits of a value or of an instruction's result; of a block, its instructions.
+    /// Size of an access in bytes (0 if it varies), or of a value or result in bits; for a block, its number of
+    /// instructions.
     pub width: u32,
-    /// Of a block: the blocks that may follow, by number. Of a branch: its two targets.
+    /// For a block: the blocks that may follow, by number. For a branch: its two targets.
     pub successors: Vec<u32>,
-    /// Of a block: the lowest and the highest source line of the function's own file in it.
+    /// For a block: the lowest and highest source lines in it that belong to the function's own file.
     pub lines: Option<(u32, u32)>,
-    /// CPU backend: how many of the places behind this one are logged with it, in one entry.
+    /// CPU backend: number of places following this one that are logged with it in a single entry.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub followers: u32,
 }

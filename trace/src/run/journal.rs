@@ -1,7 +1,7 @@
-//! Journal that a runtime keeps while the program runs, and from which its summary is read.
+//! The journal that a runtime keeps while the program runs and from which the summary is later read.
 //!
-//! Each line is a note in JSON. A program may end without its exit handlers: by `_exit` or `quick_exit`, by `exec`, by a signal. It
-//! then leaves a journal without an end, and at most its last note unfinished.
+//! Each line is a note in JSON. A program may end without running its exit handlers: through `_exit`, `quick_exit`,
+//! `exec` or a signal. The journal then has no `End` note, and at most its last note is incomplete.
 
 use crate::error::{JournalError, Result, TraceError};
 use crate::{
@@ -60,8 +60,7 @@ pub struct Journal {
 impl Journal {
     /// Begins a journal in the file `path`.
     ///
-    /// # Errors
-    /// The file cannot be written, as for all other methods.
+    /// # Errors Fails if the file cannot be written, as do all other methods.
     pub fn create(path: PathBuf, begin: Summary) -> Result<Self> {
         let file = File::create(&path).map_err(TraceError::io("create", &path))?;
         let mut journal = Journal {
@@ -132,7 +131,7 @@ impl Journal {
         self.add(&Note::End { counted })
     }
 
-    /// Removes the journal of a process that leaves none.
+    /// Removes the journal, for a process that should leave none behind.
     pub fn remove(self) -> std::io::Result<()> {
         std::fs::remove_file(&self.path)
     }
@@ -158,8 +157,7 @@ impl Journal {
 impl Summary {
     /// Reads the journal in the file `path`.
     ///
-    /// # Errors
-    /// The file is missing (the program never started its runtime), or is no journal.
+    /// # Errors The file is missing (the program never started its runtime) or is not a journal.
     pub fn read(path: &Path) -> Result<Self> {
         let failed = |reason| TraceError::Journal {
             path: path.to_owned(),

@@ -1,7 +1,7 @@
 //! Distances between the addresses of communicating loads and stores (figure 6.5).
 //!
-//! Communicating addresses are kept as runs of addresses with a constant step: the loads of one launch until its end, the stores
-//! until the end of the program, because anyone may read them later.
+//! Communicating addresses are kept as runs with a constant step. Loads are kept until their launch ends; stores until
+//! the program ends, because any later launch may read them.
 
 use crate::bins::{STRIDE_BINS, bin};
 use crate::communication::spill::file::{Fixed, SpillFolder, fixed};
@@ -99,8 +99,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Extends the run by `next`, which does not begin before it, if the addresses continue in the same steps or are
-    /// known.
+    /// Extends this run by `next`, which must not begin before it, if its addresses continue with the same step or are
+    /// already in the run.
     fn continued_by(&mut self, next: &Run) -> bool {
         let distance = next.first - self.first;
         if self.owner != next.owner {
@@ -135,7 +135,7 @@ impl Run {
     }
 }
 
-/// Runs in the order of their discovery; the same address may stand in several.
+/// Runs in the order of their discovery; the same address may appear in several runs.
 #[derive(Debug, Default)]
 pub(crate) struct Runs(Vec<Run>);
 

@@ -1,5 +1,6 @@
-//! Launches with more accesses in few pages than fit in memory: their records are sorted by page and CTA on disk, and
-//! those of a large page are read once for each pass. Only the page and the records of one CTA stay in memory.
+//! Launches with more accesses, concentrated in a few pages, than fit in memory. Their records are sorted on disk by
+//! page and CTA, and a large page's records are read again for each pass; only the page and one CTA's records stay in
+//! memory.
 
 use super::bitmap::Bitmap;
 use super::host::Untraced;

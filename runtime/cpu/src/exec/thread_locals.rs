@@ -1,4 +1,4 @@
-//! Finds the program's thread-local variables on the calling thread, which are static shared memory.
+//! Finds the calling thread's thread-local variables, which hold the program's static shared memory.
 
 use std::ffi::{c_int, c_void};
 

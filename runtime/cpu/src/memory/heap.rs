@@ -1,5 +1,6 @@
-//! Device memory: each allocation ends at a guard page, and freed ranges stay forbidden for a while, so that accesses outside of
-//! allocations fault at once. Memory after an allocation that a GPU's larger pages have opens at the first access.
+//! Device memory: each allocation ends at a guard page, and freed ranges stay forbidden for a while, so that accesses
+//! outside of allocations fault at once. A GPU's larger pages extend past the end of an allocation; that extra memory
+//! is made accessible on first access.
 
 use crate::mapping::{Mapping, PAGE_BYTES};
 use std::collections::{BTreeMap, VecDeque};
@@ -36,7 +37,7 @@ impl Block {
         self.mapping.is_none()
     }
 
-    /// The pages that a GPU has after the block: first byte and one past the last.
+    /// The pages past the end of the block that are accessible on a GPU, as (first byte, one past the last).
     fn behind(&self) -> Option<(u64, u64)> {
         let pages = self.bytes.checked_next_multiple_of(DEVICE_PAGE_BYTES)?;
         let end = self.end().next_multiple_of(PAGE_BYTES as u64);
@@ -97,7 +98,8 @@ impl Heap {
         Some(address)
     }
 
-    /// Opens the memory that a GPU has after the block before `address`; `false` if `address` is not in it.
+    /// Makes accessible the memory that a GPU maps past the end of the block preceding `address`; `false` if `address`
+    /// is not in that memory.
     pub fn open_behind(&self, address: u64) -> bool {
         let Some((_, block)) = self.live.range(..=address).next_back() else {
             return false;

@@ -43,7 +43,7 @@ fn launch_with_extra(call: Call<'_>, extra: Arguments) -> Status {
         .filter(|kernel| kernel.recorder.is_some() && runtime().is_probed());
     if let Some(kernel) = recorded.filter(|_| !extra.is_null()) {
         session().fault(format!(
-            "failed to trace a launch of {}: its arguments come in one block (extra); give one pointer for each of them",
+            "failed to trace a launch of {}: its arguments are passed as a single block (extra); pass one pointer per argument",
             kernel.name
         ));
         return Status::NOT_SUPPORTED;

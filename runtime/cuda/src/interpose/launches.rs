@@ -37,7 +37,8 @@ interposed! {
     [cudaLaunchCooperativeKernelMultiDevice](parameters: *mut c_void, devices: c_uint, flags: c_uint) |real| {
         unless_probed("a launch on several devices (cudaLaunchCooperativeKernelMultiDevice)", real)
     }
-    // A reset takes the consumers' buffers and events away, so they end first. The second is its old name.
+    // A reset destroys the buffers and events of the consumers, which are stopped first. `cudaThreadExit` is the old
+    // name.
     [cudaDeviceReset, cudaThreadExit]() |real| {
         runtime().before_reset();
         real()

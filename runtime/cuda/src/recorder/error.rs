@@ -16,11 +16,11 @@ pub enum RecordError {
     #[error(transparent)]
     Probe(#[from] TooLarge),
     #[error(
-        "the program was built for the protocol {0:?}, which this library does not know; build it again"
+        "the program was built for protocol {0:?}, which this library does not support; rebuild it"
     )]
     UnknownProtocol(String),
     #[error(
-        "the program was built for --protocol {built}, but {variable} asks for {wanted}; build it for that one, or unset the variable",
+        "the program was built for --protocol {built}, but {variable} asks for {wanted}; rebuild it for that protocol, or unset the variable",
         variable = PROTOCOL
     )]
     OtherProtocol { built: Protocol, wanted: Protocol },
@@ -41,11 +41,11 @@ pub enum RecordError {
     #[error("probes do not work in CUDA graphs; launch the kernel into a stream")]
     ProbeInGraph,
     #[error(
-        "its arguments come in one block (extra); give one pointer for each of them (kernelParams)"
+        "its arguments are passed as a single block (extra); pass one pointer per argument (kernelParams)"
     )]
     ArgumentsInOneBlock,
     #[error(
-        "{kernel}: it asked for {launches} launches and copies with {bytes} bytes of arguments; there is room for {room} with {room_bytes}"
+        "{kernel} requested {launches} launches and copies with {bytes} bytes of arguments; there is room for only {room}, with {room_bytes} bytes"
     )]
     TooManyChildren {
         kernel: String,
@@ -55,20 +55,20 @@ pub enum RecordError {
         room_bytes: usize,
     },
     #[error(
-        "{0} launches a kernel whose address it has from memory; name the kernel where it is launched"
+        "{0} launches a kernel through an address loaded from memory; name the kernel directly at the launch"
     )]
     UnnamedChild(String),
     #[error("{0} got too few arguments")]
     TooFewArguments(String),
     #[error(
-        "a grid of {ctas} CTAs has more than the {most} that --in-situ can tell apart; trace it"
+        "a grid of {ctas} CTAs exceeds the {most} that --in-situ can distinguish; trace the program without --in-situ"
     )]
     TooManyCtas { ctas: u128, most: u64 },
     #[error(
         "launch {0} is beyond what --in-situ can number; trace a part of the program (--launch-count)"
     )]
     TooManyLaunches(u64),
-    #[error("failed to ask for the limit of address space")]
+    #[error("failed to query the address-space limit")]
     AddressSpaceLimit,
     #[error("shadow memory would take more than the {0} bytes that --shadow-memory allows")]
     ShadowMemoryLimit(u64),
