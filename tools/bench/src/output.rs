@@ -33,7 +33,7 @@ pub fn say(text: std::fmt::Arguments<'_>) {
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// Prints the rows without the columns `hidden`, fractions with three digits after the point.
+/// Prints the rows without the columns `hidden`; large numbers in millions (M) or 10⁹ (G), fractions with three digits.
 pub fn say_table<R: Row>(rows: &[R], hidden: &[&str]) {
     let table = Table::of(rows);
     let shown = || (table.columns()).filter(|column| !hidden.contains(&column.name));
@@ -43,6 +43,8 @@ pub fn say_table<R: Row>(rows: &[R], hidden: &[&str]) {
         text.add_row(shown().map(|column| {
             let cell = table.text(row, column.name);
             match cell.as_deref().map(str::parse::<f64>) {
+                Some(Ok(value)) if value >= 1e9 => format!("{:.3} G", value / 1e9),
+                Some(Ok(value)) if value >= 1e6 => format!("{:.3} M", value / 1e6),
                 Some(Ok(value)) if value.fract() != 0.0 => format!("{value:.3}"),
                 _ => cell.unwrap_or("-".to_owned()),
             }
