@@ -13,7 +13,7 @@ fn a_folder_that_is_no_bundle_is_refused() {
     assert!(failure.message.contains("bundle.json"));
 }
 
-/// What a bundle of the benchmark `a` says about itself, in `folder`.
+/// Description of a bundle of the benchmark `a`, in `folder`.
 pub fn write_info(folder: &Path) -> BundleInfo {
     let info = BundleInfo {
         schema_version: SCHEMA_VERSION,

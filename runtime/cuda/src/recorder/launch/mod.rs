@@ -103,7 +103,11 @@ impl<'a> Call<'a> {
         // CUDA refuses these, and nothing runs.
         if !is_configuration(self.grid, self.block)
             || self.form == Form::Cooperative && !may_be_resident(self.grid, self.block)
-            || self.exceeds_limits(&kernel)
+            // Its question may load the kernel's module, which must not spoil a capture.
+            || match runtime.graphs.is_capturing() {
+                true => with_relaxed_capture(|| self.exceeds_limits(&kernel)),
+                false => self.exceeds_limits(&kernel),
+            }
         {
             return self.refused(Some(&kernel));
         }
