@@ -11,8 +11,14 @@ pub(crate) const SELF_LOADED_BYTES: &str =
     "last written in an earlier launch by the same entity alone";
 pub(crate) const INPUT_LOADED_BYTES: &str = "last written by the host";
 pub(crate) const UNINITIALISED_LOADED_BYTES: &str = "written by nobody";
+pub(crate) const UNORDERED_LOADED_BYTES: &str =
+    "not written before the launch, but in it by another CTA; in which order is not known";
 pub(crate) const UNKNOWN_LOADED_BYTES: &str = "last written by an opaque launch, or perhaps by one";
 pub(crate) const LOCAL_LOADED_BYTES: &str = "written earlier in the launch by the same thread";
+pub(crate) const WITHIN_LAUNCH_LOADED_BYTES: &str =
+    "of loads without atomics: bytes that another CTA stores in the same launch";
+pub(crate) const WITHIN_LAUNCH_ATOMIC_BYTES: &str =
+    "of atomics: bytes that another CTA stores in the same launch";
 pub(crate) const RECEIVED_BYTES: &str =
     "each byte once for each receiving CTA, launch and source CTA";
 pub(crate) const STORED_BYTES: &str = "stored, atomics included";

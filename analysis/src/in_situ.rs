@@ -120,6 +120,8 @@ fn volume(sums: &LaunchSums) -> Volume {
         unknown_loaded_bytes: loaded.unknown,
         local_loaded_bytes: loaded.local,
         stored_bytes: sums.stores.bytes + sums.atomics.bytes,
+        within_launch_loaded_bytes: sums.within_launch_loaded_bytes,
+        within_launch_atomic_bytes: sums.within_launch_atomic_bytes,
         several_writers_bytes: sums.several_writers_bytes,
         racing_bytes: sums.racing_bytes,
         ..Volume::default()
@@ -198,6 +200,9 @@ pub(crate) fn analyse(
     let mut bounds: Vec<_> = (launches.iter().zip(perhaps_local))
         .map(|(launch, perhaps_local)| loads_between(launch.volume, perhaps_local))
         .collect();
+    for (bounds, launch) in bounds.iter_mut().zip(&counted) {
+        stored_within_the_launch(bounds, launch.launch.ctas());
+    }
     // CTAs in a transfer, of those that wrote a byte.
     let named = match capture.header.backend {
         Backend::Cpu => 1,
@@ -268,6 +273,14 @@ fn loads_between(volume: Volume, perhaps_local: u64) -> VolumeBounds {
     bounds
 }
 
+/// Bytes that nothing had written before the launch may have been stored by another CTA later.
+fn stored_within_the_launch(bounds: &mut VolumeBounds, ctas: u64) {
+    if ctas > 1 && bounds.most.stored_bytes > 0 {
+        bounds.least.uninitialised_loaded_bytes = 0;
+        bounds.most.unordered_loaded_bytes = bounds.most.uninitialised_loaded_bytes;
+    }
+}
+
 /// Widens bounds for bytes of one launch that a launch of `ctas` CTAs read and whose exact source is unknown.
 fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
     // By the definition a byte is received from each CTA that wrote it, and a communicated store of each. One store has been counted.
@@ -302,11 +315,16 @@ fn without_shadow(bounds: &mut [VolumeBounds], capture: &Capture) {
             (sums.unshadowed_loaded_bytes, sums.unshadowed_stored_bytes)
         });
         bounds.least.unknown_loaded_bytes -= loaded.min(bounds.least.unknown_loaded_bytes);
+        let unordered = match bounds.most.stored_bytes {
+            0 => 0,
+            _ => loaded,
+        };
         let Volume {
             communicated_loaded_bytes,
             self_loaded_bytes,
             input_loaded_bytes,
             uninitialised_loaded_bytes,
+            unordered_loaded_bytes,
             local_loaded_bytes,
             received_bytes,
             received_count,
@@ -320,6 +338,7 @@ fn without_shadow(bounds: &mut [VolumeBounds], capture: &Capture) {
             (self_loaded_bytes, loaded),
             (input_loaded_bytes, loaded),
             (uninitialised_loaded_bytes, loaded),
+            (unordered_loaded_bytes, unordered),
             (local_loaded_bytes, loaded),
             (received_bytes, loaded.saturating_mul(ctas)),
             (received_count, loaded.saturating_mul(ctas)),

@@ -150,7 +150,7 @@ pub fn reduce(
     for (position, bytes) in (0..).zip(end.stored).filter(|(_, bytes)| *bytes > 0) {
         sums.launch(position).part.volume.communicated_stored_bytes += bytes;
     }
-    (sums.sites, sums.arrays, _) = end.found.into_rows();
+    (sums.found, _) = end.found.into_rows();
     let sums = sums_row(bucket, &sums)?;
     let rows = packed(Kind::Loads, end.loads, buckets, Run::owner_key)?
         .chain(packed(Kind::Stores, end.stores, buckets, Run::owner_key)?)
@@ -315,8 +315,7 @@ impl Merged {
         let options = Options::everything();
         let mut engine = Engine::limited(options, &MemoryLimit::none(), capture.cancellation);
         let mut strides = Vec::new();
-        let (sites, arrays) = (&self.sums.sites, &self.sums.arrays);
-        engine.found().add_rows(sites, arrays);
+        engine.found().add_rows(&self.sums.found);
         let mut settled = Settled {
             sums: &mut self.sums,
             strides: &mut strides,

@@ -474,7 +474,7 @@ impl Engine {
         if !self.options.details || exact::asked(self.options) {
             self.found = Found::default();
         }
-        let (sites, arrays, footprints) = self.found.into_rows();
+        let (found, footprints) = self.found.into_rows();
         Ok(Communication {
             launches: self.launches,
             kernels: self.kernels,
@@ -482,8 +482,9 @@ impl Engine {
             flows: self.flows,
             transfers: Transfers::new(transfers?),
             strides: strides?,
-            sites,
-            arrays,
+            sites: found.sites,
+            arrays: found.arrays,
+            within_launch: found.within_launch,
             footprints,
             unwritten: self.unwritten.into_rows(),
         })

@@ -19,8 +19,11 @@ table! {
         self_loaded_bytes: u64 ["bytes"] = columns::SELF_LOADED_BYTES;
         input_loaded_bytes: u64 ["bytes"] = columns::INPUT_LOADED_BYTES;
         uninitialised_loaded_bytes: u64 ["bytes"] = columns::UNINITIALISED_LOADED_BYTES;
+        unordered_loaded_bytes: u64 ["bytes"] = columns::UNORDERED_LOADED_BYTES;
         unknown_loaded_bytes: u64 ["bytes"] = columns::UNKNOWN_LOADED_BYTES;
         local_loaded_bytes: u64 ["bytes"] = columns::LOCAL_LOADED_BYTES;
+        within_launch_loaded_bytes: u64 ["bytes"] = columns::WITHIN_LAUNCH_LOADED_BYTES;
+        within_launch_atomic_bytes: u64 ["bytes"] = columns::WITHIN_LAUNCH_ATOMIC_BYTES;
         received_bytes: u64 ["bytes"] = columns::RECEIVED_BYTES;
         stored_bytes: u64 ["bytes"] = columns::STORED_BYTES;
         communicated_stored_bytes: u64 ["bytes"] = "stored and read by another entity later";
@@ -61,8 +64,11 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
         row.self_loaded_bytes += volume.self_loaded_bytes;
         row.input_loaded_bytes += volume.input_loaded_bytes;
         row.uninitialised_loaded_bytes += volume.uninitialised_loaded_bytes;
+        row.unordered_loaded_bytes += volume.unordered_loaded_bytes;
         row.unknown_loaded_bytes += volume.unknown_loaded_bytes;
         row.local_loaded_bytes += volume.local_loaded_bytes;
+        row.within_launch_loaded_bytes += volume.within_launch_loaded_bytes;
+        row.within_launch_atomic_bytes += volume.within_launch_atomic_bytes;
         row.loaded_bytes += volume.loaded_bytes();
         row.received_bytes += volume.received_bytes;
         row.stored_bytes += volume.stored_bytes;

@@ -28,13 +28,14 @@ const RECEIVED_BYTES: &str = "received_bytes";
 pub type Quantity = (&'static str, fn(&Volume) -> u64);
 
 /// All that may be not exact.
-pub const QUANTITIES: [Quantity; 11] = [
+pub const QUANTITIES: [Quantity; 12] = [
     ("communicated_loaded_bytes", |v| v.communicated_loaded_bytes),
     ("self_loaded_bytes", |v| v.self_loaded_bytes),
     ("input_loaded_bytes", |v| v.input_loaded_bytes),
     ("uninitialised_loaded_bytes", |v| {
         v.uninitialised_loaded_bytes
     }),
+    ("unordered_loaded_bytes", |v| v.unordered_loaded_bytes),
     ("unknown_loaded_bytes", |v| v.unknown_loaded_bytes),
     ("local_loaded_bytes", |v| v.local_loaded_bytes),
     (RECEIVED_BYTES, |v| v.received_bytes),

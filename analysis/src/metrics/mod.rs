@@ -15,6 +15,7 @@ pub mod timeline;
 pub mod uninitialised;
 #[cfg(test)]
 mod window_tests;
+pub mod within_launch;
 
 pub use settings::{CtaWindow, Settings, WindowError};
 pub use thesis::{
@@ -178,6 +179,7 @@ metrics! {
     footprints: footprint::FootprintRow,
     /// Empty where the capture has no times.
     timeline: timeline::TimelineRow,
+    within_launch: within_launch::WithinLaunchRow,
     uninitialised: uninitialised::UninitialisedRow,
     opaque: opaque::OpaqueRow,
     /// Empty where all is exact, as in a trace.
@@ -245,6 +247,7 @@ impl Metrics {
             arrays: arrays::rows(source),
             footprints: footprint::rows(source),
             timeline: Vec::new(),
+            within_launch: within_launch::rows(source),
             uninitialised: uninitialised::rows(source),
             opaque: Vec::new(),
             bounds: Vec::new(),

@@ -76,6 +76,7 @@ struct InSituFunction {
 #define IN_SITU_NOT_SPLIT 141       /* words that found no room for entries of their bytes */
 #define IN_SITU_UNSHADOWED_LOADED 142 /* bytes that have no entries */
 #define IN_SITU_UNSHADOWED_STORED 143
+#define IN_SITU_WITHIN_LAUNCH 144 /* bytes loaded, without atomic operations, that another CTA had stored in the launch */
 
 /* Operations. */
 #define IN_SITU_LOAD 0
@@ -168,6 +169,12 @@ IN_SITU_FUNCTION int in_situ_has_now(struct InSituEntry e) {
 /* Whether the writer before `launch` is in `now`. */
 IN_SITU_FUNCTION int in_situ_is_past(struct InSituEntry e, uint64_t launch) {
   return in_situ_has_now(e) && (uint32_t)(e.now >> IN_SITU_LAUNCH_SHIFT) != (uint32_t)launch;
+}
+
+/* Whether a CTA other than that of `me` has written the entry in its launch. */
+IN_SITU_FUNCTION int in_situ_is_of_another_cta(struct InSituEntry e, uint64_t me) {
+  if (!in_situ_has_now(e) || (e.now ^ me) >> IN_SITU_LAUNCH_SHIFT != 0) return 0;
+  return (e.now ^ me) >> IN_SITU_CTA_SHIFT != 0 || (e.before & IN_SITU_NOW_SEVERAL) != 0;
 }
 
 /* Who wrote before `launch`, in the form of `before` but with the marks of its bytes in bits 9-6 and its `several` in bit 10. */

@@ -213,6 +213,11 @@ __device__ ALWAYS_INLINE unsigned class_of(Me me, Entry e) {
   return IN_SITU_COMMUNICATED;
 }
 
+// Counts `bytes` bytes that a thread loads, if another CTA has stored them in the launch.
+__device__ ALWAYS_INLINE void count_within_launch(Me me, Entry e, unsigned bytes) {
+  if (__builtin_expect(in_situ_is_of_another_cta(e, me.now), 0)) add(me.sums() + IN_SITU_WITHIN_LAUNCH, bytes);
+}
+
 // Whether bytes that do not count as local may be so.
 __device__ ALWAYS_INLINE bool is_perhaps_local(Me me, Entry e) {
   return (e.before & IN_SITU_SEVERAL_THREADS) && (unsigned)(e.now >> IN_SITU_LAUNCH_SHIFT) == (unsigned)me.launch() &&

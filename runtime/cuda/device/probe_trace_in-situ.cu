@@ -51,6 +51,7 @@ __device__ __attribute__((noinline)) void each_byte(const InSituContext *context
       if (operation != IN_SITU_STORE) {
         const unsigned found = class_of(me, e), amount = __popc(own_bytes);
         add(me.sums() + IN_SITU_BYTES + found, amount);
+        if (operation == IN_SITU_LOAD) count_within_launch(me, e, amount);
         if (found != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums() + IN_SITU_PERHAPS_LOCAL, amount);
         if (found == IN_SITU_COMMUNICATED) {
           communicated_in_full(me.context, me.parameter, me.now, at, e.before, in_situ_source(e, me.launch()), word >> 2,
@@ -184,6 +185,7 @@ __device__ inline void access(Me me, unsigned operation, uint64_t address, unsig
     if (i >= found.words) break;
     const Entry *e = &found.entries[i];
     const uint64_t word = (address & ~(uint64_t)3) + 4 * i;
+    if (operation == IN_SITU_LOAD) count_within_launch(me, *e, __popc(found.bytes));
     if (operation != IN_SITU_STORE) load_words<1, false>(me, found.place + i, e, word, found.of_class, found.bytes, found.marks, i == 0);
     if (operation != IN_SITU_LOAD) write<1>(me, found.place + i, e, found.bytes == 0xf ? 4 : 1, operation == IN_SITU_STORE);
   }
@@ -191,11 +193,11 @@ __device__ inline void access(Me me, unsigned operation, uint64_t address, unsig
 
 // A load from a line in which the launch has stored. Answers the code of what it is to be counted as, or 0 where that takes more than a look.
 template <unsigned width_bytes>
-__device__ __attribute__((noinline)) unsigned load_where_stored(uint64_t of_block, ulong64 launch, uint64_t known, uint64_t of_cta,
-                                                                uint64_t address) {
-  const Me me(nullptr, launch);
+__device__ __attribute__((noinline)) unsigned load_where_stored(const void *context, uint64_t of_block, ulong64 launch, uint64_t known,
+                                                                uint64_t of_cta, uint64_t address) {
+  const Me me(context, launch);
   const Entry *place = entry_in(reinterpret_cast<const InSituBlock *>(of_block), address);
-  unsigned code = 0;
+  unsigned code = 0, of_others = 0;
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) {
     if (i != 0 && 4 * i >= width_bytes) break;
@@ -208,8 +210,13 @@ __device__ __attribute__((noinline)) unsigned load_where_stored(uint64_t of_bloc
     else if (e.before >> 6 == IN_SITU_UNWRITTEN >> 6) of_word = code_of(IN_SITU_UNINITIALISED);
     if (i == 0) code = of_word;
     else if (of_word != code) return 0;
+    of_others += in_situ_is_of_another_cta(e, me.now);
   }
-  return code != 0 ? code : known_class<width_bytes>(known, of_cta, address);
+  if (code == 0) code = known_class<width_bytes>(known, of_cta, address);
+  // A load of class 0 is looked at again.
+  if (__builtin_expect(of_others != 0, 0) && code != 0 && !is_left_out(context, launch))
+    add(me.sums() + IN_SITU_WITHIN_LAUNCH, of_others * (width_bytes < 4 ? width_bytes : 4));
+  return code;
 }
 
 // A load that is not simple. Where it lies in one class, it is counted by that.
@@ -246,6 +253,8 @@ __device__ __attribute__((noinline)) unsigned load_of(const void *of, ulong64 la
     load_bytes(context, launch, address, width_log2);
     return 0;
   }
+#pragma unroll
+  for (unsigned i = 0; i < words; ++i) count_within_launch(me, entries[i], __popc(bytes));
   constexpr unsigned step = words >= 2 ? 2 : 1;
 #pragma unroll
   for (unsigned i = 0; i < words; i += step)
@@ -330,7 +339,7 @@ __device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, 
     // Where the present launch has stored, the thread itself may have.
     const int present = (int)((unsigned)launch & ((1u << IN_SITU_LAUNCH_BITS) - 1));
     if (__builtin_expect((int)stored_in >= present, 0))
-      code = load_where_stored<width_bytes>(of_block, launch, function->known, function->row, address);
+      code = load_where_stored<width_bytes>(context, of_block, launch, function->known, function->row, address);
     else if (stored_in == ~0u) code = code_of(IN_SITU_UNINITIALISED);
     else code = known_class<width_bytes>(function->known, function->row, address);
   }

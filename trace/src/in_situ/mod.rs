@@ -96,6 +96,12 @@ pub struct LaunchSums {
     pub several_writers_bytes: u64,
     /// Of those, bytes to which one of the writes was a plain store.
     pub racing_bytes: u64,
+    /// Bytes loaded without atomics that another CTA had stored in the launch: a lower bound, as this is one of many orders.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub within_launch_loaded_bytes: u64,
+    /// The same of atomics; always 0 on a GPU.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub within_launch_atomic_bytes: u64,
     /// Bytes loaded where there was no shadow memory: they count as unknown and may be of any class.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unshadowed_loaded_bytes: u64,
@@ -133,6 +139,8 @@ impl LaunchSums {
             },
             several_writers_bytes: 0,
             racing_bytes: 0,
+            within_launch_loaded_bytes: 0,
+            within_launch_atomic_bytes: 0,
             unshadowed_loaded_bytes: 0,
             unshadowed_stored_bytes: 0,
         }
@@ -152,6 +160,8 @@ impl std::ops::AddAssign<&LaunchSums> for LaunchSums {
         self.loaded += other.loaded;
         self.several_writers_bytes += other.several_writers_bytes;
         self.racing_bytes += other.racing_bytes;
+        self.within_launch_loaded_bytes += other.within_launch_loaded_bytes;
+        self.within_launch_atomic_bytes += other.within_launch_atomic_bytes;
         self.unshadowed_loaded_bytes += other.unshadowed_loaded_bytes;
         self.unshadowed_stored_bytes += other.unshadowed_stored_bytes;
     }

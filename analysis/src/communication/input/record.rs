@@ -166,6 +166,7 @@ pub(crate) struct Survey {
     pub(crate) one_page: bool,
     /// They stand in the order of their CTAs.
     pub(crate) by_cta: bool,
+    pub(crate) reads: bool,
     pub(crate) writes: bool,
     singles: bool,
     width: usize,
@@ -190,6 +191,7 @@ impl Survey {
         Self {
             one_page,
             by_cta,
+            reads: shapes & READS != 0,
             writes: shapes & WRITES != 0,
             singles: singles && shapes & PIECE == 0 && width <= 16,
             width,

@@ -27,8 +27,11 @@ pub struct ArrayVolume {
     pub self_loaded_bytes: u64,
     pub input_loaded_bytes: u64,
     pub uninitialised_loaded_bytes: u64,
+    pub unordered_loaded_bytes: u64,
     pub unknown_loaded_bytes: u64,
     pub local_loaded_bytes: u64,
+    pub within_launch_loaded_bytes: u64,
+    pub within_launch_atomic_bytes: u64,
     /// Received, each byte once for each receiving CTA, launch and source CTA.
     pub received_bytes: u64,
     pub stored_bytes: u64,
@@ -38,7 +41,8 @@ pub struct ArrayVolume {
 
 added_up! {
     ArrayVolume: communicated_loaded_bytes, self_loaded_bytes, input_loaded_bytes,
-        uninitialised_loaded_bytes, unknown_loaded_bytes, local_loaded_bytes, received_bytes, stored_bytes, first_read_bytes
+        uninitialised_loaded_bytes, unordered_loaded_bytes, unknown_loaded_bytes, local_loaded_bytes,
+        within_launch_loaded_bytes, within_launch_atomic_bytes, received_bytes, stored_bytes, first_read_bytes
 }
 
 impl ArrayVolume {
@@ -55,10 +59,25 @@ impl ArrayVolume {
             + self.self_loaded_bytes
             + self.input_loaded_bytes
             + self.uninitialised_loaded_bytes
+            + self.unordered_loaded_bytes
             + self.unknown_loaded_bytes
             + self.local_loaded_bytes
     }
 }
+
+/// Bytes that the launches of one kernel loaded at one instruction from one allocation although another CTA stores them in
+/// the same launch; each access counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct WithinLaunch {
+    /// Index of the kernel in [`super::Communication::kernels`].
+    pub kernel: u32,
+    pub site: SiteId,
+    pub allocation: Option<AllocationId>,
+    pub loaded_bytes: u64,
+}
+
+/// Kernel, instruction, allocation.
+type WithinKey = (u32, SiteId, Option<AllocationId>);
 
 /// Distinct bytes that one launch accessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +145,7 @@ pub(crate) struct Details {
     /// Communicated bytes by module and number within the module.
     sites: Vec<Vec<u64>>,
     arrays: FxHashMap<(Option<AllocationId>, u32), ArrayVolume>,
+    within_launch: FxHashMap<WithinKey, u64>,
     pub(crate) footprint: Footprint,
     pub(crate) unwritten: unwritten::OfLaunch,
     pub(crate) received_bytes: u64,
@@ -164,6 +184,10 @@ impl Details {
         sums[local] += bytes;
     }
 
+    pub(crate) fn within_launch(&mut self, key: WithinKey, loaded_bytes: u64) {
+        *self.within_launch.entry(key).or_default() += loaded_bytes;
+    }
+
     pub(crate) fn mark(&self, sums: &Sums) -> Mark {
         Mark {
             sums: *sums,
@@ -186,8 +210,11 @@ impl Details {
             self_loaded_bytes: sums.own - before.own,
             input_loaded_bytes: sums.input - before.input,
             uninitialised_loaded_bytes: sums.uninitialised - before.uninitialised,
+            unordered_loaded_bytes: sums.unordered - before.unordered,
             unknown_loaded_bytes: sums.unknown - before.unknown,
             local_loaded_bytes: sums.local - before.local,
+            within_launch_loaded_bytes: sums.within_launch - before.within_launch,
+            within_launch_atomic_bytes: sums.within_launch_atomic - before.within_launch_atomic,
             received_bytes: self.received_bytes - mark.received_bytes,
             first_read_bytes: self.first_read_bytes - mark.first_read_bytes,
             ..ArrayVolume::default()
@@ -214,7 +241,25 @@ impl Details {
 pub(crate) struct Found {
     sites: BTreeMap<SiteId, u64>,
     arrays: BTreeMap<(Option<AllocationId>, u32), ArrayVolume>,
+    within_launch: BTreeMap<WithinKey, u64>,
     pub(crate) footprints: Vec<Footprint>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct FoundRows {
+    pub(crate) sites: Vec<SiteVolume>,
+    /// By allocation and kernel.
+    pub(crate) arrays: Vec<ArrayVolume>,
+    /// By kernel, site and allocation.
+    pub(crate) within_launch: Vec<WithinLaunch>,
+}
+
+impl FoundRows {
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.sites.extend(other.sites);
+        self.arrays.extend(other.arrays);
+        self.within_launch.extend(other.within_launch);
+    }
 }
 
 impl Found {
@@ -230,6 +275,9 @@ impl Found {
             .arrays
             .into_values()
             .for_each(|more| self.add_array(more));
+        for (key, bytes) in details.within_launch {
+            *self.within_launch.entry(key).or_default() += bytes;
+        }
     }
 
     fn add_array(&mut self, more: ArrayVolume) {
@@ -238,15 +286,18 @@ impl Found {
         *array.or_insert(ArrayVolume::new(allocation, kernel)) += more;
     }
 
-    pub(crate) fn add_rows(&mut self, sites: &[SiteVolume], arrays: &[ArrayVolume]) {
-        for of in sites {
+    pub(crate) fn add_rows(&mut self, rows: &FoundRows) {
+        for of in &rows.sites {
             *self.sites.entry(of.site).or_default() += of.communicated_loaded_bytes;
         }
-        arrays.iter().for_each(|more| self.add_array(*more));
+        rows.arrays.iter().for_each(|more| self.add_array(*more));
+        for of in &rows.within_launch {
+            let key = (of.kernel, of.site, of.allocation);
+            *self.within_launch.entry(key).or_default() += of.loaded_bytes;
+        }
     }
 
-    /// By site; by allocation and kernel.
-    pub(crate) fn into_rows(self) -> (Vec<SiteVolume>, Vec<ArrayVolume>, Vec<Footprint>) {
+    pub(crate) fn into_rows(self) -> (FoundRows, Vec<Footprint>) {
         let site = |(site, communicated_loaded_bytes)| SiteVolume {
             site,
             communicated_loaded_bytes,
@@ -255,7 +306,20 @@ impl Found {
         let arrays = self.arrays.into_values();
         let used =
             arrays.filter(|array| *array != ArrayVolume::new(array.allocation, array.kernel));
-        (sites, used.collect(), self.footprints)
+        let within_launch = self.within_launch.into_iter();
+        let within_launch =
+            within_launch.map(|((kernel, site, allocation), loaded_bytes)| WithinLaunch {
+                kernel,
+                site,
+                allocation,
+                loaded_bytes,
+            });
+        let rows = FoundRows {
+            sites,
+            arrays: used.collect(),
+            within_launch: within_launch.collect(),
+        };
+        (rows, self.footprints)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sums of an analysis of some of the pages: numbers that become those of the program when all parts are added.
 
-use super::detail::{ArrayVolume, Footprint, SiteVolume};
+use super::detail::{Footprint, FoundRows};
 use super::strides::StrideCounts;
 use super::sums::{Amount, ShardOut};
 use super::volume::{Transfer, Volume};
@@ -35,8 +35,11 @@ impl LaunchPart {
             self_loaded_bytes: sums.own,
             input_loaded_bytes: sums.input,
             uninitialised_loaded_bytes: sums.uninitialised,
+            unordered_loaded_bytes: sums.unordered,
             unknown_loaded_bytes: sums.unknown,
             local_loaded_bytes: sums.local,
+            within_launch_loaded_bytes: sums.within_launch,
+            within_launch_atomic_bytes: sums.within_launch_atomic,
             several_writers_bytes: sums.several_writers,
             racing_bytes: sums.racing,
             ..Volume::default()
@@ -100,8 +103,7 @@ pub(crate) struct LaunchSums {
 pub(crate) struct Sums {
     /// By position of the launch; those of which nothing is known are left out.
     pub(crate) launches: BTreeMap<u32, LaunchSums>,
-    pub(crate) sites: Vec<SiteVolume>,
-    pub(crate) arrays: Vec<ArrayVolume>,
+    pub(crate) found: FoundRows,
     pub(crate) written_copies: BTreeSet<u32>,
 }
 
@@ -118,8 +120,7 @@ impl Sums {
             super::strides::add(&mut sum.loads, &more.loads);
             super::strides::add(&mut sum.stores, &more.stores);
         }
-        self.sites.extend(other.sites);
-        self.arrays.extend(other.arrays);
+        self.found.extend(other.found);
         self.written_copies.extend(other.written_copies);
     }
 }

@@ -61,11 +61,22 @@ pub(crate) struct Sums {
     pub(crate) own: u64,
     pub(crate) input: u64,
     pub(crate) uninitialised: u64,
+    pub(crate) unordered: u64,
     pub(crate) unknown: u64,
     pub(crate) local: u64,
+    /// Bytes of any class that another CTA stores in the launch: of loads, of atomics.
+    pub(crate) within_launch: u64,
+    pub(crate) within_launch_atomic: u64,
     pub(crate) several_writers: u64,
     /// Those of them that at least one plain store wrote.
     pub(crate) racing: u64,
+}
+
+impl Sums {
+    /// Loaded bytes that nothing had written before the launch.
+    pub(crate) fn unwritten(&self) -> u64 {
+        self.uninitialised + self.unordered
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

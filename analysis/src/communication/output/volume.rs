@@ -1,6 +1,6 @@
 //! Tables of communication: volumes by launch, by kernel and in all, and transfers between CTAs.
 
-use super::detail::{ArrayVolume, Footprint, SiteVolume};
+use super::detail::{ArrayVolume, Footprint, SiteVolume, WithinLaunch};
 use super::strides::LaunchStrides;
 use super::transfers::Transfers;
 use crate::columns;
@@ -13,15 +13,18 @@ use superstep_trace::{LaunchId, StreamId};
 table! {
     /// Volumes in bytes. An atomic operation both loads and stores its bytes here.
     ///
-    /// The six classes of loaded bytes add up to `loaded_bytes`; each access counts its whole width.
+    /// The seven classes of loaded bytes add up to `loaded_bytes`; each access counts its whole width.
     pub struct Volume: Copy, Eq, Serialize, Deserialize {
-        loaded_bytes: u64 ["bytes"] = "loaded, atomics included; the next six columns add up to it";
+        loaded_bytes: u64 ["bytes"] = "loaded, atomics included; the next seven columns add up to it";
         communicated_loaded_bytes: u64 ["bytes"] = columns::COMMUNICATED_LOADED_BYTES;
         self_loaded_bytes: u64 ["bytes"] = columns::SELF_LOADED_BYTES;
         input_loaded_bytes: u64 ["bytes"] = columns::INPUT_LOADED_BYTES;
         uninitialised_loaded_bytes: u64 ["bytes"] = columns::UNINITIALISED_LOADED_BYTES;
+        unordered_loaded_bytes: u64 ["bytes"] = columns::UNORDERED_LOADED_BYTES;
         unknown_loaded_bytes: u64 ["bytes"] = columns::UNKNOWN_LOADED_BYTES;
         local_loaded_bytes: u64 ["bytes"] = columns::LOCAL_LOADED_BYTES;
+        within_launch_loaded_bytes: u64 ["bytes"] = columns::WITHIN_LAUNCH_LOADED_BYTES;
+        within_launch_atomic_bytes: u64 ["bytes"] = columns::WITHIN_LAUNCH_ATOMIC_BYTES;
         received_bytes: u64 ["bytes"] = columns::RECEIVED_BYTES;
         received_count: u64 ["reads"] =
             "each (address, width) once for each receiving CTA, launch and source CTA";
@@ -35,7 +38,8 @@ table! {
 
 added_up! {
     Volume: loaded_bytes, communicated_loaded_bytes, self_loaded_bytes, input_loaded_bytes,
-        uninitialised_loaded_bytes, unknown_loaded_bytes, local_loaded_bytes, received_bytes, received_count, stored_bytes,
+        uninitialised_loaded_bytes, unordered_loaded_bytes, unknown_loaded_bytes, local_loaded_bytes,
+        within_launch_loaded_bytes, within_launch_atomic_bytes, received_bytes, received_count, stored_bytes,
         communicated_stored_bytes, several_writers_bytes, racing_bytes
 }
 
@@ -108,6 +112,9 @@ pub struct Communication {
     pub arrays: Vec<ArrayVolume>,
     /// By launch, in the order of `launches`; empty unless [`super::Options::details`] asks for them.
     pub footprints: Vec<Footprint>,
+    /// Loads of what another CTA stores in the same launch, in ascending order; empty unless [`super::Options::details`]
+    /// asks for them.
+    pub within_launch: Vec<WithinLaunch>,
     /// Loads of what nothing had written, in ascending order; empty unless [`super::Options::details`] asks for them.
     pub unwritten: Vec<UnwrittenRead>,
 }

@@ -127,14 +127,14 @@ impl Shard {
             self.touches(number, view.launch, &touches);
         }
         let only = (view.regions).only(base, base.saturating_add(PAGE_BYTES as u64));
-        let is_shared = details && only.is_none();
+        let only_read = if details { only } else { Some(None) };
         let mark = self.out.details.mark(&self.out.sums);
-        let uninitialised = self.out.sums.uninitialised;
+        let unwritten = self.out.sums.unwritten();
         let is_written = touches.writes();
         let (before, never) = if !is_written && !self.pages.contains_key(&number) {
             let parts = parts_of(untraced, base);
             records.ctas(|records| {
-                never_read(view, &parts, records, is_shared, &mut self.out);
+                never_read(view, &parts, records, only_read.is_none(), &mut self.out);
                 Ok(())
             })?;
             (0, but_for(&parts))
@@ -142,13 +142,20 @@ impl Shard {
             let known = self.pages.get(&number).map_or(0, |page| page.bytes());
             let page = (self.pages.entry(number))
                 .or_insert_with(|| fresh_page(untraced, base, &[], strides));
+            if is_written {
+                records.ctas(|records| {
+                    scratch.writers.add(records);
+                    Ok(())
+                })?;
+            }
             records.ctas(|records| {
-                scratch.read(view, page, base, (records, is_shared), &mut self.out);
+                scratch.read(view, page, base, (records, only_read), &mut self.out);
                 view.make_room(&mut self.out)
             })?;
+            scratch.writers.clear();
             (known, never_in(page))
         };
-        if details && self.out.sums.uninitialised > uninitialised {
+        if details && self.out.sums.unwritten() > unwritten {
             let mut is_stored = false;
             records.ctas(|records| {
                 is_stored |= scratch.search.stores(view, records);

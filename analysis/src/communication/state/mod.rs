@@ -10,3 +10,4 @@ pub(crate) mod shadow;
 pub(crate) mod shard;
 pub(crate) mod singles;
 pub(crate) mod unwritten;
+pub(crate) mod writers;

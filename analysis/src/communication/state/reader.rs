@@ -3,6 +3,7 @@
 use super::bitmap::Bitmap;
 use super::local::Local;
 use super::shadow::{PAGE_BYTES, Page, Tag};
+use super::writers::Writers;
 use crate::communication::input::record::{Pattern, Record};
 use crate::communication::output::detail::Regions;
 use crate::communication::output::strides::Owner;
@@ -73,6 +74,9 @@ impl Seen {
     }
 }
 
+/// The allocation (if any) that a whole page belongs to; `None`: several share it.
+pub(crate) type Only = Option<Option<AllocationId>>;
+
 pub(crate) struct Reader<'a> {
     pub(crate) view: &'a View<'a>,
     pub(crate) page: &'a mut Page,
@@ -81,8 +85,9 @@ pub(crate) struct Reader<'a> {
     pub(crate) seen: &'a mut Seen,
     pub(crate) sources: &'a mut Vec<Tag>,
     pub(crate) out: &'a mut ShardOut,
-    /// The page belongs to several allocations.
-    pub(crate) is_shared: bool,
+    pub(crate) only: Only,
+    /// CTAs that store in the page in this launch, if several access it.
+    pub(crate) writers: Option<&'a Writers>,
 }
 
 impl Reader<'_> {
@@ -90,23 +95,42 @@ impl Reader<'_> {
     #[inline]
     pub(crate) fn read(&mut self, record: &Record, local: Option<&Local>) {
         if !self.out.options.details {
-            return self.record_of(record, local);
+            self.record_of(record, local);
+            return;
         }
-        if self.is_shared {
+        let Some(allocation) = self.only else {
             return self.read_by_allocation(record, local);
-        }
+        };
         let before = self.out.sums.communicated;
-        self.record_of(record, local);
+        let within = self.record_of(record, local);
+        self.within_launch(record, allocation, within);
         self.at_site(record, self.out.sums.communicated - before);
     }
 
+    /// Returns the loaded bytes that another CTA stores in the launch.
     #[inline]
-    fn record_of(&mut self, record: &Record, local: Option<&Local>) {
+    fn record_of(&mut self, record: &Record, local: Option<&Local>) -> u64 {
+        let within = (self.writers).map_or(0, |writers| writers.loaded_from_others(record));
+        match record.writes() {
+            true => self.out.sums.within_launch_atomic += within,
+            false => self.out.sums.within_launch += within,
+        }
         match local {
             Some(local) if !local.is_untouched(record.offset(), record.extent()) => {
                 self.record_after_writes(record, local);
             }
             _ => self.record(record),
+        }
+        within
+    }
+
+    #[inline]
+    fn within_launch(&mut self, record: &Record, of: Option<AllocationId>, loaded_bytes: u64) {
+        if loaded_bytes > 0
+            && let Some(site) = self.view.site_of(record)
+        {
+            let key = (self.view.kernel, site, of);
+            self.out.details.within_launch(key, loaded_bytes);
         }
     }
 
@@ -115,7 +139,8 @@ impl Reader<'_> {
         by_allocation(self.view.regions, record, |allocation, part| {
             let mark = self.out.details.mark(&self.out.sums);
             let before = self.out.sums.communicated;
-            self.record_of(part, local);
+            let within = self.record_of(part, local);
+            self.within_launch(part, allocation, within);
             self.at_site(part, self.out.sums.communicated - before);
             (self.out.details).in_array(allocation, self.view.kernel, &mark, &self.out.sums);
         });
@@ -193,7 +218,7 @@ impl Reader<'_> {
     fn uniform(&mut self, at: usize, len: usize, width: usize, times: u64, tag: Tag) {
         let volume = len as u64 * times;
         match tag.launch() {
-            None => self.out.never_by_a_kernel(tag, volume),
+            None => self.never_by_a_kernel(tag, at, len, times),
             Some(launch) if self.view.is_self(launch, tag.cta_number(), self.cta) => {
                 self.out.sums.own += volume;
             }
@@ -205,6 +230,19 @@ impl Reader<'_> {
                 self.out.received(self.cta, tag, bytes, count);
             }
         }
+    }
+
+    #[inline]
+    fn never_by_a_kernel(&mut self, tag: Tag, at: usize, len: usize, times: u64) {
+        let mut bytes = len as u64 * times;
+        if tag == Tag::NEVER
+            && let Some(writers) = self.writers
+        {
+            let unordered = writers.others(at, len, self.cta) * times;
+            self.out.sums.unordered += unordered;
+            bytes -= unordered;
+        }
+        self.out.never_by_a_kernel(tag, bytes);
     }
 
     /// Marks bytes with a single writer, another entity, as read; returns how many this CTA had not read yet.
@@ -316,7 +354,7 @@ impl Reader<'_> {
             }
             let tag = self.page.tag(byte);
             match tag.launch() {
-                None => self.out.never_by_a_kernel(tag, times),
+                None => self.never_by_a_kernel(tag, byte, 1, times),
                 Some(launch) if tag.is_several() => {
                     self.several(byte, 1, times, 0, tag);
                     let own = self.view.is_same_kernel(launch).then_some(self.cta);

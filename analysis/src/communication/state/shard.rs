@@ -4,9 +4,10 @@ use super::bitmap::Bitmap;
 use super::exact::{self, ExactPage};
 use super::host::Untraced;
 use super::local::Local;
-use super::reader::{Reader, Seen, by_allocation};
+use super::reader::{Only, Reader, Seen, by_allocation};
 use super::shadow::{PAGE_BYTES, Page, Tag};
 use super::unwritten::{Search, but_for, never_in};
+use super::writers::Writers;
 use crate::communication::engine::Options;
 use crate::communication::input::block::{Block, Gathered};
 use crate::communication::input::record::{Pattern, Record, Survey};
@@ -18,7 +19,6 @@ use crate::error::{AnalysisError, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use superstep_trace::AllocationId;
 
 /// Pages of one shard, in memory or on disk.
 pub(crate) struct Shard {
@@ -58,6 +58,7 @@ pub(crate) struct Scratch {
     /// Bytes that a plain store of the current launch wrote.
     plain: Bitmap,
     pub(crate) search: Search,
+    pub(crate) writers: Writers,
 }
 
 struct Marks {
@@ -76,6 +77,7 @@ impl Scratch {
             local: Local::new(),
             plain: Bitmap::new(),
             search: Search::new(),
+            writers: Writers::new(),
         }
     }
 }
@@ -245,14 +247,14 @@ impl Shard {
             return view.make_room(&mut self.out);
         }
         if !self.out.options.details {
-            return self.accesses(view, untraced, scratch, (records, survey), false);
+            return self.accesses(view, untraced, scratch, (records, survey), Some(None));
         }
         let mut touches = Touches::default();
         records.iter().for_each(|record| touches.add(record));
         self.touches(number, view.launch, &touches);
         let only = (view.regions).only(base, base.saturating_add(PAGE_BYTES as u64));
         let mark = self.out.details.mark(&self.out.sums);
-        self.accesses(view, untraced, scratch, (records, survey), only.is_none())?;
+        self.accesses(view, untraced, scratch, (records, survey), only)?;
         let details = &mut self.out.details;
         if let Some(allocation) = only {
             details.in_array(allocation, view.kernel, &mark, &self.out.sums);
@@ -271,12 +273,7 @@ impl Shard {
         touched.launch(launch, by, &mut self.out.details.footprint);
     }
 
-    pub(crate) fn stores(
-        &mut self,
-        view: &View,
-        records: &[Record],
-        only: Option<Option<AllocationId>>,
-    ) {
+    pub(crate) fn stores(&mut self, view: &View, records: &[Record], only: Only) {
         let details = &mut self.out.details;
         for record in records.iter().filter(|record| record.writes()) {
             match only {
@@ -288,23 +285,24 @@ impl Shard {
         }
     }
 
-    /// All records of one page, without saying where they are; `is_shared`: each read says in which allocation it is.
+    /// All records of one page. `only`: the allocation of the page; if it has several, each read says in which it is.
     fn accesses(
         &mut self,
         view: &View,
         untraced: &Untraced,
         scratch: &mut Scratch,
         (records, survey): (&[Record], &Survey),
-        is_shared: bool,
+        only: Only,
     ) -> Result<()> {
+        let is_shared = only.is_none();
         let number = records[0].page();
         let base = number * PAGE_BYTES as u64;
         let writes = survey.writes;
-        let uninitialised = self.out.sums.uninitialised;
+        let unwritten = self.out.sums.unwritten();
         if !writes && !self.pages.contains_key(&number) {
             let parts = parts_of(untraced, base);
             never_read(view, &parts, records, is_shared, &mut self.out);
-            if self.out.options.details && self.out.sums.uninitialised > uninitialised {
+            if self.out.options.details && self.out.sums.unwritten() > unwritten {
                 let found = &mut self.out.details.unwritten;
                 (scratch.search).page(view, records, &but_for(&parts), found);
             }
@@ -320,19 +318,24 @@ impl Shard {
             }
             Entry::Vacant(entry) => entry.insert(fresh_page(untraced, base, records, strides)),
         };
+        let ctas = (records.first(), records.last());
+        if survey.reads && writes && ctas.0.map(|it| it.cta) != ctas.1.map(|it| it.cta) {
+            scratch.writers.add(records);
+        }
         let single = survey.single_width(page.shift);
         if let (false, false, Some(width)) = (is_shared, writes, single) {
-            let of = (records[0].cta, false);
-            let mut reader = (scratch.marks).reader(view, (page, base), of, &mut self.out);
+            let of = (records[0].cta, only);
+            let mut reader = (scratch.marks).reader(view, (page, base), of, None, &mut self.out);
             reader.singles(records, width)?;
         } else {
             for records in records.chunk_by(|a, b| a.cta == b.cta) {
                 view.cancellation.check()?;
-                scratch.read(view, page, base, (records, is_shared), &mut self.out);
+                scratch.read(view, page, base, (records, only), &mut self.out);
                 view.make_room(&mut self.out)?;
             }
+            scratch.writers.clear();
         }
-        if self.out.options.details && self.out.sums.uninitialised > uninitialised {
+        if self.out.options.details && self.out.sums.unwritten() > unwritten {
             let found = &mut self.out.details.unwritten;
             (scratch.search).page(view, records, &never_in(page), found);
         }
@@ -347,12 +350,12 @@ impl Shard {
 }
 
 impl Marks {
-    /// `is_shared`: the page belongs to several allocations.
     fn reader<'a>(
         &'a mut self,
         view: &'a View,
         (page, base): (&'a mut Page, u64),
-        (cta, is_shared): (u32, bool),
+        (cta, only): (u32, Only),
+        writers: Option<&'a Writers>,
         out: &'a mut ShardOut,
     ) -> Reader<'a> {
         Reader {
@@ -363,7 +366,8 @@ impl Marks {
             seen: &mut self.seen,
             sources: &mut self.sources,
             out,
-            is_shared,
+            only,
+            writers,
         }
     }
 }
@@ -374,7 +378,7 @@ impl Scratch {
         view: &View,
         page: &mut Page,
         base: u64,
-        (records, is_shared): (&[Record], bool),
+        (records, only): (&[Record], Only),
         out: &mut ShardOut,
     ) {
         let Some(last_read) = records.iter().rposition(Record::reads) else {
@@ -383,8 +387,9 @@ impl Scratch {
         let records = &records[..=last_read];
         let first_write = records.iter().position(Record::writes);
         let (before, after) = records.split_at(first_write.unwrap_or(records.len()));
-        let of = (records[0].cta, is_shared);
-        let mut reader = self.marks.reader(view, (page, base), of, out);
+        let of = (records[0].cta, only);
+        let writers = self.writers.any();
+        let mut reader = (self.marks).reader(view, (page, base), of, writers, out);
         for record in before {
             reader.read(record, None);
         }

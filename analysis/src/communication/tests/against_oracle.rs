@@ -185,6 +185,7 @@ fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
             + volume.self_loaded_bytes
             + volume.input_loaded_bytes
             + volume.uninitialised_loaded_bytes
+            + volume.unordered_loaded_bytes
             + volume.unknown_loaded_bytes
             + volume.local_loaded_bytes
     );
@@ -200,6 +201,7 @@ fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
             arrays: Vec::new(),
             footprints: Vec::new(),
             unwritten: Vec::new(),
+            within_launch: Vec::new(),
             ..want.clone()
         }
     );

@@ -1,7 +1,7 @@
 //! The definitions of `docs/metrics.md`, byte by byte, in the plainest way: what the engine is tested against.
 
 use crate::bins::{STRIDE_BINS, bin};
-use crate::communication::output::detail::{ArrayVolume, Footprint, SiteVolume};
+use crate::communication::output::detail::{ArrayVolume, Footprint, SiteVolume, WithinLaunch};
 use crate::communication::output::strides::{LaunchStrides, StrideCounts};
 use crate::communication::output::volume::{
     Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume,
@@ -58,6 +58,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
     let mut regions: Vec<(u64, u64, AllocationId)> = Vec::new();
     let mut sites: BTreeMap<SiteId, u64> = BTreeMap::new();
     let mut arrays: BTreeMap<(Option<AllocationId>, u32), ArrayVolume> = BTreeMap::new();
+    let mut within: BTreeMap<(u32, SiteId, Option<AllocationId>), u64> = BTreeMap::new();
     let mut footprints: Vec<Footprint> = Vec::new();
     let mut unwritten: BTreeMap<(u32, SiteId, AllocationId), UnwrittenRead> = BTreeMap::new();
     let mut kernels: Vec<String> = Vec::new();
@@ -105,6 +106,14 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                 let groups_of_launch = groups.clone();
                 let mut volume = Volume::default();
                 let mut written: BTreeMap<u64, (BTreeMap<u32, u64>, bool, u64)> = BTreeMap::new();
+                let mut ctas_of: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
+                for (op, group) in groups.iter().filter(|_| matching == Matching::Bytes) {
+                    for (_, address) in group.threads().filter(|_| op.writes()) {
+                        for byte in address..address + u64::from(group.width_bytes) {
+                            ctas_of.entry(byte).or_default().insert(group.cta);
+                        }
+                    }
+                }
                 let mut own: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
                 let mut bytes: BTreeSet<(u32, u32, u32, u64, u64)> = BTreeSet::new();
                 let mut reads: BTreeSet<(u32, u32, u32, u64, u32)> = BTreeSet::new();
@@ -120,12 +129,34 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                             let allocation = allocation_at(&regions, start(address, byte));
                             let array = arrays.entry((allocation, kernel)).or_default();
                             volume.loaded_bytes += part;
+                            let ctas = ctas_of.get(&byte).into_iter().flatten();
+                            let of_another = ctas.copied().any(|cta| cta != group.cta);
+                            if of_another {
+                                let key = (kernel, group.site, allocation);
+                                *within.entry(key).or_default() += part;
+                                let sums = match op.writes() {
+                                    true => [
+                                        &mut volume.within_launch_atomic_bytes,
+                                        &mut array.within_launch_atomic_bytes,
+                                    ],
+                                    false => [
+                                        &mut volume.within_launch_loaded_bytes,
+                                        &mut array.within_launch_loaded_bytes,
+                                    ],
+                                };
+                                sums.map(|sum| *sum += part);
+                            }
                             if own.contains(&(group.cta, thread, byte)) {
                                 volume.local_loaded_bytes += part;
                                 array.local_loaded_bytes += part;
                                 continue;
                             }
                             let (source, ctas, begin) = match last.get(&byte) {
+                                None if of_another => {
+                                    volume.unordered_loaded_bytes += part;
+                                    array.unordered_loaded_bytes += part;
+                                    continue;
+                                }
                                 None => {
                                     volume.uninitialised_loaded_bytes += part;
                                     array.uninitialised_loaded_bytes += part;
@@ -263,6 +294,14 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
         arrays: arrays.collect(),
         footprints,
         unwritten: unwritten.into_values().collect(),
+        within_launch: (within.into_iter())
+            .map(|((kernel, site, allocation), loaded_bytes)| WithinLaunch {
+                kernel,
+                site,
+                allocation,
+                loaded_bytes,
+            })
+            .collect(),
         ..found
     }
 }

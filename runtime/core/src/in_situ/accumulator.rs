@@ -81,6 +81,10 @@ impl Accumulator {
                     who: Who::new(running.launch, group.cta, piece.thread),
                     place: (piece.address, width),
                     loaded: &mut sums.loaded,
+                    within_launch: match op.writes() {
+                        true => &mut sums.within_launch_atomic_bytes,
+                        false => &mut sums.within_launch_loaded_bytes,
+                    },
                     receiver: &mut *receiver,
                     sources: &mut *sources,
                 };
@@ -163,6 +167,8 @@ struct Access<'a> {
     /// Address and width.
     place: (u64, u32),
     loaded: &'a mut LoadedBytes,
+    /// Loaded bytes that another CTA has written in the launch.
+    within_launch: &'a mut u64,
     receiver: &'a mut Receiver,
     sources: &'a mut Sources,
 }
@@ -180,6 +186,9 @@ impl Access<'_> {
     #[inline]
     fn load_entry(&mut self, entry: &mut Entry, word: u64, bytes: u8) {
         let count = u64::from(bytes.count_ones());
+        if entry.is_of_another_cta(self.who) {
+            *self.within_launch += count;
+        }
         match entry.local(self.who) {
             Local::Yes => {
                 self.loaded.local += count;

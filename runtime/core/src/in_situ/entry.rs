@@ -177,6 +177,12 @@ impl Entry {
         }
     }
 
+    /// Whether a CTA other than that of `who` has written it in the launch.
+    pub const fn is_of_another_cta(self, who: Who) -> bool {
+        self.is_of(who.launch())
+            && (self.now >> CTA_SHIFT != who.0 >> CTA_SHIFT || self.before & SEVERAL_NOW != 0)
+    }
+
     /// Whether several CTAs wrote it in the launch of `who`.
     pub const fn has_several_writers(self, who: Who) -> bool {
         self.is_of(who.launch()) && self.before & SEVERAL_NOW != 0

@@ -39,6 +39,7 @@ pub const LOST_BYTES: usize = 140;
 pub const NOT_SPLIT: usize = 141;
 pub const UNSHADOWED_LOADED: usize = 142;
 pub const UNSHADOWED_STORED: usize = 143;
+pub const WITHIN_LAUNCH: usize = 144;
 
 /// Classes of loaded bytes.
 pub const CLASSES: usize = 8;

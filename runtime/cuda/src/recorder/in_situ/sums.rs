@@ -4,6 +4,7 @@ use super::layout::{
     BYTES, CLASSES, COPIES, CTA_MASK, CTA_SHIFT, INPUT_CLASS, LAUNCH_SHIFT, LOST_BYTES, MISSING,
     NEW_ROWS, NOT_SPLIT, ODD_BYTES, ODD_THREADS, OF_LAUNCHES, PERHAPS_AGAIN, PERHAPS_LOCAL, RACING,
     SEVERAL_WRITERS, SUMS, THREADS, Transfer, UNSHADOWED_LOADED, UNSHADOWED_STORED, WIDTHS,
+    WITHIN_LAUNCH,
 };
 use superstep_trace::{FirstRead, Launch, LaunchSums, Parts, Received, Tally};
 
@@ -64,6 +65,7 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
     sums.loaded.perhaps_local = all[PERHAPS_LOCAL];
     sums.several_writers_bytes = all[SEVERAL_WRITERS];
     sums.racing_bytes = all[RACING];
+    sums.within_launch_loaded_bytes = all[WITHIN_LAUNCH];
     sums.unshadowed_loaded_bytes = all[UNSHADOWED_LOADED];
     sums.unshadowed_stored_bytes = all[UNSHADOWED_STORED];
     Summed {

@@ -31,6 +31,7 @@ fn the_device_header_has_the_same_layout() {
         ("IN_SITU_NOT_SPLIT", NOT_SPLIT as u64),
         ("IN_SITU_UNSHADOWED_LOADED", UNSHADOWED_LOADED as u64),
         ("IN_SITU_UNSHADOWED_STORED", UNSHADOWED_STORED as u64),
+        ("IN_SITU_WITHIN_LAUNCH", WITHIN_LAUNCH as u64),
         ("IN_SITU_LAUNCH_SHIFT", LAUNCH_SHIFT.into()),
         ("IN_SITU_CTA_SHIFT", CTA_SHIFT.into()),
         ("IN_SITU_CTA_MASK", CTA_MASK),

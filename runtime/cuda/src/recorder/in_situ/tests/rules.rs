@@ -50,9 +50,14 @@ fn host_and_device_change_an_entry_alike() {
         let past = entry.past(who);
         let _ = writeln!(
             source,
-            "printf(\"%llx %llx %llx\\n\", (long long unsigned)e.before, (long long unsigned)e.now, (long long unsigned)in_situ_source(e, {launch}));"
+            "printf(\"%llx %llx %llx %d\\n\", (long long unsigned)e.before, (long long unsigned)e.now, (long long unsigned)in_situ_source(e, {launch}), in_situ_is_of_another_cta(e, {me}ull));"
         );
-        let _ = writeln!(expected, "{:x} {:x} {past:x}", entry.before, entry.now);
+        let of_another = u8::from(entry.is_of_another_cta(who));
+        let _ = writeln!(
+            expected,
+            "{:x} {:x} {past:x} {of_another}",
+            entry.before, entry.now
+        );
     }
     source.push_str("}\n");
     let Some(found) = crate::tests::run_c(&source) else {

@@ -1,0 +1,63 @@
+//! Loads of bytes that another CTA stores in the same launch.
+
+use super::{AllocationInfo, Source, share};
+use crate::columns;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use superstep_table::table;
+use superstep_trace::Op;
+
+table! {
+    /// Bytes that the launches of one kernel loaded in one line from one array although another CTA stores them in the same
+    /// launch. The trace does not order the CTAs of a launch, so this is an upper bound of what they exchanged.
+    pub struct WithinLaunchRow = "within-launch": Deserialize {
+        kernel: String = columns::KERNEL;
+        file: String = columns::FILE;
+        line: u32 = columns::LINE;
+        array: String = "variable's name where it is known, else the number of the allocation";
+        place: String = columns::PLACE;
+        loaded_bytes: u64 ["bytes"] = "loaded, each access counts";
+        atomic_bytes: u64 ["bytes"] = "of atomics, each access counts";
+        share: f64 = "loaded_bytes / all loaded bytes of the program, atomics included";
+    }
+}
+
+/// The lines with most loaded bytes first.
+pub(super) fn rows(source: &Source<'_>) -> Vec<WithinLaunchRow> {
+    let communication = source.communication;
+    let nothing = AllocationInfo::default();
+    let mut lines: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+    for found in &communication.within_launch {
+        let site = source.sites.get(found.site);
+        let place = site.map_or(("", 0), |site| (site.file.as_str(), site.line));
+        let info = match found.allocation {
+            Some(id) => source.allocations.get(id.0 as usize).unwrap_or(&nothing),
+            None => &nothing,
+        };
+        let line = lines.entry((found.kernel, place, &info.name, &info.place));
+        let (loaded, atomic) = line.or_default();
+        match site.is_some_and(|site| site.op == Op::Load) {
+            true => *loaded += found.loaded_bytes,
+            false => *atomic += found.loaded_bytes,
+        }
+    }
+    let all = communication.total.loaded_bytes;
+    let mut rows: Vec<_> = (lines.into_iter())
+        .map(|((kernel, (file, line), array, place), (loaded, atomic))| {
+            let kernel = communication.kernels.get(kernel as usize);
+            let kernel = kernel.map_or("", |kernel| source.sites.display_name(&kernel.kernel));
+            WithinLaunchRow {
+                kernel: kernel.to_owned(),
+                file: file.to_owned(),
+                line,
+                array: array.clone(),
+                place: place.clone(),
+                loaded_bytes: loaded,
+                atomic_bytes: atomic,
+                share: share(loaded, all),
+            }
+        })
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.loaded_bytes, row.atomic_bytes)));
+    rows
+}
