@@ -1,8 +1,8 @@
-//! Handing the trace context on (CUDA): kernels and the device functions that need it get two trailing parameters.
+//! Passes the trace context on (CUDA): kernels and the device functions that need it get two trailing parameters.
 //!
-//! The runtime appends the two values when it launches a kernel, so nothing in the user's source changes. A device
-//! function gets them if a probe stands in it or in something that it calls; functions whose address is taken are
-//! changed all together, with every indirect call, so that pointers to them stay interchangeable.
+//! The runtime appends the two arguments when it launches a kernel, so the user's source does not change. A device
+//! function gets them if it or one of its callees has a probe. Functions whose address is taken are all
+//! changed together, with every indirect call, so that pointers to them stay interchangeable.
 
 use crate::ir::{Builder, Call, Function, Instruction, Module, Type, Value, traits::*};
 use crate::probe::Context;
@@ -10,8 +10,7 @@ use crate::reach::reach;
 use crate::sites::TracedOperation;
 use std::collections::{HashMap, HashSet};
 
-/// Extends the functions that need it and returns the context that each can use. Operations that are calls follow them
-/// to the calls that take their place.
+/// Extends the functions that need the context, and returns the context of each. Updates operations that are calls which were replaced.
 pub fn extend<'m>(
     module: &'m Module,
     operations: &mut [TracedOperation<'m>],
@@ -27,7 +26,7 @@ pub fn extend<'m>(
     contexts
 }
 
-/// New calls by those that they replace.
+/// The replaced calls, and their replacements.
 pub type Rebuilt<'m> = HashMap<Value<'m>, Call<'m>>;
 
 pub fn now<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instruction<'m> {
@@ -35,7 +34,7 @@ pub fn now<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instructi
     call.map_or(instruction, |call| call.instruction())
 }
 
-/// [`extend`] for the functions in `probed` and those that lead to them.
+/// [`extend`] for the functions in `probed` and their callers.
 pub fn extend_functions<'m>(
     module: &'m Module,
     probed: &HashSet<Function<'m>>,
@@ -80,7 +79,7 @@ fn needing_context<'m>(
 ) -> (HashSet<Function<'m>>, bool) {
     let defined = module.defined_functions();
     let calls_indirectly = |f: &Function| f.calls().any(|call| call.is_indirect());
-    // Uses by `llvm.used` and the like are no addresses that code could call; indirect calls decide.
+    // Code cannot call addresses in `llvm.used` and the like, so only indirect calls matter.
     let indirect = defined.iter().any(calls_indirectly);
     let needs = |f: &Function| {
         f.is_kernel()
@@ -93,15 +92,14 @@ fn needing_context<'m>(
     )
 }
 
-/// Functions, and all that call them, directly or not.
+/// Returns the functions and all their direct and indirect callers.
 pub fn leading_to<'m>(functions: HashSet<Function<'m>>) -> HashSet<Function<'m>> {
     reach(functions, |function| {
         function.callers().map(|call| call.parent_function())
     })
 }
 
-/// Promises about memory that no longer hold once a function writes trace records, and those about captured pointers: the
-/// address goes into the record.
+/// Attributes that are wrong once a function writes trace records. Pointers are captured, since the record contains the address.
 const PROMISES: [&str; 6] = [
     "memory",
     "nosync",
@@ -117,7 +115,7 @@ fn forget_memory_promises(function: Function) {
     }
 }
 
-/// Forgets the promises of functions that keep their parameters (the CPU backend).
+/// Removes these attributes from all functions and calls, for the CPU backend, which adds no parameters.
 pub fn forget_all_memory_promises(module: &Module) {
     for function in module.defined_functions() {
         forget_memory_promises(function);

@@ -1,4 +1,4 @@
-//! `--explain`: each memory operation of a module, its space, and why.
+//! `--explain`: lists each memory operation of a module, its address space, and the reason.
 
 use crate::ir::{Module, traits::*};
 use crate::operation::{is_opaque, memory_operations};
@@ -29,7 +29,7 @@ struct Explained {
     width_bytes: u32,
     /// `global`, `shared`, `local`, `constant`, `parameter`, or `undecided`.
     space: &'static str,
-    /// `proven` (traced if the space is global, else left alone) or `tested` (asked at run time).
+    /// `proven` (traced only if the space is global) or `tested` (at run time).
     decision: &'static str,
     because: Vec<String>,
 }

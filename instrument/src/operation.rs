@@ -1,4 +1,4 @@
-//! Which instructions touch memory, and how: the set *MOp* (Rieber 2017, definition 5.1), extended to all that LLVM has.
+//! Instructions that access memory: the set *MOp* (Rieber 2017, definition 5.1), extended to all of LLVM's.
 
 use crate::ir::{
     AtomicRMWBinOp as Rmw, Call, Instruction, Module, Opcode::*, Type, Value, traits::*,
@@ -11,7 +11,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width<'m> {
     Fixed(u32),
-    /// Known at run time only.
+    /// Known only at run time.
     Varies(Value<'m>),
 }
 
@@ -30,22 +30,22 @@ pub struct MemoryOperation<'m> {
     pub op: Op,
     pub width: Width<'m>,
     pub offset_bytes: i64,
-    /// Whether it happens at all; always without.
+    /// Condition of the access; unconditional if `None`.
     pub guard: Option<Guard<'m>>,
-    /// Whether the instruction itself says that the address is one of global memory.
+    /// Whether the instruction specifies an address of global memory.
     pub says_global: bool,
-    /// Where the warp loads or stores a matrix: `pointer` is its begin, for all lanes, and the width that of a lane's piece.
+    /// Set if the warp loads or stores a matrix: `pointer` is its start, for all lanes, and the width is that of a lane's piece.
     pub lines: Option<Lines<'m>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Lines<'m> {
     pub tile: Tile,
-    /// Elements from the begin of a line to that of the next; as many as a line has, where nothing is said.
+    /// Number of elements between the starts of two lines; by default, lines are contiguous.
     pub stride: Option<Value<'m>>,
 }
 
-/// A condition of inline PTX: a number that must be other than zero, or must be zero.
+/// Condition of inline PTX: the value must not be zero, or, if `zero` is set, must be zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Guard<'m> {
     pub value: Value<'m>,
@@ -83,7 +83,7 @@ impl<'m> MemoryOperation<'m> {
 
 #[derive(Debug, Error)]
 #[error(
-    "{location}: `{what}` in {function} touches memory in a way that Superstep cannot trace yet; {hint}"
+    "{location}: `{what}` in {function} accesses memory in a way that Superstep cannot trace yet; {hint}"
 )]
 pub struct Unsupported {
     location: crate::ir::Location,
@@ -103,15 +103,14 @@ impl Unsupported {
     }
 }
 
-/// Intrinsics that take pointers and neither read nor write what they point to (or touch shared memory only, as the matrix
-/// loads of `ldmatrix` do).
+/// Intrinsics that take pointers but access no memory, or only shared memory, as `ldmatrix` does.
 const HARMLESS: &str = "assume dbg. experimental.noalias fake.use invariant. is.constant launder. lifetime. \
     nvvm.cp.async.bulk.prefetch.L2 nvvm.getctarank nvvm.isspacep. nvvm.ldmatrix. nvvm.mapa \
     nvvm.mbarrier nvvm.prefetch nvvm.stmatrix. objectsize prefetch ptr.annotation ptrmask \
     stackrestore strip. threadlocal.address var.annotation va_ nvvm.applypriority nvvm.discard \
     nvvm.ptr.";
 
-/// The accesses to memory that an instruction makes, in the order in which it makes them.
+/// Returns the memory accesses of an instruction, in order.
 pub fn memory_operations<'m>(
     module: &Module,
     instruction: Instruction<'m>,
@@ -148,7 +147,8 @@ fn call_operations<'m>(
             None if allow_opaque_assembly => Ok(Vec::new()),
             None => {
                 let text = template.replace('\n', "\\n").replace('\t', "\\t");
-                let hint = "rewrite it with a CUDA function, or let it pass untraced with --allow-opaque-asm";
+                let hint =
+                    "rewrite it with a CUDA function, or accept it untraced with --allow-opaque-asm";
                 Err(Unsupported::new(call, format!("asm \"{text}\""), hint))
             }
         };
@@ -161,7 +161,7 @@ fn call_operations<'m>(
     }
 }
 
-/// Whether an instruction is inline PTX that touches memory in a way that its text does not show.
+/// Whether an instruction is inline PTX whose accesses cannot be determined.
 pub fn is_opaque(instruction: Instruction) -> bool {
     instruction.as_call().is_some_and(|call| {
         (call.callee().inline_assembly()).is_some_and(|(template, constraints)| {
@@ -174,7 +174,7 @@ pub fn count_opaque(module: &Module) -> u32 {
     module.instructions().filter(|i| is_opaque(*i)).count() as u32
 }
 
-/// What a call reads to pass it by value: Clang hands on the address of the original where it can, and code generation
+/// Returns the loads of a call's by-value arguments: Clang passes the original's address where it can, and code generation
 /// copies from there.
 fn copied_arguments<'m>(module: &Module, call: Call<'m>) -> Vec<MemoryOperation<'m>> {
     (0..)
@@ -198,7 +198,7 @@ fn intrinsic<'m>(
         Some(bytes) => Width::Fixed(u32::try_from(bytes).unwrap_or(u32::MAX)),
         None => Width::Varies(value),
     };
-    // Of a pointer whose type names another space, nothing has to be asked.
+    // The types of some pointers name another address space.
     let may_be_global = |a: &Value| {
         a.ty().pointers() > 0 && !(a.ty().is_pointer_type() && a.ty().address_space() > 1)
     };
@@ -223,7 +223,7 @@ fn intrinsic<'m>(
     } else if is("llvm.nvvm.cp.async.ca.shared.global.")
         || is("llvm.nvvm.cp.async.cg.shared.global.")
     {
-        // The optional third argument is the number of bytes really read; the rest is filled with zeroes.
+        // The optional third argument is the number of bytes read; the rest is filled with zeros.
         let width = match arguments.get(2) {
             Some(bytes) => length(*bytes),
             None => {
@@ -260,9 +260,9 @@ fn intrinsic<'m>(
         Vec::new()
     } else {
         let hint = if is("llvm.nvvm.cp.async.bulk.") {
-            "what a copy of a tensor accesses stands in its map, not in the program; load it with plain accesses"
+            "the addresses of a tensor copy are in its tensor map, not in the program; load the tensor with plain accesses"
         } else {
-            "please report it with the program"
+            "please report this, with the program"
         };
         return Err(Unsupported::new(call, name.to_owned(), hint));
     };
@@ -272,8 +272,8 @@ fn intrinsic<'m>(
         .collect())
 }
 
-/// Bytes that a masked load touches, up to its last element wanted; `None` when only the running program knows the mask. The
-/// vectorizer makes such loads of neighbours with a gap, and the device loads the gap too.
+/// Returns the bytes of a masked load up to the last element of its mask; `None` if the mask is not constant. The
+/// vectorizer makes such loads from adjacent loads with a gap, which the device loads too.
 fn bytes_through_last(module: &Module, call: Call) -> Option<u32> {
     let mask = call.arguments().get(1)?.operands();
     let wanted = mask

@@ -1,4 +1,4 @@
-//! Inserting calls of the probe's handler before the operations that it watches.
+//! Inserts calls of the probe's handler before the traced operations.
 
 use crate::ir::{
     Builder, Call, Function, Instruction, IntPredicate::*, Module, ModuleError, Opcode, Type,
@@ -10,36 +10,36 @@ use std::collections::HashMap;
 use std::path::Path;
 use superstep_trace::{Backend, Op};
 
-/// The handler of every probe file.
+/// The handler's function for accesses.
 pub const HANDLER: &str = "__superstep_probe_access";
-/// Functions beside the handler of an aggregating probe, called at the begin and the ends of a function.
+/// Further functions of an aggregating handler, called at the start and the ends of a function.
 pub const BEGIN: &str = "__superstep_probe_begin";
 pub const END: &str = "__superstep_probe_end";
-/// Words of 64 bits in which each function counts for such a handler.
+/// Number of 64-bit words in which a function counts for such a handler.
 const OWN_WORDS: u64 = 24;
-/// Wrapper of the handler for addresses that must be tested or widths that may be zero.
+/// Wrapper of the handler for addresses that must be tested and widths that may be zero.
 pub const TESTED: &str = "superstep.probe_access_tested";
-/// The CPU runtime's answer to "is this address in device memory?".
+/// Function of the CPU runtime that tests whether an address is in device memory.
 pub const CPU_TEST: &str = "__superstep_is_global";
 
-/// In functions with more calls than this, the handler is not inlined: fifty operations inlined are a megabyte of PTX, over which ptxas
+/// Maximum number of calls in a function for which the handler is inlined. Fifty inlined calls make a megabyte of PTX, for which ptxas
 /// takes minutes.
 pub const INLINED_CALLS: usize = 31;
 /// The limit of an aggregating handler, whose inlined part is short.
 pub const INLINED_CALLS_THAT_ADD_UP: usize = 127;
 
-/// The trace context and the launch number, which a function hands to its probes.
+/// Trace context and launch number, which a function passes to its probes.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'m> {
     pub pointer: Value<'m>,
     pub launch: Value<'m>,
 }
 
-/// Position of the operation in the site that an aggregating handler gets.
+/// Bit position of the operation in the site that an aggregating handler gets.
 const OPERATION_SHIFT: u32 = 28;
 
-/// Puts a handler call before each operation. `contexts` has the context of each function. An aggregating handler gets the operation in the
-/// site's highest bits, and the function's counters.
+/// Inserts a handler call before each operation. `contexts` has the context of each function. An aggregating handler gets the operation in
+/// the site's highest bits, and the function's counters.
 pub fn insert<'m>(
     module: &'m Module,
     operations: &[TracedOperation<'m>],
@@ -88,7 +88,7 @@ pub fn insert<'m>(
         } else {
             builder.call(handler, &arguments);
         }
-        // Where a function that is always inlined gets constants, LLVM drops accesses along with their calls.
+        // In copies of an always-inlined function, LLVM may remove accesses along with their calls.
         if !function.has_attribute("alwaysinline") {
             traced.instruction.add_sites(&[traced.id]);
         }
@@ -96,7 +96,7 @@ pub fn insert<'m>(
     Ok(())
 }
 
-/// Gives a function its counters, which the handler initialises, and hands them over wherever the function ends.
+/// Adds a function's counters, which the handler initialises, and passes them to the handler wherever the function ends.
 fn insert_own_place<'m>(
     module: &'m Module,
     function: Function<'m>,
@@ -120,7 +120,7 @@ fn insert_own_place<'m>(
     place
 }
 
-/// Whether a thread may end in a call, by PTX's own instruction.
+/// Whether a call may end the thread, by PTX's `exit`.
 fn ends_thread(call: Call) -> bool {
     let assembly = call.callee().inline_assembly();
     call.function_name() == "llvm.nvvm.exit"
@@ -134,12 +134,12 @@ pub struct Access<'m> {
     pub op: Op,
     pub address: Value<'m>,
     pub width_bytes: Value<'m>,
-    /// Whether it may be an access of 0 bytes.
+    /// Whether the access may have 0 bytes.
     pub may_be_empty: bool,
 }
 
-/// Access number `index` of an instruction, as values at the builder's place. Recomputed, because `context::extend` has replaced parameters
-/// and calls.
+/// Computes access number `index` of an instruction, at the builder's position. It is not taken from the analysis, because
+/// `context::extend` has replaced parameters and calls.
 pub fn access<'m>(
     module: &'m Module,
     builder: &Builder<'m>,
@@ -181,7 +181,7 @@ pub fn access<'m>(
     }))
 }
 
-/// Links the file of a handler in. Those of its functions that `is_handler` names are inlined, but for functions that have more
+/// Links a handler's file. Functions for which `is_handler` holds are inlined, except into functions with more
 /// than `most` calls of one.
 pub fn link_handler(
     module: &mut Module,
@@ -189,7 +189,7 @@ pub fn link_handler(
     most: usize,
     is_handler: impl Fn(&str) -> bool,
 ) -> Result<(), ModuleError> {
-    // What is linked in stands behind what was there.
+    // Linked functions come after the existing ones.
     let own = module.defined_functions().len();
     module.link("inserting the calls", file, |_| {})?;
     for function in module.defined_functions().into_iter().skip(own) {
@@ -247,7 +247,7 @@ fn only_if<'m>(builder: &Builder<'m>, guard: Guard<'m>, width: Value<'m>) -> Val
     builder.select(holds, width, Type::int(32).constant(0))
 }
 
-/// A length as 32 bits; the largest number stands for lengths from 4 GiB on.
+/// Converts a length to 32 bits, saturating at 4 GiB - 1.
 fn saturate<'m>(builder: &Builder<'m>, length: Value<'m>) -> Value<'m> {
     let i32t = Type::int(32);
     if length.ty() == i32t {
@@ -259,7 +259,7 @@ fn saturate<'m>(builder: &Builder<'m>, length: Value<'m>) -> Value<'m> {
     builder.cast(Opcode::Trunc, limited, i32t)
 }
 
-/// `if (width != 0 && (!test || is_global(address))) handler(…)`, as a function that is inlined later.
+/// Defines `if (width != 0 && (!test || is_global(address))) handler(…)` as a function, which is inlined later.
 fn define_guarded<'m>(module: &'m Module, handler: Function<'m>, backend: Backend) -> Function<'m> {
     let signature = handler.signature().with_parameters(&[Type::int(1)]);
     let function = module.add_function(TESTED, signature);

@@ -1,4 +1,4 @@
-//! The units of a program: read, linked into one module, and refused when something is missing.
+//! Reads and links the units of a program, and rejects them if something is missing.
 
 use crate::assembly;
 use crate::ir::{
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use superstep_trace::display_name;
 use thiserror::Error;
 
-/// Reads the device IR of all units and links it. Returns the names of their sources too.
+/// Reads and links the device IR of all units. Also returns the names of their sources.
 pub fn link(inputs: &[PathBuf]) -> Result<(Module, Vec<String>), ModuleError> {
     let mut module = Module::read(&inputs[0])?;
     let mut sources = vec![module.source()];
@@ -23,15 +23,15 @@ pub fn link(inputs: &[PathBuf]) -> Result<(Module, Vec<String>), ModuleError> {
     Ok((module, sources))
 }
 
-/// Prepares each unit, also one whose IR was not prepared before.
+/// Corrects the IR of a unit, which may not have been prepared before.
 fn prepare(module: &Module) {
     assembly::declare(module);
     assembly::drop_unused(module);
     join_static_variables(module);
 }
 
-/// Clang gives a static variable that the host names too a name of its own in the whole program. Where device code named it
-/// first, that code is left with a declaration under the old name, which nothing defines: both are one variable.
+/// Joins the declaration and definition of static variables. Clang gives a static variable that the host also uses a unique name; if device
+/// code used it first, that code refers to an undefined declaration under the old name.
 fn join_static_variables(module: &Module) {
     let (declared, defined): (Vec<Variable>, Vec<Variable>) =
         (module.variables().into_iter()).partition(|v| v.is_declaration());
@@ -47,7 +47,7 @@ fn join_static_variables(module: &Module) {
     }
 }
 
-/// Separates a static variable's name from what tells it from those of other units.
+/// Separator between a static variable's name and its unique suffix.
 const STATIC: &str = "__static__";
 
 #[derive(Debug, Error)]
@@ -72,7 +72,7 @@ pub enum Missing {
     },
 }
 
-/// The missing feature behind `name`, a function of CUDA's device runtime; `None` where it is none.
+/// Describes the unsupported feature of `name`, a function of CUDA's device runtime; `None` for other functions.
 fn lacking(name: &str) -> Option<&'static str> {
     let called = name
         .strip_prefix("__cudaCDP2")
@@ -91,8 +91,8 @@ fn lacking(name: &str) -> Option<&'static str> {
 
 #[derive(Debug, Error)]
 #[error(
-    "{location}: {user} uses {intrinsic}, which GPUs have no more since sm_70, and this is compiled for sm_{arch}; call the function \
-     whose name ends with _sync instead, or compile for an older architecture"
+    "{location}: {user} uses {intrinsic}, which GPUs no longer support since sm_70, and is compiled for sm_{arch}; call the function \
+     whose name ends in _sync instead, or compile for an older architecture"
 )]
 pub struct Removed {
     location: Location,
@@ -101,7 +101,7 @@ pub struct Removed {
     arch: u32,
 }
 
-/// Refuses shuffles and votes without a mask, for which code generation would find no instruction.
+/// Rejects shuffles and votes without a mask, for which newer GPUs have no instruction.
 pub fn refuse_removed(module: &Module, arch: u32) -> Result<(), Removed> {
     let removed = |name: &str| {
         ["llvm.nvvm.shfl.", "llvm.nvvm.vote."].iter().any(|start| {
@@ -124,10 +124,10 @@ pub fn refuse_removed(module: &Module, arch: u32) -> Result<(), Removed> {
     Ok(())
 }
 
-/// Entries of tables of virtual functions for pure and deleted ones.
+/// Entries of virtual-function tables for pure and deleted functions.
 const NOT_TO_BE_CALLED: [&str; 2] = ["__cxa_pure_virtual", "__cxa_deleted_virtual"];
 
-/// Defines those of these functions that a module names, as nvcc does: calling one traps.
+/// Defines these functions, if a module uses them, to trap, as nvcc does.
 pub fn define_missing_virtuals(module: &Module) {
     let named = NOT_TO_BE_CALLED
         .iter()
@@ -141,10 +141,11 @@ pub fn define_missing_virtuals(module: &Module) {
     }
 }
 
-/// Defined by CUDA itself.
+/// Functions that CUDA defines.
 const PROVIDED: &[&str] = &["vprintf", "malloc", "free", "__assertfail", "__assert_fail"];
 
-/// Refuses a module in which something is only declared. `units` names its sources; `provided` tells functions that the backend defines.
+/// Rejects a module that uses something it does not define. `units` names its sources; `provided` holds for functions that the backend
+/// defines.
 pub fn refuse(
     module: &Module,
     units: &str,
@@ -153,7 +154,7 @@ pub fn refuse(
     let is_there = |name: &str| PROVIDED.contains(&name) || provided(name);
     let functions = (module.functions().into_iter())
         .filter(|f| f.is_declaration() && !f.is_intrinsic() && !is_there(&f.name()));
-    // The array of dynamic shared memory is declared without a size and defined by each launch.
+    // Dynamic shared memory is declared without a size, and allocated by each launch.
     let variables = module.variables().into_iter();
     let variables = variables.filter(|v| v.is_declaration() && v.ty().address_space() != 3);
     let missing = functions
@@ -184,7 +185,7 @@ pub fn refuse(
     Ok(())
 }
 
-/// An instruction that uses a value, directly or through constants.
+/// Returns an instruction that uses a value, directly or through constants.
 fn instruction_with<'m>(
     value: Value<'m>,
     seen: &mut HashSet<Value<'m>>,

@@ -14,4 +14,4 @@ define ptx_kernel void @k(ptr %g) !dbg !3 {
 !3 = distinct !DISubprogram(name: "k", file: !2, line: 1, type: !4, unit: !1, spFlags: DISPFlagDefinition)
 !4 = !DISubroutineType(types: !{})
 !5 = !DILocation(line: 7, column: 3, scope: !3)
-; expect: error: k.cu:7: the CPU backend does not know the PTX instruction `getctarank.none.u32`, in asm "add.u32 $0, $1, 1; getctarank.none.u32 $0;"; run this program with --backend cuda
+; expect: error: k.cu:7: the CPU backend does not support the PTX instruction `getctarank.none.u32`, in asm "add.u32 $0, $1, 1; getctarank.none.u32 $0;"; run this program with --backend cuda

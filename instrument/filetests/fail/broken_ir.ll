@@ -9,7 +9,7 @@ next:
   store i32 1, ptr %p
   ret void
 }
-; expect: error: reading the input produced IR that LLVM refuses: PHI node entries do not match predecessors!
+; expect: error: reading the input produced IR that LLVM rejects: PHI node entries do not match predecessors!
 ; expect:   %p = phi ptr [ %a, %next ]
 ; expect: label %next
 ; expect: label %entry

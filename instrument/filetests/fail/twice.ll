@@ -5,4 +5,4 @@ define ptx_kernel void @k() {
   ret void
 }
 !superstep.instrumented = !{}
-; expect: error: twice.ll is instrumented already; give the compiler's own output
+; expect: error: twice.ll is already instrumented; pass the compiler's own output

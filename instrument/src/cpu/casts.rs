@@ -1,9 +1,9 @@
-//! Numbers that an integer cannot hold: undefined in LLVM IR, defined by PTX's `cvt`.
+//! Conversions to integers that overflow: undefined in LLVM IR, defined by PTX's `cvt`.
 
 use crate::ir::{Builder, FloatPredicate::UNO, Instruction, Module, Opcode::*, Type, traits::*};
 
-/// Saturates every cast from a floating-point number to an integer, as a GPU does. NaN becomes 0; from double precision or to 64 bits it
-/// becomes the integer's highest bit (PTX ISA, `cvt`).
+/// Saturates a conversion from a floating-point number to an integer, as a GPU does. NaN becomes 0, or the integer's highest bit if the
+/// source has double precision or the integer 64 bits (PTX ISA, `cvt`).
 pub fn bound(module: &Module) {
     for instruction in module.instructions() {
         bound_cast(module, instruction);

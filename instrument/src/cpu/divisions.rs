@@ -1,9 +1,9 @@
-//! Integer divisions that are defined on a GPU and raise a signal on x86: by zero, and of the least number by -1.
+//! Integer divisions that a GPU defines and that raise a signal on x86: by zero, and of the least number by -1.
 
 use crate::ir::{Builder, Instruction, IntPredicate::*, Module, Opcode::*, traits::*};
 
-/// Gives division by zero all bits set, and division of the least number by -1 the least number and remainder 0, as on NVIDIA GPUs.
-/// Constant divisors other than 0 and -1 stay as they are.
+/// Makes division by zero set all bits, and division of the least number by -1 give that number and remainder 0, as on NVIDIA GPUs.
+/// Divisions by constants other than 0 and -1 do not change.
 pub fn bound(module: &Module) {
     module.instructions().for_each(bound_division);
 }

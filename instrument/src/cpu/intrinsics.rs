@@ -1,4 +1,4 @@
-//! NVPTX intrinsics on the CPU: special registers become fields of the thread block, the rest calls of the support library.
+//! Lowers NVPTX intrinsics to the CPU: special registers become fields of the thread block, others calls of the support library.
 
 use super::{COORDINATES, matrices, ptx, thread_field};
 use crate::ir::{Builder, Call, Function, Module, Type, Value, traits::*};
@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 use superstep_abi::cpu::SuperstepThread;
 
-/// The support library defines `llvm.nvvm.a.b` as this prefix and `a_b`.
+/// Prefix of the support library's `a_b`, which implements `llvm.nvvm.a.b`.
 pub const PREFIX: &str = "__superstep_nvvm_";
 
-/// The same for single PTX instructions that headers write as inline assembly.
+/// Prefix of the support library's functions that implement PTX instructions of inline assembly.
 pub const PTX_PREFIX: &str = "__superstep_ptx_";
 
 pub fn lower(module: &Module) -> Result<()> {
@@ -49,7 +49,7 @@ pub fn lower(module: &Module) -> Result<()> {
 pub enum Register {
     WarpSize,
     Lane,
-    /// Indices of the group (`tid`, `ntid`, `ctaid`, `nctaid`) and of the dimension.
+    /// Indices of the group (`tid`, `ntid`, `ctaid`, `nctaid`) and the dimension.
     Coordinate(usize, usize),
 }
 
@@ -69,7 +69,7 @@ impl Register {
         })
     }
 
-    /// Its value at the function's entry, from the thread block.
+    /// Loads the value from the thread block, at the function's entry.
     fn load<'m>(self, module: &'m Module, function: Function<'m>) -> Value<'m> {
         let i32t = Type::int(32);
         let offset_bytes = match self {
@@ -81,10 +81,10 @@ impl Register {
     }
 }
 
-/// Calls `name` instead. A result made of several members comes back through a pointer, as C functions return it.
+/// Calls `name` instead. A struct is returned through a pointer, as C functions do.
 pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
     let builder = Builder::before(call);
-    // Without an intrinsic's trailing metadata (the rounding mode, say), which is no value.
+    // An intrinsic's trailing metadata (such as the rounding mode) is not a value.
     let mut arguments = call.arguments();
     let ty = call.ty();
     let mut types: Vec<_> = arguments.iter().map(|a| a.ty()).collect();
@@ -106,7 +106,7 @@ pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
     call.erase();
 }
 
-/// Makes calls of the support library pass small integers as its functions expect them.
+/// Makes calls of the support library pass small integers as its functions expect.
 pub fn match_parameter_passing(module: &Module) {
     for function in module.defined_functions() {
         let name = function.name();

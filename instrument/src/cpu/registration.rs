@@ -1,4 +1,4 @@
-//! The constructor by which a device object registers with the CPU runtime.
+//! Constructor that registers a device object with the CPU runtime.
 
 use super::kernels::{CpuKernel, Parameter, add_thunk};
 use super::loops::Loops;

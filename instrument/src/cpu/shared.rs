@@ -1,4 +1,4 @@
-//! Shared memory on the CPU: a CTA runs on one worker thread, so its variables are that thread's.
+//! Shared memory on the CPU. A CTA runs on one worker thread, so shared variables become thread-local.
 
 use super::thread_field;
 use crate::ir::{Builder, Function, Module, Opcode::*, Type, Value, Variable, traits::*};
@@ -31,7 +31,7 @@ pub fn lower(module: &Module) -> Result<()> {
                 global.name()
             );
         }
-        // Constants that nothing uses still mention it; dead-code elimination removes both.
+        // Unused constants still refer to it; dead-code elimination removes both.
         if !global.is_declaration() {
             global.make_internal();
         }
@@ -39,7 +39,7 @@ pub fn lower(module: &Module) -> Result<()> {
     Ok(())
 }
 
-/// Whether code or another variable uses the value, directly or through constants.
+/// Whether code or another variable uses a value, directly or through constants.
 fn used(value: Value) -> bool {
     let mut users = value.users().into_iter();
     users.any(|user| !user.is_compound_constant() || used(user))

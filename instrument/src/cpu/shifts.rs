@@ -2,8 +2,7 @@
 
 use crate::ir::{Builder, Instruction, IntPredicate::*, Module, Opcode::*, Value, traits::*};
 
-/// Gives every shift PTX's meaning: beyond the width, `shl` and `shr` of an unsigned value give 0, `shr` of a signed one its sign. Amounts
-/// that are plainly smaller stay as they are.
+/// Gives shifts PTX's semantics: beyond the width, `shl` and unsigned `shr` give 0, and signed `shr` the sign.
 pub fn bound(module: &Module) {
     module.instructions().for_each(bound_shift);
 }
@@ -32,7 +31,7 @@ fn bound_shift(shift: Instruction) {
     }
 }
 
-/// Whether a shift's amount is plainly less than `width`: a constant, or masked by one.
+/// Whether a shift's amount is evidently less than `width`: a constant, or masked by one.
 fn stays_below(amount: Value, width: u64) -> bool {
     let constant = |value: Value| value.constant_integer().is_some_and(|n| n < width);
     match amount.opcode() {

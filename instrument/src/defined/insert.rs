@@ -1,4 +1,4 @@
-//! Inserting a probe's calls, and the fields of its sites.
+//! Inserts a probe's calls, and the fields of its sites.
 
 use super::places::{Place, Subject, value_bits};
 use super::runs::{self, RESERVE};
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::{At, FieldsIn, OncePer};
 
-/// The CPU runtime's answer to "which launch is this?".
+/// Function of the CPU runtime that returns the context of the current launch.
 const CPU_CONTEXT: &str = "__superstep_probe_context";
 
 struct Handlers<'m> {
@@ -87,12 +87,12 @@ impl<'m> FunctionProbe<'_, 'm> {
     fn insert(&self, context: Option<&Context<'m>>) {
         let module = self.module;
         let (pointer, i32t) = (Type::pointer(0), Type::int(32));
-        // Collected first: inserted code has no returns.
+        // Collected before code is inserted.
         let returns: Vec<Instruction> = (self.function.get_basic_blocks().into_iter())
             .filter_map(|block| block.get_terminator())
             .filter(|end| end.get_opcode() == Return)
             .collect();
-        // Readers of values that are replaced, collected first: inserted code reads the old value.
+        // Readers of values that are replaced, collected before code is inserted, which reads the old value.
         let readers: Vec<Vec<Instruction>> = (self.places.iter())
             .map(|place| match place.subject {
                 Subject::Value(value) => value.using_instructions(),
@@ -227,7 +227,7 @@ impl<'m> FunctionProbe<'_, 'm> {
 
 fn logged_width(place: &Place) -> u32 {
     match place.site.at {
-        At::Block => 0, // its site has its number of instructions there
+        At::Block => 0, // the site's width is the number of instructions
         _ => place.site.width,
     }
 }

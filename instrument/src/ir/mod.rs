@@ -1,20 +1,20 @@
-//! LLVM IR through inkwell's types, under shorter names, and with what the passes of this crate ask of them.
+//! LLVM IR: inkwell's types under shorter names, extended by methods for the passes of this crate.
 //!
-//! inkwell's handles borrow the context, which is never freed here, so three rules keep them valid. The `SAFETY` comments of [`ext`] call
+//! inkwell's handles borrow the context, which is never freed, so three rules keep them valid. The `SAFETY` comments of [`ext`] refer to
 //! them by name.
 //!
-//! **Alive.** [`Module`] keeps inkwell's module to itself and hands out handles that borrow it, and nothing that a handle can point to is
-//! freed meanwhile. An erased instruction leaves its block but keeps its memory. Functions and variables that others supersede are deleted
-//! by the next call that takes the module by `&mut`. Passes and the linker, which free whatever they like, take it by `&mut` too.
+//! **Alive.** Handles borrow [`Module`], whose inkwell module is private, and nothing to which a handle can point is freed while it exists.
+//! An erased instruction leaves its block but keeps its memory. Superseded functions and variables are deleted by the next method that
+//! takes the module by `&mut`. Passes and the linker, which may free anything, take it by `&mut` too.
 //!
-//! Types and numbers live in the context.
+//! Types and constant numbers belong to the context.
 //!
 //! **One module.** A thread reads one module, into one context, and handles do not leave the thread. A module that is linked into it is
-//! seen only while no handle of the first one exists. All handles that meet are therefore of one module.
+//! accessed only while no handle of the first one exists. Handles that are used together are therefore of one module.
 //!
-//! **Kinds.** inkwell's types say which kind of value a handle points to.
+//! **Kinds.** inkwell's types determine the kind of value to which a handle points.
 //!
-//! Whether the module makes sense as a program is LLVM's verifier's question: it is asked before passes, linking and writing.
+//! LLVM's verifier checks the module before passes, linking and writing.
 
 use inkwell::context::Context;
 

@@ -1,4 +1,4 @@
-//! The module that is transformed: reading, linking, checking, passes, writing.
+//! Reads, links, verifies, optimises and writes the module.
 
 use super::traits::*;
 use super::{Function, Instruction, Linkage, Signature, Type, Value, Variable, context, ext};
@@ -23,7 +23,7 @@ pub enum ModuleError {
          -fgpu-rdc if no unit uses device code of another"
     )]
     Link { unit: String, reason: String },
-    #[error("{stage} produced IR that LLVM refuses: {reason}")]
+    #[error("{stage} produced IR that LLVM rejects: {reason}")]
     Invalid { stage: &'static str, reason: String },
     #[error("failed to run the passes {passes}: {reason}")]
     Passes { passes: String, reason: String },
@@ -35,7 +35,7 @@ pub enum ModuleError {
     Target { triple: String, reason: String },
 }
 
-/// The words of a message; its own `Display` quotes them.
+/// Returns a message without the quotes that its `Display` adds.
 fn words(message: &LLVMString) -> String {
     message.to_string_lossy().trim().to_owned()
 }
@@ -48,7 +48,7 @@ impl Machine {
         Self::new("nvptx64-nvidia-cuda", gpu)
     }
 
-    /// An x86-64 processor of LLVM's name `cpu`, such as `x86-64-v3`.
+    /// Creates the machine for an x86-64 processor, by LLVM's name `cpu`, such as `x86-64-v3`.
     pub fn x86(cpu: &str) -> Result<Self, ModuleError> {
         Target::initialize_x86(&PASSES_ONLY);
         Self::new("x86_64-pc-linux-gnu", cpu)
@@ -67,7 +67,7 @@ impl Machine {
     }
 }
 
-/// Code is only optimised here, not emitted.
+/// Initialises a target for optimising code, but not for emitting it.
 const PASSES_ONLY: InitializationConfig = InitializationConfig {
     asm_parser: false,
     asm_printer: false,
@@ -79,12 +79,12 @@ const PASSES_ONLY: InitializationConfig = InitializationConfig {
 
 pub struct Module {
     inner: inkwell::module::Module<'static>,
-    /// Names of functions and variables that nothing is to use any more, and of those that replace them.
+    /// Names of superseded functions and variables, and of their replacements.
     superseded: RefCell<Vec<(String, String)>>,
 }
 
 impl Module {
-    /// Reads bitcode or IR text, once in a thread.
+    /// Reads bitcode or IR text; can be called once per thread.
     pub fn read(path: &Path) -> Result<Self, ModuleError> {
         thread_local! {
             static READ: Cell<bool> = const { Cell::new(false) };
@@ -117,13 +117,13 @@ impl Module {
         Ok(module)
     }
 
-    /// Name of the source file that the module was compiled from; of the first, when several were linked.
+    /// Returns the name of the (first) source file from which the module was compiled.
     pub fn source(&self) -> String {
         let name = self.inner.get_source_file_name();
         name.to_string_lossy().into_owned()
     }
 
-    /// Links the module in a file into this one, after `prepare` has seen it. `stage` says what was just done to this one.
+    /// Links a file's module into this one, after calling `prepare` with it. `stage` says what was just done to this one.
     pub fn link(
         &mut self,
         stage: &'static str,
@@ -133,14 +133,14 @@ impl Module {
         self.verify(stage)?;
         let mut other = Self::parse(path)?;
         prepare(&other);
-        // What a unit was compiled with is in its code already: units with and without `-use_fast_math` go together as for nvcc.
+        // The flag has already been applied to each unit's code: as with nvcc, units with and without `-use_fast_math` can be linked.
         ext::copy_flag(&other.inner, &self.inner, "nvvm-reflect-ftz");
         other.verify("reading the input")?;
         let unit = other.source();
         ext::link(&mut self.inner, other.inner, unit)
     }
 
-    /// Puts `new` wherever `old` is used, at once in instructions, and deletes `old` when no handle can point to it.
+    /// Replaces `old` by `new`, in instructions immediately, and deletes `old` when no handle can point to it.
     pub fn supersede<'m>(&'m self, old: Value<'m>, new: Value<'m>) {
         assert!(old != new && old.ty() == new.ty());
         for user in old.using_instructions() {
@@ -158,7 +158,7 @@ impl Module {
         function.or_else(|| Some(self.variable(name)?.value()))
     }
 
-    /// Deletes what others supersede, which constants may still name.
+    /// Deletes superseded functions and variables, after replacing their remaining uses in constants.
     pub(super) fn settle(&mut self) {
         for (old, new) in self.superseded.take() {
             let [of_old, of_new] = [&old, &new].map(|name| {
@@ -170,7 +170,7 @@ impl Module {
         }
     }
 
-    /// Puts `new` wherever `old` is used. This frees constants that name `old`: only for functions that take the module by `&mut`.
+    /// Replaces `old` by `new`. This frees constants that refer to `old`, so only functions that take the module by `&mut` may call it.
     #[expect(clippy::disallowed_methods, reason = "no handles of constants exist")]
     pub(super) fn replace_address<'m>(old: PointerValue<'m>, new: PointerValue<'m>) {
         old.replace_all_uses_with(new);
@@ -181,7 +181,7 @@ impl Module {
         self.delete(|module| module.global(name));
     }
 
-    /// Has LLVM check the module; `stage` says what was just done.
+    /// Runs LLVM's verifier; `stage` says what was just done.
     pub fn verify(&mut self, stage: &'static str) -> Result<(), ModuleError> {
         self.settle();
         self.inner.verify().map_err(|reason| ModuleError::Invalid {
@@ -199,7 +199,7 @@ impl Module {
         functions.filter(|f| !f.is_declaration()).collect()
     }
 
-    /// The instructions of each function, as they are when it is reached.
+    /// Iterates over the functions' instructions; those of a function are collected when it is reached.
     pub fn instructions(&self) -> impl Iterator<Item = Instruction<'_>> {
         let functions = self.defined_functions().into_iter();
         functions.flat_map(|function| function.instructions())
@@ -248,7 +248,7 @@ impl Module {
         self.inner.add_global(ty.basic(), Some(space), name)
     }
 
-    /// Adds a private variable that is never written.
+    /// Adds a private constant variable.
     pub fn add_constant<'m>(&'m self, name: &str, value: Value<'m>) -> Variable<'m> {
         let variable = self.add_variable(name, value.ty());
         variable.set_initial_value(value);
@@ -283,12 +283,12 @@ impl Module {
         }
     }
 
-    /// Bytes that a value of `ty` occupies when it is stored.
+    /// Returns the number of bytes that storing a value of `ty` writes.
     pub fn store_size_bytes(&self, ty: Type) -> u64 {
         ext::layout(&self.inner).get_store_size(&ty.basic())
     }
 
-    /// Bytes that a global variable of `ty` occupies.
+    /// Returns the size of a global variable of `ty`.
     pub fn allocated_size_bytes(&self, ty: Type) -> u64 {
         ext::layout(&self.inner).get_abi_size(&ty.basic())
     }

@@ -1,4 +1,4 @@
-//! Types: inkwell's, made and asked more shortly.
+//! Shorter constructors and queries for inkwell's types.
 
 use super::traits::*;
 use super::{Signature, Type, Value, context, ext};
@@ -13,10 +13,10 @@ pub trait TypeExt: Sized {
     fn int(bits: u32) -> Type {
         let bits = NonZeroU32::new(bits).expect("integers have bits");
         let ty = context().custom_width_int_type(bits);
-        ty.expect("LLVM has integers of that many bits").into()
+        ty.expect("LLVM has integers of this width").into()
     }
 
-    /// A floating-point number of 16 bits (IEEE's).
+    /// Returns IEEE's 16-bit floating-point type.
     fn half() -> Type {
         context().f16_type().into()
     }

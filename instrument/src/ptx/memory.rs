@@ -1,4 +1,4 @@
-//! What inline PTX does to memory.
+//! Memory accesses of inline PTX.
 
 use super::{Instruction, Kind, Operand, Register, Statement, Template};
 use crate::ir::{Call, Type, traits::*};
@@ -6,10 +6,11 @@ use crate::operation::{Guard, Lines, MemoryOperation, Width, named_atomic_op};
 use superstep_trace::Op;
 use superstep_trace::matrix::{MatrixOperation, Tile};
 
-/// The accesses that a piece of inline PTX makes to global or generic addresses; `None` when its effect on memory is not understood.
-/// Understood are instructions without memory operands, operations on shared, local, parameter and constant space, and `ld`, `st`, `atom`,
-/// `red`, `wmma`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are operands of the call plus a constant, also
-/// behind a predicate that a `setp` of the template sets by comparing an operand with zero.
+/// Returns the accesses of inline PTX to global or generic addresses; `None` if they cannot be determined.
+///
+/// Supports instructions without memory operands, operations on shared, local, parameter and constant space, and `ld`, `st`, `atom`,
+/// `red`, `wmma`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are an operand of the call plus a constant. They
+/// may be guarded by a predicate that a `setp` of the template sets by comparing an operand with zero.
 pub fn operations<'m>(
     call: Call<'m>,
     template: &str,
@@ -67,7 +68,7 @@ pub fn operations<'m>(
             },
         });
     }
-    // An access that a branch passes over, or repeats, is not told by its text.
+    // A branch may skip or repeat an access.
     let labels = parsed
         .statements
         .iter()
@@ -75,7 +76,7 @@ pub fn operations<'m>(
     (found.is_empty() || !labels).then_some(found)
 }
 
-/// The last of these instructions that writes a register, and those before it.
+/// Returns the last of these instructions that writes a register, and its index; `None` if it is guarded.
 fn definition<'t>(
     before: &[&'t Instruction],
     register: Register,
@@ -98,7 +99,7 @@ fn writes(result: &Operand, register: Register) -> bool {
     }
 }
 
-/// `setp.ne.b32 p, $n, 0` and the like: the operand, and whether the predicate holds for zero.
+/// Parses a definition such as `setp.ne.b32 p, $n, 0`: returns the operand, and whether the predicate holds for zero.
 fn comparison_with_zero(before: &[&Instruction], predicate: Register) -> Option<(usize, bool)> {
     let (test, _) = definition(before, predicate)?;
     let zero = match test.modifiers.first()?.as_str() {
@@ -141,7 +142,7 @@ enum Bytes {
     Operand(usize),
 }
 
-/// The access of one instruction: `None` not understood, `Some(None)` none to global memory.
+/// Returns the access of an instruction: `Some(None)` if it does not access global memory, `None` if that cannot be determined.
 fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<Access>> {
     let is_address = |operand: &&Operand| matches!(operand, Operand::Address(..));
     let addresses: Vec<&Operand> = instruction.operands.iter().filter(is_address).collect();
@@ -152,7 +153,7 @@ fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<A
     let op = match instruction.opcode.as_str() {
         "cp" => return copy(before, instruction, &addresses),
         "wmma" => return matrix(before, instruction, addresses[0]),
-        // The last two know shared memory only.
+        // The last two only access shared memory.
         "prefetch" | "prefetchu" | "mbarrier" | "mov" | "cvta" | "discard" | "applypriority"
         | "ldmatrix" | "stmatrix" => return Some(None),
         _ if elsewhere.iter().any(|space| instruction.has(space)) => return Some(None),
@@ -222,14 +223,14 @@ fn copy(
     let unknown = |m: &&str| matches!(*m, "tensor" | "reduce" | "L2");
     if modifiers.first() != Some(&"async") || bulk && modifiers.iter().any(unknown) {
         return match modifiers[..] {
-            // Brings lines into the cache: no access of the program's own.
+            // Only prefetches into the cache.
             ["async", "bulk", "prefetch", "L2", ..] => Some(None),
             _ => None,
         };
     }
-    // The space that is written stands first.
+    // The destination's space comes first.
     let Some(space) = modifiers.iter().position(|m| *m == "global") else {
-        // Between the CTAs of a cluster.
+        // A copy between the CTAs of a cluster.
         return modifiers
             .iter()
             .any(|m| m.starts_with("shared"))
@@ -239,7 +240,7 @@ fn copy(
     let place = place(before, addresses.get(usize::from(from_global))?)?;
     let plain = |o: &&Operand| !matches!(o, Operand::Address(..));
     let numbers: Vec<&Operand> = instruction.operands.iter().filter(plain).collect();
-    // Of `cp.async`, the optional last number is how many bytes are really read.
+    // The optional last number of `cp.async` is the number of bytes read.
     let size = match (bulk, &numbers[..]) {
         (true, [size, ..]) | (false, [size] | [_, size]) => *size,
         _ => return None,
@@ -267,7 +268,7 @@ struct Place {
     says_global: bool,
 }
 
-/// Where an address leads: to an operand itself, or through registers that it was brought to.
+/// Follows an address through registers to an operand of the call.
 fn place(before: &[&Instruction], address: &Operand) -> Option<Place> {
     let (base, offset) = match address {
         Operand::Address(base, offset, rest) if rest.is_empty() => (base, offset),

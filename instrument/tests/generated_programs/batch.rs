@@ -206,7 +206,7 @@ fn refuses_what_it_should(
             ..gpu
         };
         match twice.run() {
-            Err(message) if message.contains("is instrumented already") => {}
+            Err(message) if message.contains("is already instrumented") => {}
             other => return Err(format!("a second pass gave {other:?}")),
         }
     }

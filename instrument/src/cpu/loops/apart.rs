@@ -1,5 +1,5 @@
-//! Shared and global memory are disjoint, which a processor's address spaces do not say: alias scopes tell LLVM. It would otherwise have to
-//! prove that the CTA's shared memory is not known elsewhere, which a single `select` of two places prevents.
+//! Tells LLVM by alias scopes that shared and global memory are disjoint, which x86's address spaces do not express. It could otherwise
+//! rarely prove that the CTA's shared memory does not escape.
 
 use crate::ir::{Function, Opcode, Scope, traits::*};
 

@@ -1,15 +1,15 @@
-//! Kernels as loops over the threads of a CTA, so that no thread needs a stack or a call of its own.
+//! Turns kernels into loops over the threads of a CTA, so that threads need neither their own stacks nor separate calls.
 //!
-//! A kernel without barriers becomes one loop around its body. One with barriers is cut at them: what runs from the entry,
-//! or from behind a barrier, up to the next barrier or the end is a *region*, and each region is a loop over the CTA's
-//! threads (continuation-based synchronization: Meyer, Alpay, Hack, Fröning and Heuveline, IWOCL 2023). What a thread
-//! needs behind a barrier lies meanwhile in its CTA's *frame*. The runtime calls the *step* function of the kernel for a
-//! region and a range of threads, and gets the region that they go on with; threads that part at a barrier are called by
-//! themselves.
+//! A kernel without barriers becomes one loop around its body. A kernel with barriers is cut at them: the code from the
+//! entry or a barrier to the next barrier or the end is a *region*, and each region is a loop over the CTA's
+//! threads (continuation-based synchronization: Meyer, Alpay, Hack, Fröning and Heuveline, IWOCL 2023). Values that a thread
+//! needs after a barrier are kept in its CTA's *frame*. The runtime calls the kernel's *step* function for a
+//! region and a range of threads; it returns the region with which they continue. Threads that diverge at a barrier are
+//! called separately.
 //!
-//! Kernels that wait in another way (warp operations, barriers of some threads only, barriers in functions that were not
-//! inlined, indirect calls), that end a thread in the middle of a function, or that have stack memory of varying size stay
-//! what they are: their threads are fibers.
+//! Kernels that wait in another way (warp operations, barriers of some threads, barriers in functions that were not
+//! inlined, indirect calls), that end a thread in the middle of a function, or that have stack memory of varying size are
+//! not changed: their threads are fibers.
 
 mod apart;
 mod body;
@@ -26,10 +26,10 @@ use superstep_abi::cpu::EXIT;
 
 pub struct Loops {
     step: String,
-    /// Bytes of a frame for each thread of the CTA, whose number is rounded up to a multiple of
+    /// Bytes of a frame for each thread of the CTA; the number of threads is rounded up to a multiple of
     /// [`FRAME_THREADS_UNIT`](superstep_abi::cpu::FRAME_THREADS_UNIT).
     pub frame_bytes: u64,
-    /// Whether the thread block does not say which thread runs, and the runtime has to run the CTA again after a fault.
+    /// Whether the thread block does not say which thread is running, so that the runtime must rerun the CTA after a fault.
     pub forgets_threads: bool,
 }
 
@@ -41,7 +41,7 @@ impl Loops {
     }
 }
 
-/// Gives each kernel its loops; `None` where that is impossible. Must run while GPU operations are still intrinsics.
+/// Makes the loops of each kernel; `None` where that is impossible. Must run while GPU operations are still intrinsics.
 pub fn add(
     module: &mut Module,
     machine: &Machine,

@@ -1,4 +1,4 @@
-//! Cutting a kernel's body at its barriers.
+//! Cuts a kernel's body into regions, at its barriers.
 
 use super::body::{Body, Ids};
 use super::frame::{Frame, Layout, Place};
@@ -12,18 +12,18 @@ use anyhow::Result;
 use std::collections::{BTreeSet, HashMap};
 use superstep_abi::cpu::EXIT;
 
-/// Limit of the regions' total size: this many times the instructions of their kernel, plus a constant.
+/// Limit of the regions' total size, as a multiple of the kernel's instructions, plus a constant.
 const MOST_GROWTH: usize = 6;
 const SPARE_INSTRUCTIONS: usize = 4000;
 
 pub struct Region<'m> {
-    /// Has the body's parameters, and returns the region that comes next.
+    /// Takes the body's parameters, and returns the next region.
     pub function: Function<'m>,
     /// Possible results: numbers of regions, or [`EXIT`].
     pub exits: Vec<u32>,
 }
 
-/// Makes each barrier of a body the end of its block, and makes values that cross blocks go through memory.
+/// Ends a block of the body after each barrier, and passes values between blocks through memory.
 pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()> {
     module.run_function_passes(&body.name, "reg2mem", machine)?;
     let barriers = (module.function(&body.name).into_iter())
@@ -36,8 +36,8 @@ pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()
     Ok(())
 }
 
-/// Cuts the prepared body of kernel `name` into regions, of which the first is the entry's. Returns them with the bytes of a frame for each
-/// thread; `None` when the body cannot be cut.
+/// Cuts the prepared body of kernel `name` into regions; the first begins at the entry. Returns them and the frame's bytes per thread;
+/// `None` if the body cannot be cut.
 pub fn cut<'m>(module: &'m Module, body: &Body, name: &str) -> Option<(Vec<Region<'m>>, u64)> {
     let function = module.function(&body.name)?;
     let variables = Variables::of(module, function)?;
@@ -57,12 +57,12 @@ pub fn cut<'m>(module: &'m Module, body: &Body, name: &str) -> Option<(Vec<Regio
     cutter.run()
 }
 
-/// The body's stack memory: all in its first block.
+/// Stack variables of the body, all allocated in its first block.
 struct Variables<'m> {
-    /// Only loaded and stored as a whole; reg2mem made most of them.
+    /// Variables that are only loaded and stored as a whole; most come from reg2mem.
     scalars: Vec<Instruction<'m>>,
     number: HashMap<Value<'m>, usize>,
-    /// Anything else, with its size.
+    /// All other variables, with their sizes in bytes.
     others: Vec<(Instruction<'m>, u64)>,
 }
 
@@ -164,7 +164,7 @@ struct Cutter<'a, 'm> {
     name: &'a str,
     variables: Variables<'m>,
     live: HashMap<Block<'m>, BTreeSet<usize>>,
-    /// Each block that ends with a barrier, and its successor, in the order of the code.
+    /// Each block that ends with a barrier, and its successor, in layout order.
     continuations: Vec<(Block<'m>, Block<'m>)>,
 }
 
@@ -308,7 +308,7 @@ impl<'m> Cutter<'_, 'm> {
         match instruction.get_opcode() {
             Alloca | Return => true,
             Br => self.behind(instruction.parent_block()).is_some(),
-            // Memory in the frame is there all the time.
+            // Memory in the frame is always live.
             _ => instruction.as_call().is_some_and(|call| {
                 call.function_name().starts_with("llvm.lifetime.") || is_barrier(call)
             }),

@@ -11,14 +11,13 @@ use crate::ir::{
 use std::mem::offset_of;
 use superstep_abi::cpu::{DIVERGED, SuperstepThread};
 
-/// Lengths of rows with specialised loops, powers of two: those of the usual tiles, too short for vectors in a loop of unknown length.
+/// Row lengths with specialised loops: powers of two, as in common tiles, too short to vectorise a loop of unknown length.
 const SHORT_ROWS: [u32; 4] = [4, 8, 16, 32];
-/// Limit of instructions of regions that are specialised for such rows.
+/// Maximum total size of regions with such loops.
 const MOST_INSTRUCTIONS: usize = 400;
 
-/// Makes the step function of a kernel with these regions, and returns its name. Where the last thread is not behind the first, the threads
-/// from the first to the CTA's end run, then those from its beginning on. `traced`: the begin of each lane's log, one behind the other, is
-/// noted.
+/// Makes the step function of a kernel with these regions, and returns its name. Unless the last thread comes after the first, the range
+/// wraps around at the end of the CTA. If `traced`, it stores the start of each lane's log.
 pub fn make<'m>(
     module: &'m Module,
     kernel: &CpuKernel,
@@ -88,7 +87,7 @@ pub fn make<'m>(
         }
         chosen
     };
-    // Mostly the first thread comes first, and no division is needed.
+    // Usually the range starts at thread 0, which needs no division.
     let [locate, located] = ["locate", "located"].map(|name| function.append_block(name));
     let is_first = builder.compare(EQ, first, zero);
     builder.branch_if(is_first, located, locate);
@@ -133,7 +132,7 @@ pub fn make<'m>(
     name
 }
 
-/// Whether rows of a CTA are likely shorter than a few vectors: a CTA of one row hardly is.
+/// Whether a CTA is likely to have rows shorter than a few vectors, which is unlikely if it is a single row.
 fn may_have_short_rows(regions: &[Region]) -> bool {
     let instructions: usize = (regions.iter())
         .map(|region| region.function.instructions().len())
@@ -169,22 +168,22 @@ impl<'m> Variable<'m> {
 }
 
 struct Start<'m> {
-    /// Number and coordinates of the first thread of a row (of threads with the same y and z).
+    /// Number and coordinates of the first thread of a row (the threads with the same y and z).
     thread: Variable<'m>,
     x: Variable<'m>,
     y: Variable<'m>,
     z: Variable<'m>,
     last: Variable<'m>,
     rest: Variable<'m>,
-    /// Threads of the row that ran.
+    /// Number of threads of the row that have run.
     index: Variable<'m>,
-    /// And and or of all that comes next: the same when the threads stay together.
+    /// Bitwise AND and OR of the threads' next regions; equal if the threads stay together.
     all: Variable<'m>,
     any: Variable<'m>,
 }
 
 impl<'m> Start<'m> {
-    /// At thread `first`, whose coordinates are assumed to be 0.
+    /// Starts at thread `first`, whose coordinates are assumed to be 0.
     fn new(builder: &Builder<'m>, first: Value<'m>, last: Value<'m>) -> Self {
         let i32t = Type::int(32);
         let zero = i32t.constant(0);
@@ -204,7 +203,7 @@ impl<'m> Start<'m> {
 }
 
 struct Row<'m> {
-    /// Number and column of its first thread.
+    /// Number and column of the first thread.
     first: Value<'m>,
     x: Value<'m>,
     count: Value<'m>,
@@ -217,7 +216,7 @@ struct Code<'a, 'm> {
     arguments: Vec<Value<'m>>,
     ids: Ids<'m>,
     start: &'a Start<'m>,
-    /// How long all rows are, if that is known; they are whole then.
+    /// Length of all rows, if known; all rows are then complete.
     row_length: Option<u32>,
     log_starts: Option<Value<'m>>,
     notes_thread: bool,
@@ -231,7 +230,7 @@ impl<'m> Code<'_, 'm> {
         let i32t = Type::int(32);
         let one = i32t.constant(1);
 
-        // A row is one loop, so that its coordinates grow by one, as vectors need it.
+        // One loop per row, so that x grows by one in each iteration, as vectorisation requires.
         let b = Builder::at_end(row);
         let first = start.thread.get(&b);
         let (x, count) = if self.row_length.is_some() {
@@ -291,7 +290,7 @@ impl<'m> Code<'_, 'm> {
         row
     }
 
-    /// The loop over the threads of a row from the present one up to `end`, which run `callee`.
+    /// Adds the loop in which the threads of a row, from the current one to `end`, run `callee`.
     fn add_threads(
         &self,
         region: &Region<'m>,
@@ -308,7 +307,7 @@ impl<'m> Code<'_, 'm> {
         thread
     }
 
-    /// [`Self::add_threads`] for a row of known columns, of which some threads run by themselves.
+    /// [`Self::add_threads`] for a row of known length with special columns, which run outside the loops.
     fn add_known_parts(
         &self,
         region: &Region<'m>,
@@ -348,7 +347,7 @@ impl<'m> Code<'_, 'm> {
         then
     }
 
-    /// [`Self::add_threads`] for a row of which some threads run by themselves.
+    /// [`Self::add_threads`] for a row of unknown length with special columns.
     fn add_parts(
         &self,
         region: &Region<'m>,
@@ -360,7 +359,7 @@ impl<'m> Code<'_, 'm> {
             ["part", "behind", "single"].map(|name| self.function.append_block(name));
         let index = &self.start.index;
 
-        // Up to the next that runs by itself.
+        // Threads before the next special column.
         let b = Builder::at_end(part);
         let now = index.get(&b);
         let column = b.sum_without_overflow(row.x, now);
@@ -389,7 +388,7 @@ impl<'m> Code<'_, 'm> {
         part
     }
 
-    /// Runs the present thread of a row by `callee`, a version of `region`; returns the number of threads that ran.
+    /// Runs the current thread of a row by `callee`, a version of `region`; returns the number of threads that have run.
     fn add_thread(
         &self,
         b: &Builder<'m>,

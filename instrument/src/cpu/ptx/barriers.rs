@@ -1,5 +1,4 @@
-//! Asynchronous copies, and the barriers in shared memory that count them. Here a copy is done at once, so that nothing is left to
-//! wait for.
+//! Asynchronous copies, and the barriers in shared memory that count them. Copies are made synchronously, so there is nothing to wait for.
 
 use super::{Code, memory};
 use crate::ir::{Type, traits::*};
@@ -26,7 +25,7 @@ pub fn build(code: &mut Code) -> Result<()> {
         ) => Ok(()),
         ("cp", ["async", "mbarrier", "arrive", rest @ ..]) => {
             if !rest.contains(&"noinc") {
-                // The arrival that it adds to those awaited has come already.
+                // It would add an expected arrival that has already happened.
                 return Ok(());
             }
             let barrier = memory::pointer(code, &code.instruction.operands[0], true)?;
@@ -47,7 +46,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     }
 }
 
-/// `cp.async` to shared memory; the bytes behind those that are read become zeros.
+/// `cp.async` to shared memory; bytes after those that are read become zeros.
 fn copy(code: &mut Code) -> Result<()> {
     let [to, from, size, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();
@@ -66,7 +65,7 @@ fn copy(code: &mut Code) -> Result<()> {
     Ok(())
 }
 
-/// `cp.async.bulk`: the space that is written stands first.
+/// `cp.async.bulk`, which names the destination's space first.
 fn bulk_copy(code: &mut Code) -> Result<()> {
     let mut spaces = code.instruction.modifiers[2..].iter();
     let to_shared = spaces.next().is_some_and(|word| word.starts_with("shared"));

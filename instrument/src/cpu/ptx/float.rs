@@ -1,4 +1,4 @@
-//! Arithmetic of floating-point numbers. Numbers of 16 bits are integers here, which functions of the support library take.
+//! Floating-point arithmetic. Numbers of 16 bits are represented as integers, and computed by functions of the support library.
 
 use super::Code;
 use crate::ir::{Opcode::*, Type, Value, traits::*};
@@ -41,7 +41,7 @@ fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Val
             builder.call(fma, inputs).value()
         }
         ("add" | "mul", [_, _]) => rounded(&instruction.opcode, inputs),
-        // The library has the additions in every rounding mode.
+        // The library has additions in every rounding mode, but no subtractions.
         ("sub", &[a, b]) => rounded("add", &[a, builder.negate(b)]),
         ("fma" | "mad", [_, _, _]) => rounded("fma", inputs),
         ("div", [_, _]) if code.has("full") => {
@@ -127,7 +127,7 @@ fn with_sign_of<'m>(
     code.typed(bits, kind)
 }
 
-/// A denormal becomes a zero of its sign; there is no such mode of double precision.
+/// Replaces a denormal by a zero with its sign, except in double precision, which has no such mode.
 pub fn flush<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m> {
     if kind.bits == 64 {
         return value;
@@ -135,7 +135,7 @@ pub fn flush<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m>
     code.support(&format!("flush_{}", kind.name()), value.ty(), &[value])
 }
 
-/// [`flush`], if the instruction has `.ftz`.
+/// Calls [`flush`] if the instruction has `.ftz`.
 pub fn flushed<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m> {
     if code.has("ftz") {
         flush(code, value, kind)
@@ -144,7 +144,7 @@ pub fn flushed<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'
     }
 }
 
-/// Within 0 and 1, if the instruction has `.sat`.
+/// Clamps to the range from 0 to 1 if the instruction has `.sat`.
 pub fn saturated<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m> {
     if !code.instruction.modifiers.iter().any(|m| m == "sat") {
         return value;
