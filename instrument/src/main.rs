@@ -172,7 +172,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     contraction::fuse(&module);
     approximate::lower(&module, cuda);
     if cuda {
-        wraps::allow(&module, false);
+        wraps::sign_extend(&module, false);
     }
     let mut table = probe_module(&mut module, arguments, &machine)?;
     let marked = sites::marked(&module);
@@ -275,13 +275,7 @@ fn insert_probes(
             HashMap::new()
         }
     };
-    Ok(probe::insert(
-        module,
-        &operations,
-        &contexts,
-        table.backend,
-        adds_up,
-    )?)
+    probe::insert(module, &operations, &contexts, table.backend, adds_up)
 }
 
 /// Removes device functions that no kernel reaches (mostly bodies of inlined functions), which would add sites that never run.
@@ -306,16 +300,13 @@ fn finish_for_gpu(
 ) -> Result<()> {
     if let Some(handler) = handler {
         let is_handler = |name: &str| [probe::HANDLER, probe::BEGIN, probe::END].contains(&name);
-        let most = match adds_up {
-            true => probe::INLINED_CALLS_THAT_ADD_UP,
-            false => probe::INLINED_CALLS,
-        };
-        probe::link_handler(module, handler, most, is_handler)?;
+        probe::link_handler(module, handler, probe::inlined_calls(adds_up), is_handler)?;
     }
     // The handler's `__builtin_constant_p` can be decided after inlining; its variables become registers.
-    let passes = match adds_up {
-        true => "always-inline,function(sroa,lower-constant-intrinsics),globaldce",
-        false => "always-inline,function(lower-constant-intrinsics),globaldce",
+    let passes = if adds_up {
+        "always-inline,function(sroa,lower-constant-intrinsics),globaldce"
+    } else {
+        "always-inline,function(lower-constant-intrinsics),globaldce"
     };
     Ok(module.run_passes("linking the handler", passes, machine)?)
 }

@@ -4,9 +4,9 @@ use crate::ir::{
     AtomicRMWBinOp as Rmw, Call, Instruction, Module, Opcode::*, Type, Value, traits::*,
 };
 use crate::space::{Analysis, Fact, Space};
+use anyhow::{Result, anyhow};
 use superstep_trace::Op;
 use superstep_trace::matrix::{MatrixOperation, Tile};
-use thiserror::Error;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width<'m> {
@@ -81,26 +81,12 @@ impl<'m> MemoryOperation<'m> {
     }
 }
 
-#[derive(Debug, Error)]
-#[error(
-    "{location}: `{what}` in {function} accesses memory in a way that Superstep cannot trace yet; {hint}"
-)]
-pub struct Unsupported {
-    location: crate::ir::Location,
-    what: String,
-    function: String,
-    hint: &'static str,
-}
-
-impl Unsupported {
-    fn new(call: Call, what: String, hint: &'static str) -> Self {
-        Unsupported {
-            location: call.location(),
-            what,
-            function: call.parent_function().name(),
-            hint,
-        }
-    }
+fn unsupported(call: Call, what: &str, hint: &str) -> anyhow::Error {
+    anyhow!(
+        "{}: `{what}` in {} accesses memory in a way that Superstep cannot trace yet; {hint}",
+        call.location(),
+        call.parent_function().name()
+    )
 }
 
 /// Intrinsics that take pointers but access no memory, or only shared memory, as `ldmatrix` does.
@@ -115,7 +101,7 @@ pub fn memory_operations<'m>(
     module: &Module,
     instruction: Instruction<'m>,
     allow_opaque_assembly: bool,
-) -> Result<Vec<MemoryOperation<'m>>, Unsupported> {
+) -> Result<Vec<MemoryOperation<'m>>> {
     let bytes_of = |value: Value| Width::Fixed(module.store_size_bytes(value.ty()) as u32);
     let one = |pointer: u32, op, value: Value| {
         let pointer = instruction.operand(pointer);
@@ -140,7 +126,7 @@ fn call_operations<'m>(
     module: &Module,
     call: Call<'m>,
     allow_opaque_assembly: bool,
-) -> Result<Vec<MemoryOperation<'m>>, Unsupported> {
+) -> Result<Vec<MemoryOperation<'m>>> {
     if let Some((template, constraints)) = call.callee().inline_assembly() {
         return match crate::ptx::memory::operations(call, &template, &constraints) {
             Some(found) => Ok(found),
@@ -149,7 +135,7 @@ fn call_operations<'m>(
                 let text = template.replace('\n', "\\n").replace('\t', "\\t");
                 let hint =
                     "rewrite it with a CUDA function, or accept it untraced with --allow-opaque-asm";
-                Err(Unsupported::new(call, format!("asm \"{text}\""), hint))
+                Err(unsupported(call, &format!("asm \"{text}\""), hint))
             }
         };
     }
@@ -191,7 +177,7 @@ fn intrinsic<'m>(
     module: &Module,
     call: Call<'m>,
     name: &str,
-) -> Result<Vec<MemoryOperation<'m>>, Unsupported> {
+) -> Result<Vec<MemoryOperation<'m>>> {
     let arguments = call.arguments();
     let access = MemoryOperation::new;
     let length = |value: Value<'m>| match value.constant_integer() {
@@ -247,10 +233,8 @@ fn intrinsic<'m>(
     } else if is("llvm.nvvm.cp.async.bulk.global.to.shared.")
         || is("llvm.nvvm.cp.async.bulk.shared.cta.to.global")
     {
-        let op = match is("llvm.nvvm.cp.async.bulk.shared.") {
-            true => Op::Store,
-            false => Op::Load,
-        };
+        let stores = is("llvm.nvvm.cp.async.bulk.shared.");
+        let op = if stores { Op::Store } else { Op::Load };
         let bytes = arguments.iter().find(|a| a.ty() == Type::int(32));
         match (arguments.iter().find(|a| a.ty() == Type::pointer(1)), bytes) {
             (Some(pointer), Some(bytes)) => vec![access(*pointer, op, length(*bytes))],
@@ -264,7 +248,7 @@ fn intrinsic<'m>(
         } else {
             "please report this, with the program"
         };
-        return Err(Unsupported::new(call, name.to_owned(), hint));
+        return Err(unsupported(call, name, hint));
     };
     Ok(found
         .into_iter()

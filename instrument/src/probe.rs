@@ -1,11 +1,11 @@
 //! Inserts calls of the probe's handler before the traced operations.
 
 use crate::ir::{
-    Builder, Call, Function, Instruction, IntPredicate::*, Module, ModuleError, Opcode, Type,
-    Value, traits::*,
+    Builder, Call, Function, Instruction, IntPredicate::*, Module, Opcode, Type, Value, traits::*,
 };
-use crate::operation::{Guard, Lines, MemoryOperation, Unsupported, Width, memory_operations};
+use crate::operation::{Guard, Lines, MemoryOperation, Width, memory_operations};
 use crate::sites::TracedOperation;
+use anyhow::Result;
 use std::collections::HashMap;
 use std::path::Path;
 use superstep_trace::{Backend, Op};
@@ -23,10 +23,10 @@ pub const TESTED: &str = "superstep.probe_access_tested";
 pub const CPU_TEST: &str = "__superstep_is_global";
 
 /// Maximum number of calls in a function for which the handler is inlined. Fifty inlined calls make a megabyte of PTX, for which ptxas
-/// takes minutes.
-pub const INLINED_CALLS: usize = 31;
-/// The limit of an aggregating handler, whose inlined part is short.
-pub const INLINED_CALLS_THAT_ADD_UP: usize = 127;
+/// takes minutes; the inlined part of an aggregating handler is short.
+pub fn inlined_calls(adds_up: bool) -> usize {
+    if adds_up { 127 } else { 31 }
+}
 
 /// Trace context and launch number, which a function passes to its probes.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ pub fn insert<'m>(
     contexts: &HashMap<Function<'m>, Context<'m>>,
     backend: Backend,
     adds_up: bool,
-) -> Result<(), Unsupported> {
+) -> Result<()> {
     let (pointer, i64t, i32t) = (Type::pointer(0), Type::int(64), Type::int(32));
     let mut signature = Type::void().function(&[pointer, i64t, i32t, pointer, i32t]);
     if adds_up {
@@ -65,15 +65,14 @@ pub fn insert<'m>(
         let Some(access) = access else { continue };
         let function = traced.instruction.parent_function();
         let context = contexts.get(&function).copied().unwrap_or(none);
-        let operation = match adds_up {
-            true => u32::from(access.op.code()) << OPERATION_SHIFT,
-            false => 0,
-        };
-        let site = i32t.constant(u64::from(traced.id.0 | operation));
+        let mut site = traced.id.0;
+        if adds_up {
+            site |= u32::from(access.op.code()) << OPERATION_SHIFT;
+        }
         let mut arguments = vec![
             context.pointer,
             context.launch,
-            site,
+            i32t.constant(u64::from(site)),
             access.address,
             access.width_bytes,
         ];
@@ -145,7 +144,7 @@ pub fn access<'m>(
     builder: &Builder<'m>,
     instruction: Instruction<'m>,
     index: usize,
-) -> Result<Option<Access<'m>>, Unsupported> {
+) -> Result<Option<Access<'m>>> {
     let operations = memory_operations(module, instruction, true)?;
     let Some(&MemoryOperation {
         pointer,
@@ -188,7 +187,7 @@ pub fn link_handler(
     file: &Path,
     most: usize,
     is_handler: impl Fn(&str) -> bool,
-) -> Result<(), ModuleError> {
+) -> Result<()> {
     // Linked functions come after the existing ones.
     let own = module.defined_functions().len();
     module.link("inserting the calls", file, |_| {})?;
@@ -277,11 +276,8 @@ fn define_guarded<'m>(module: &'m Module, handler: Function<'m>, backend: Backen
     let b = Builder::at_end(ask);
     let is_global = match backend {
         Backend::Cuda => {
-            let answer = b.call(
-                module.intrinsic("llvm.nvvm.isspacep.global", &[]),
-                &[address],
-            );
-            answer.value()
+            let test = module.intrinsic("llvm.nvvm.isspacep.global", &[]);
+            b.call(test, &[address]).value()
         }
         Backend::Cpu => {
             let byte = Type::int(8);

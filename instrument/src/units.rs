@@ -1,16 +1,14 @@
 //! Reads and links the units of a program, and rejects them if something is missing.
 
 use crate::assembly;
-use crate::ir::{
-    Builder, Instruction, Location, Module, ModuleError, Type, Value, Variable, traits::*,
-};
+use crate::ir::{Builder, Instruction, Module, Type, Value, Variable, traits::*};
+use anyhow::{Result, bail};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use superstep_trace::display_name;
-use thiserror::Error;
 
 /// Reads and links the device IR of all units. Also returns the names of their sources.
-pub fn link(inputs: &[PathBuf]) -> Result<(Module, Vec<String>), ModuleError> {
+pub fn link(inputs: &[PathBuf]) -> Result<(Module, Vec<String>)> {
     let mut module = Module::read(&inputs[0])?;
     let mut sources = vec![module.source()];
     prepare(&module);
@@ -50,28 +48,6 @@ fn join_static_variables(module: &Module) {
 /// Separator between a static variable's name and its unique suffix.
 const STATIC: &str = "__static__";
 
-#[derive(Debug, Error)]
-pub enum Missing {
-    #[error(
-        "{location}: {user} uses the device {kind} {name}, which is defined in none of {units}; add the file that defines it, and \
-         compile with -fgpu-rdc (nvcc: -rdc=true) if device code of several files belongs together"
-    )]
-    Undefined {
-        location: Location,
-        user: String,
-        kind: &'static str,
-        name: String,
-        units: String,
-    },
-    #[error("{location}: {user} calls {name}: Superstep does not support {lacking}")]
-    DeviceRuntime {
-        location: Location,
-        user: String,
-        name: String,
-        lacking: &'static str,
-    },
-}
-
 /// Describes the unsupported feature of `name`, a function of CUDA's device runtime; `None` for other functions.
 fn lacking(name: &str) -> Option<&'static str> {
     let called = name
@@ -89,20 +65,8 @@ fn lacking(name: &str) -> Option<&'static str> {
     })
 }
 
-#[derive(Debug, Error)]
-#[error(
-    "{location}: {user} uses {intrinsic}, which GPUs no longer support since sm_70, and is compiled for sm_{arch}; call the function \
-     whose name ends in _sync instead, or compile for an older architecture"
-)]
-pub struct Removed {
-    location: Location,
-    user: String,
-    intrinsic: String,
-    arch: u32,
-}
-
 /// Rejects shuffles and votes without a mask, for which newer GPUs have no instruction.
-pub fn refuse_removed(module: &Module, arch: u32) -> Result<(), Removed> {
+pub fn refuse_removed(module: &Module, arch: u32) -> Result<()> {
     let removed = |name: &str| {
         ["llvm.nvvm.shfl.", "llvm.nvvm.vote."].iter().any(|start| {
             // `shfl.sync.down.i32`, but `vote.any.sync`.
@@ -113,12 +77,13 @@ pub fn refuse_removed(module: &Module, arch: u32) -> Result<(), Removed> {
     let functions = module.functions().into_iter();
     for function in functions.filter(|f| arch >= 70 && f.is_intrinsic() && removed(&f.name())) {
         if let Some(user) = instruction_with(function.value(), &mut HashSet::new()) {
-            return Err(Removed {
-                location: user.location(),
-                user: display_name(&user.parent_function().name()),
-                intrinsic: function.name(),
-                arch,
-            });
+            bail!(
+                "{}: {} uses {}, which GPUs no longer support since sm_70, and is compiled for sm_{arch}; call the function whose name \
+                 ends in _sync instead, or compile for an older architecture",
+                user.location(),
+                display_name(&user.parent_function().name()),
+                function.name()
+            );
         }
     }
     Ok(())
@@ -146,11 +111,7 @@ const PROVIDED: &[&str] = &["vprintf", "malloc", "free", "__assertfail", "__asse
 
 /// Rejects a module that uses something it does not define. `units` names its sources; `provided` holds for functions that the backend
 /// defines.
-pub fn refuse(
-    module: &Module,
-    units: &str,
-    provided: impl Fn(&str) -> bool,
-) -> Result<(), Missing> {
+pub fn refuse(module: &Module, units: &str, provided: impl Fn(&str) -> bool) -> Result<()> {
     let is_there = |name: &str| PROVIDED.contains(&name) || provided(name);
     let functions = (module.functions().into_iter())
         .filter(|f| f.is_declaration() && !f.is_intrinsic() && !is_there(&f.name()));
@@ -165,21 +126,13 @@ pub fn refuse(
             let location = user.location();
             let user = display_name(&user.parent_function().name());
             let name = display_name(&value.name());
-            return Err(match lacking(&value.name()) {
-                Some(lacking) if kind == "function" => Missing::DeviceRuntime {
-                    location,
-                    user,
-                    name,
-                    lacking,
-                },
-                _ => Missing::Undefined {
-                    location,
-                    user,
-                    kind,
-                    name,
-                    units: units.to_owned(),
-                },
-            });
+            if let Some(lacking) = lacking(&value.name()).filter(|_| kind == "function") {
+                bail!("{location}: {user} calls {name}: Superstep does not support {lacking}");
+            }
+            bail!(
+                "{location}: {user} uses the device {kind} {name}, which is defined in none of {units}; add the file that defines it, and \
+                 compile with -fgpu-rdc (nvcc: -rdc=true) if device code of several files belongs together"
+            );
         }
     }
     Ok(())

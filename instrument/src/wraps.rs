@@ -9,7 +9,7 @@ use crate::space::{Analysis, Fact, Space};
 ///
 /// On a GPU, only generic addresses need this: LLVM computes those in the shared and local spaces with 32 bits. nvcc infers the
 /// space of generic ones across functions.
-pub fn allow(module: &Module, cpu: bool) {
+pub fn sign_extend(module: &Module, cpu: bool) {
     let analysis = Analysis::of(module);
     let is_narrow = |pointer| {
         matches!(
@@ -23,12 +23,12 @@ pub fn allow(module: &Module, cpu: bool) {
             && (cpu || instruction.ty().address_space() == 0)
             && is_narrow(instruction.operand(0))
         {
-            allow_in(instruction);
+            sign_extend_in(instruction);
         }
     }
 }
 
-pub fn allow_in(address: Instruction) {
+pub fn sign_extend_in(address: Instruction) {
     let mut changed = false;
     for index in 1..address.operand_count() {
         if let Some(signed) = with_sign(address, address.operand(index)) {

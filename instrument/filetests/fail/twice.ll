@@ -4,5 +4,6 @@ target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k() {
   ret void
 }
-!superstep.instrumented = !{}
+!superstep.instrumented = !{!0}
+!0 = !{}
 ; expect: error: twice.ll is already instrumented; pass the compiler's own output

@@ -87,21 +87,18 @@ pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
     // An intrinsic's trailing metadata (such as the rounding mode) is not a value.
     let mut arguments = call.arguments();
     let ty = call.ty();
-    let mut types: Vec<_> = arguments.iter().map(|a| a.ty()).collect();
-    if ty.is_struct_type() {
-        let slot = Builder::at_entry(call.parent_function()).alloca(ty).value();
-        arguments.insert(0, slot);
-        types.insert(0, slot.ty());
-        let function = module.declare(name, Type::void().function(&types));
-        builder.call(function, &arguments).add_sites(&call.sites());
+    let slot = (ty.is_struct_type())
+        .then(|| Builder::at_entry(call.parent_function()).alloca(ty).value());
+    arguments.splice(0..0, slot);
+    let types: Vec<_> = arguments.iter().map(|a| a.ty()).collect();
+    let result = if slot.is_some() { Type::void() } else { ty };
+    let function = module.declare(name, result.function(&types));
+    let made = builder.call(function, &arguments);
+    made.add_sites(&call.sites());
+    if let Some(slot) = slot {
         call.replace_uses_with(builder.load(ty, slot));
-    } else {
-        let function = module.declare(name, ty.function(&types));
-        let result = builder.call(function, &arguments);
-        result.add_sites(&call.sites());
-        if !ty.is_void_type() {
-            call.replace_uses_with(result.value());
-        }
+    } else if !ty.is_void_type() {
+        call.replace_uses_with(made.value());
     }
     call.erase();
 }

@@ -1,9 +1,8 @@
 //! The CPU backend: lowers the same device IR to x86-64.
 
 mod alignment;
-mod casts;
+mod arithmetic;
 mod denormals;
-mod divisions;
 mod intrinsics;
 mod kernels;
 mod loops;
@@ -12,7 +11,6 @@ mod polls;
 mod ptx;
 mod registration;
 mod shared;
-mod shifts;
 
 use crate::ir::{
     Builder, FloatPredicate::OEQ, Linkage, Machine, Module, Opcode::*, Type, Value, traits::*,
@@ -44,16 +42,14 @@ pub fn lower(
     cpu: &str,
 ) -> Result<()> {
     let machine = Machine::x86(cpu)?;
-    polls::allow(module);
+    polls::yield_before(module);
     let kernels = kernels::describe(module);
     module.set_target(&machine);
     drop_device_properties(module);
     rename_library_calls(module);
     children::lower(module);
-    shifts::bound(module);
-    divisions::bound(module);
-    casts::bound(module);
-    wraps::allow(module, true);
+    arithmetic::define(module);
+    wraps::sign_extend(module, true);
     denormals::flush(module);
     order_zeros(module);
     alignment::mark(module);

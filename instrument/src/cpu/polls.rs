@@ -15,7 +15,7 @@ const GLOBAL: u32 = 1;
 
 /// Yields to the other threads of the CTA before each volatile load in a loop, and before inline PTX with a load that decides whether a loop
 /// continues: the loop may wait for one of them. Excludes shared memory, where `volatile` is mostly used in reductions within a warp.
-pub fn allow(module: &Module) {
+pub fn yield_before(module: &Module) {
     for instruction in module.instructions() {
         let polls = match instruction.as_call() {
             None => {

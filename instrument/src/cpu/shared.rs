@@ -107,18 +107,15 @@ fn materialise<'m>(
         };
         entry.cast(AddrSpaceCast, address, value.ty())
     } else {
-        let operands: Vec<Value> = value
-            .operands()
-            .into_iter()
+        let operands: Vec<Value> = (value.operands().into_iter())
             .map(|operand| materialise(module, entry, operand, replacements, made))
             .collect::<Result<_>>()?;
         match value.opcode() {
             Some(GetElementPtr) => {
                 let address = entry.gep_like(value, &operands);
-                address
-                    .as_instruction()
-                    .into_iter()
-                    .for_each(wraps::allow_in);
+                if let Some(instruction) = address.as_instruction() {
+                    wraps::sign_extend_in(instruction);
+                }
                 address
             }
             Some(opcode @ (AddrSpaceCast | BitCast | PtrToInt | PtrToAddr | IntToPtr | Trunc)) => {

@@ -303,19 +303,6 @@ pub fn round_roots(exactly: bool) {
     unsafe { LLVMParseCommandLineOptions(2, arguments.as_ptr(), std::ptr::null()) }
 }
 
-/// Whether the module carries a mark: named metadata, which survives every pass, linking and writing.
-pub fn is_marked(module: &inkwell::module::Module, name: &str) -> bool {
-    // SAFETY: a module that is alive; the name's length is given.
-    let found =
-        unsafe { LLVMGetNamedMetadata(module.as_mut_ptr(), name.as_ptr().cast(), name.len()) };
-    !found.is_null()
-}
-
-pub fn mark(module: &inkwell::module::Module, name: &str) {
-    // SAFETY: a module that is alive; the name's length is given.
-    unsafe { LLVMGetOrInsertNamedMetadata(module.as_mut_ptr(), name.as_ptr().cast(), name.len()) };
-}
-
 pub fn clear_metadata(instruction: Instruction, kind: u32) {
     // SAFETY: an instruction that is *alive*; null removes its metadata of this kind.
     unsafe { LLVMSetMetadata(instruction.as_value_ref(), kind, std::ptr::null_mut()) }

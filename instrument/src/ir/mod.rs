@@ -18,6 +18,25 @@
 
 use inkwell::context::Context;
 
+/// Declares an extension trait and implements it for a type.
+macro_rules! extension {
+    (
+        $(#[$about:meta])*
+        pub trait $name:ident $(<$life:lifetime>)? for $type:ty {
+            $($(#[$doc:meta])* fn $method:ident($($parameters:tt)*) $(-> $result:ty)? $body:block)*
+        }
+    ) => {
+        $(#[$about])*
+        pub trait $name $(<$life>)?: Copy {
+            $($(#[$doc])* fn $method($($parameters)*) $(-> $result)?;)*
+        }
+
+        impl $(<$life>)? $name $(<$life>)? for $type {
+            $(fn $method($($parameters)*) $(-> $result)? $body)*
+        }
+    };
+}
+
 mod builder;
 mod duplicate;
 mod ext;

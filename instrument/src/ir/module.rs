@@ -231,12 +231,15 @@ impl Module {
             .unwrap_or_else(|| self.add_function(name, signature))
     }
 
+    /// Whether the module has a mark: named metadata, which passes, linking and writing preserve.
     pub fn is_marked(&self, name: &str) -> bool {
-        ext::is_marked(&self.inner, name)
+        self.inner.get_global_metadata_size(name) > 0
     }
 
     pub fn mark(&self, name: &str) {
-        ext::mark(&self.inner, name);
+        let node = context().metadata_node(&[]);
+        let added = self.inner.add_global_metadata(name, &node);
+        added.expect("an empty list is a node");
     }
 
     pub fn add_variable(&self, name: &str, ty: Type) -> Variable<'_> {

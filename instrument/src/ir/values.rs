@@ -345,42 +345,36 @@ impl Scope {
     }
 }
 
-/// A global variable; as a value it is the variable's address.
-pub trait VariableExt<'m>: Copy {
-    fn value_type(self) -> Type;
-    fn initial_value(self) -> Option<Value<'m>>;
-    fn set_initial_value(self, value: Value<'m>);
-    fn as_generic_constant(self) -> Value<'m>;
-    /// Makes the symbol local, which takes it out of its group of symbols that are linked together.
-    fn make_internal(self);
-}
-
-impl<'m> VariableExt<'m> for Variable<'m> {
-    fn value_type(self) -> Type {
-        ext::in_context(&self.get_value_type())
-    }
-
-    fn initial_value(self) -> Option<Value<'m>> {
-        self.get_initializer().map(|value| value.value())
-    }
-
-    fn set_initial_value(self, value: Value<'m>) {
-        assert!(value.is_known() && value.ty() == self.value_type());
-        self.set_initializer(&value.basic());
-    }
-
-    fn as_generic_constant(self) -> Value<'m> {
-        if self.ty().address_space() == 0 {
-            return self.value();
+extension! {
+    /// Methods of global variables. As a value, a variable is its address.
+    pub trait VariableExt<'m> for Variable<'m> {
+        fn value_type(self) -> Type {
+            ext::in_context(&self.get_value_type())
         }
-        let generic = Type::pointer(0).into_pointer_type();
-        self.as_pointer_value()
-            .const_address_space_cast(generic)
-            .value()
-    }
 
-    fn make_internal(self) {
-        self.set_linkage(Linkage::Internal);
-        ext::clear_comdat(self);
+        fn initial_value(self) -> Option<Value<'m>> {
+            self.get_initializer().map(|value| value.value())
+        }
+
+        fn set_initial_value(self, value: Value<'m>) {
+            assert!(value.is_known() && value.ty() == self.value_type());
+            self.set_initializer(&value.basic());
+        }
+
+        fn as_generic_constant(self) -> Value<'m> {
+            if self.ty().address_space() == 0 {
+                return self.value();
+            }
+            let generic = Type::pointer(0).into_pointer_type();
+            self.as_pointer_value()
+                .const_address_space_cast(generic)
+                .value()
+        }
+
+        /// Gives the variable internal linkage, and removes it from its comdat.
+        fn make_internal(self) {
+            self.set_linkage(Linkage::Internal);
+            ext::clear_comdat(self);
+        }
     }
 }

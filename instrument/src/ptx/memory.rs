@@ -43,29 +43,32 @@ pub fn operations<'m>(
             }
             None => None,
         };
+        let lines = match access.lines {
+            None => None,
+            Some((tile, stride)) => {
+                let stride = match stride {
+                    None => None,
+                    Some(Number::Fixed(elements)) => {
+                        Some(Type::int(64).constant(u64::from(elements)))
+                    }
+                    Some(Number::Operand(operand)) => {
+                        Some(argument(operand).filter(|v| v.ty().is_int_type())?)
+                    }
+                };
+                Some(Lines { tile, stride })
+            }
+        };
         found.push(MemoryOperation {
-            pointer: argument(access.operand)?,
+            pointer: argument(access.place.operand)?,
             op: access.op,
             width: match access.bytes {
-                Bytes::Fixed(bytes) => Width::Fixed(bytes),
-                Bytes::Operand(operand) => Width::Varies(argument(operand)?),
+                Number::Fixed(bytes) => Width::Fixed(bytes),
+                Number::Operand(operand) => Width::Varies(argument(operand)?),
             },
-            offset_bytes: access.offset_bytes,
+            offset_bytes: access.place.offset_bytes,
             guard,
-            says_global: access.says_global,
-            lines: match access.lines {
-                None => None,
-                Some((tile, stride)) => Some(Lines {
-                    tile,
-                    stride: match stride {
-                        Stride::None => None,
-                        Stride::Fixed(elements) => Some(Type::int(64).constant(elements)),
-                        Stride::Operand(operand) => {
-                            Some(argument(operand).filter(|v| v.ty().is_int_type())?)
-                        }
-                    },
-                }),
-            },
+            says_global: access.place.says_global,
+            lines,
         });
     }
     // A branch may skip or repeat an access.
@@ -122,24 +125,27 @@ fn comparison_with_zero(before: &[&Instruction], predicate: Register) -> Option<
 #[derive(Debug, PartialEq, Eq)]
 struct Access {
     op: Op,
-    bytes: Bytes,
-    operand: usize,
-    offset_bytes: i64,
-    says_global: bool,
-    lines: Option<(Tile, Stride)>,
+    bytes: Number,
+    place: Place,
+    /// Matrix, and the number of elements between the starts of its lines.
+    lines: Option<(Tile, Option<Number>)>,
 }
 
+/// Number in a template: a constant, or an operand of the call.
 #[derive(Debug, PartialEq, Eq)]
-enum Stride {
-    None,
-    Fixed(u64),
-    Operand(usize),
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Bytes {
+enum Number {
     Fixed(u32),
     Operand(usize),
+}
+
+impl Number {
+    fn of(operand: &Operand) -> Option<Self> {
+        match operand {
+            Operand::Integer(number) => Some(Number::Fixed(u32::try_from(*number).ok()?)),
+            Operand::Register(Register::Argument(operand)) => Some(Number::Operand(*operand)),
+            _ => None,
+        }
+    }
 }
 
 /// Returns the access of an instruction: `Some(None)` if it does not access global memory, `None` if that cannot be determined.
@@ -170,13 +176,10 @@ fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<A
     let vector = |m: &String| m.strip_prefix('v')?.parse::<u32>().ok();
     let vector = instruction.modifiers.iter().find_map(vector).unwrap_or(1);
     let kind: Kind = *instruction.kinds().last()?;
-    let place = place(before, addresses[0])?;
     Some(Some(Access {
         op,
-        bytes: Bytes::Fixed(vector * kind.register_bits() / 8),
-        operand: place.operand,
-        offset_bytes: place.offset_bytes,
-        says_global: place.says_global || instruction.has("global"),
+        bytes: Number::Fixed(vector * kind.register_bits() / 8),
+        place: place(before, instruction, addresses[0])?,
         lines: None,
     }))
 }
@@ -194,18 +197,13 @@ fn matrix(
         _ => return None,
     };
     let stride = match instruction.operands.get(2) {
-        None => Stride::None,
-        Some(Operand::Integer(elements)) => Stride::Fixed(*elements),
-        Some(Operand::Register(Register::Argument(operand))) => Stride::Operand(*operand),
-        Some(_) => return None,
+        None => None,
+        Some(stride) => Some(Number::of(stride)?),
     };
-    let place = place(before, address)?;
     Some(Some(Access {
         op,
-        bytes: Bytes::Fixed(tile.piece_bytes()),
-        operand: place.operand,
-        offset_bytes: place.offset_bytes,
-        says_global: place.says_global || instruction.has("global"),
+        bytes: Number::Fixed(tile.piece_bytes()),
+        place: place(before, instruction, address)?,
         lines: Some((tile, stride)),
     }))
 }
@@ -237,7 +235,7 @@ fn copy(
             .then_some(None);
     };
     let from_global = modifiers[..space].iter().any(|m| m.starts_with("shared"));
-    let place = place(before, addresses.get(usize::from(from_global))?)?;
+    let address = addresses.get(usize::from(from_global))?;
     let plain = |o: &&Operand| !matches!(o, Operand::Address(..));
     let numbers: Vec<&Operand> = instruction.operands.iter().filter(plain).collect();
     // The optional last number of `cp.async` is the number of bytes read.
@@ -245,23 +243,17 @@ fn copy(
         (true, [size, ..]) | (false, [size] | [_, size]) => *size,
         _ => return None,
     };
-    let bytes = match size {
-        Operand::Register(Register::Argument(operand)) => Bytes::Operand(*operand),
-        Operand::Integer(bytes) => Bytes::Fixed(u32::try_from(*bytes).ok()?),
-        _ => return None,
-    };
     let op = if from_global { Op::Load } else { Op::Store };
     Some(Some(Access {
         op,
-        bytes,
-        operand: place.operand,
-        offset_bytes: place.offset_bytes,
-        says_global: true,
+        bytes: Number::of(size)?,
+        place: place(before, instruction, address)?,
         lines: None,
     }))
 }
 
-/// An address: a constant behind an operand of the call.
+/// Address: an operand of the call plus a constant.
+#[derive(Debug, PartialEq, Eq)]
 struct Place {
     operand: usize,
     offset_bytes: i64,
@@ -269,7 +261,11 @@ struct Place {
 }
 
 /// Follows an address through registers to an operand of the call.
-fn place(before: &[&Instruction], address: &Operand) -> Option<Place> {
+fn place(
+    before: &[&Instruction],
+    instruction: &Instruction,
+    address: &Operand,
+) -> Option<Place> {
     let (base, offset) = match address {
         Operand::Address(base, offset, rest) if rest.is_empty() => (base, offset),
         _ => return None,
@@ -280,7 +276,7 @@ fn place(before: &[&Instruction], address: &Operand) -> Option<Place> {
     let mut place = Place {
         operand: 0,
         offset_bytes: offset as i64,
-        says_global: false,
+        says_global: instruction.has("global"),
     };
     let (mut base, mut before) = (&**base, before);
     while let Operand::Register(register) = base {

@@ -14,7 +14,7 @@ pub struct Place {
 }
 
 pub struct Layout {
-    used_bytes: u64,
+    pub used_bytes: u64,
 }
 
 impl Layout {
@@ -35,9 +35,6 @@ impl Layout {
         }
     }
 
-    pub fn bytes(&self) -> u64 {
-        self.used_bytes
-    }
 }
 
 pub struct Frame<'m> {

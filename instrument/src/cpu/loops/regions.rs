@@ -200,7 +200,7 @@ impl<'m> Cutter<'_, 'm> {
         let regions = (starts.iter().zip(&blocks).enumerate())
             .map(|(number, (start, blocks))| self.region(number, *start, blocks, &kept, &others))
             .collect();
-        Some((regions, layout.bytes()))
+        Some((regions, layout.used_bytes))
     }
 
     fn reachable(&self, start: Block<'m>) -> Vec<Block<'m>> {
