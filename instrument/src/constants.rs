@@ -1,11 +1,7 @@
 //! Puts constants into the memory into which nvcc puts them.
 
-use crate::ir::{Module, Variable, traits::*};
+use crate::ir::{Module, Variable, space::*, traits::*};
 use std::collections::HashSet;
-
-const GENERIC: u32 = 0;
-const GLOBAL: u32 = 1;
-const CONSTANT: u32 = 4;
 
 /// Annotation of `__constant__` variables, from `harness/compatibility/old_cuda.h`.
 const DECLARED: &str = "superstep-constant";

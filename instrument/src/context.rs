@@ -7,24 +7,7 @@
 use crate::ir::{Builder, Call, Function, Instruction, Module, Type, Value, traits::*};
 use crate::probe::Context;
 use crate::reach::reach;
-use crate::sites::TracedOperation;
 use std::collections::{HashMap, HashSet};
-
-/// Extends the functions that need the context, and returns the context of each. Updates operations that are calls which were replaced.
-pub fn extend<'m>(
-    module: &'m Module,
-    operations: &mut [TracedOperation<'m>],
-) -> HashMap<Function<'m>, Context<'m>> {
-    let probed: HashSet<Function> = operations
-        .iter()
-        .map(|o| o.instruction.parent_function())
-        .collect();
-    let (contexts, rebuilt) = extend_functions(module, &probed);
-    for operation in operations {
-        operation.instruction = now(operation.instruction, &rebuilt);
-    }
-    contexts
-}
 
 /// The replaced calls, and their replacements.
 pub type Rebuilt<'m> = HashMap<Value<'m>, Call<'m>>;
@@ -34,8 +17,9 @@ pub fn now<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instructi
     call.map_or(instruction, |call| call.instruction())
 }
 
-/// [`extend`] for the functions in `probed` and their callers.
-pub fn extend_functions<'m>(
+/// Extends the functions in `probed`, their callers, and functions that may be called indirectly. Returns the context of each, and the
+/// calls that were replaced.
+pub fn extend<'m>(
     module: &'m Module,
     probed: &HashSet<Function<'m>>,
 ) -> (HashMap<Function<'m>, Context<'m>>, Rebuilt<'m>) {

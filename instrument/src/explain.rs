@@ -47,9 +47,10 @@ pub fn explain(module: &Module, copies: &Copies, allow_opaque: bool) -> Result<E
                 let fact = operation.fact(&analysis);
                 let space = fact.name();
                 let undecided = space == "undecided";
-                let reasons = match undecided {
-                    true => analysis.origins(operation.pointer),
-                    false => analysis.chain(operation.pointer),
+                let reasons = if undecided {
+                    analysis.origins(operation.pointer)
+                } else {
+                    analysis.chain(operation.pointer)
                 };
                 let reasons = reasons.into_iter().map(|origin| match origin.fact {
                     Fact::Is(_) if undecided => format!("{origin}: {}", origin.fact.name()),

@@ -5,7 +5,7 @@
 
 use crate::children;
 use crate::context::leading_to;
-use crate::ir::{Function, Linkage, Module, Type, Variable, traits::*};
+use crate::ir::{Function, Linkage, Module, Type, Variable, space::*, traits::*};
 
 /// Table of the address and size in bytes of each variable.
 pub const TABLE: &str = "__superstep_globals";
@@ -18,7 +18,8 @@ pub const DEVICE_HEAP_OF: &str = "device malloc heap of ";
 pub fn device_variables(module: &Module) -> Vec<Variable<'_>> {
     let ours = |name: &str| name.starts_with("llvm.") || name.starts_with("superstep.");
     let mut variables = module.variables();
-    variables.retain(|g| !g.is_declaration() && matches!(g.ty().address_space(), 0 | 1 | 4));
+    let spaces = [GENERIC, GLOBAL, CONSTANT];
+    variables.retain(|g| !g.is_declaration() && spaces.contains(&g.ty().address_space()));
     variables.retain(|g| !g.is_thread_local() && !ours(&g.name()));
     variables
 }
@@ -26,7 +27,7 @@ pub fn device_variables(module: &Module) -> Vec<Variable<'_>> {
 /// Adds the table, with the variables in global memory and the kernels that allocate, unless it would be empty.
 pub fn add_table(module: &Module) {
     let mut variables = device_variables(module);
-    variables.retain(|variable| variable.ty().address_space() != 4);
+    variables.retain(|variable| variable.ty().address_space() != CONSTANT);
     let allocating = allocating_kernels(module);
     if variables.is_empty() && allocating.is_empty() {
         return;

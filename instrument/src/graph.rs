@@ -53,9 +53,9 @@ impl<'m> Flow<'m> {
         let mut loops: HashMap<usize, HashSet<usize>> = HashMap::new();
         for (from, ways) in self.successors.iter().enumerate() {
             for &head in ways.iter().filter(|&&to| is_above(&dominators, to, from)) {
-                let body = reach([from], |at| match at == head {
-                    true => Vec::new(),
-                    false => self.predecessors[at].clone(),
+                let body = reach([from], |at| match at {
+                    _ if at == head => Vec::new(),
+                    _ => self.predecessors[at].clone(),
                 });
                 let all = loops.entry(head).or_default();
                 all.extend(body);

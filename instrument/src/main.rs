@@ -269,7 +269,14 @@ fn insert_probes(
         table.opaque_assembly = operation::count_opaque(module);
     }
     let contexts = match table.backend {
-        Backend::Cuda => context::extend(module, &mut operations),
+        Backend::Cuda => {
+            let functions = operations.iter().map(|o| o.instruction.parent_function());
+            let (contexts, rebuilt) = context::extend(module, &functions.collect());
+            for operation in &mut operations {
+                operation.instruction = context::now(operation.instruction, &rebuilt);
+            }
+            contexts
+        }
         Backend::Cpu => {
             context::forget_all_memory_promises(module);
             HashMap::new()

@@ -133,8 +133,7 @@ fn call_operations<'m>(
             None if allow_opaque_assembly => Ok(Vec::new()),
             None => {
                 let text = template.replace('\n', "\\n").replace('\t', "\\t");
-                let hint =
-                    "rewrite it with a CUDA function, or accept it untraced with --allow-opaque-asm";
+                let hint = "rewrite it with a CUDA function, or accept it untraced with --allow-opaque-asm";
                 Err(unsupported(call, &format!("asm \"{text}\""), hint))
             }
         };
@@ -173,11 +172,7 @@ fn copied_arguments<'m>(module: &Module, call: Call<'m>) -> Vec<MemoryOperation<
         .collect()
 }
 
-fn intrinsic<'m>(
-    module: &Module,
-    call: Call<'m>,
-    name: &str,
-) -> Result<Vec<MemoryOperation<'m>>> {
+fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<MemoryOperation<'m>>> {
     let arguments = call.arguments();
     let access = MemoryOperation::new;
     let length = |value: Value<'m>| match value.constant_integer() {

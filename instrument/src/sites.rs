@@ -136,11 +136,10 @@ fn is_grid_barrier(pointer: Value) -> bool {
         Some(IntToPtr | AddrSpaceCast | Or | Shl | ZExt | Phi) => value.operands(),
         _ => {
             let assembly = (value.as_call()).and_then(|call| call.callee().inline_assembly());
-            match assembly
-                .is_some_and(|(template, _)| crate::ptx::reads_special(&template, "%envreg"))
-            {
-                true => registers += 1,
-                false => others += 1,
+            if assembly.is_some_and(|(text, _)| crate::ptx::reads_special(&text, "%envreg")) {
+                registers += 1;
+            } else {
+                others += 1;
             }
             Vec::new()
         }

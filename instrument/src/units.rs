@@ -1,7 +1,7 @@
 //! Reads and links the units of a program, and rejects them if something is missing.
 
 use crate::assembly;
-use crate::ir::{Builder, Instruction, Module, Type, Value, Variable, traits::*};
+use crate::ir::{Builder, Instruction, Module, Type, Value, Variable, space, traits::*};
 use anyhow::{Result, bail};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -117,7 +117,8 @@ pub fn refuse(module: &Module, units: &str, provided: impl Fn(&str) -> bool) -> 
         .filter(|f| f.is_declaration() && !f.is_intrinsic() && !is_there(&f.name()));
     // Dynamic shared memory is declared without a size, and allocated by each launch.
     let variables = module.variables().into_iter();
-    let variables = variables.filter(|v| v.is_declaration() && v.ty().address_space() != 3);
+    let variables =
+        variables.filter(|v| v.is_declaration() && v.ty().address_space() != space::SHARED);
     let missing = functions
         .map(|f| ("function", f.value()))
         .chain(variables.map(|v| ("variable", v.value())));

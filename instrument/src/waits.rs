@@ -213,9 +213,7 @@ impl<'m> Waits<'m, '_> {
 fn follow<'m>(values: impl IntoIterator<Item = Value<'m>>) -> HashSet<Value<'m>> {
     reach(values, |value| {
         let users = value.using_instructions().into_iter();
-        users
-            .flat_map(move |user| depends(user, value))
-            .collect::<Vec<_>>()
+        users.flat_map(move |user| depends(user, value))
     })
 }
 

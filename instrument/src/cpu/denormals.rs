@@ -100,9 +100,9 @@ fn what(instruction: Instruction) -> Flushes {
 
 fn without_denormals<'m>(builder: &Builder<'m>, number: Value<'m>) -> Value<'m> {
     let ty = number.ty();
-    let bits_type = match ty.is_vector_type() {
-        true => Type::int(32).vector(ty.into_vector_type().get_size()),
-        false => Type::int(32),
+    let bits_type = match ty {
+        Type::VectorType(vector) => Type::int(32).vector(vector.get_size()),
+        _ => Type::int(32),
     };
     let bits = builder.cast(BitCast, number, bits_type);
     let exponent = builder.binary(And, bits, bits_type.splat(EXPONENT));

@@ -87,8 +87,8 @@ pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
     // An intrinsic's trailing metadata (such as the rounding mode) is not a value.
     let mut arguments = call.arguments();
     let ty = call.ty();
-    let slot = (ty.is_struct_type())
-        .then(|| Builder::at_entry(call.parent_function()).alloca(ty).value());
+    let slot =
+        (ty.is_struct_type()).then(|| Builder::at_entry(call.parent_function()).alloca(ty).value());
     arguments.splice(0..0, slot);
     let types: Vec<_> = arguments.iter().map(|a| a.ty()).collect();
     let result = if slot.is_some() { Type::void() } else { ty };

@@ -1,7 +1,7 @@
 //! Properties of a kernel for the CPU runtime, and the thunk that calls it.
 
 use super::polls::YIELD;
-use crate::ir::{Builder, Function, Module, Opcode, Type, Value, traits::*};
+use crate::ir::{Builder, Function, Module, Opcode, Type, Value, space, traits::*};
 use crate::prepare::CLUSTER_DIMENSIONS;
 use crate::ptx::{self, Instruction, Template};
 use crate::reach::reach;
@@ -82,7 +82,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
     });
     let variables = module.variables().into_iter();
     let static_shared_bytes = variables
-        .filter(|v| v.ty().address_space() == 3 && !v.is_declaration())
+        .filter(|v| v.ty().address_space() == space::SHARED && !v.is_declaration())
         .filter(|v| users_in(v.value()).iter().any(|f| reached.contains(f)))
         .map(|v| module.allocated_size_bytes(v.value_type()))
         .sum();

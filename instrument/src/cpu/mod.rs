@@ -13,7 +13,8 @@ mod registration;
 mod shared;
 
 use crate::ir::{
-    Builder, FloatPredicate::OEQ, Linkage, Machine, Module, Opcode::*, Type, Value, traits::*,
+    Builder, FloatPredicate::OEQ, Linkage, Machine, Module, Opcode::*, Type, Value, space,
+    traits::*,
 };
 use crate::{children, wraps};
 use anyhow::{Result, bail};
@@ -182,7 +183,8 @@ fn make_local(module: &Module) {
             variable.make_internal();
         }
         // The host writes constants with cudaMemcpyToSymbol, so they must not be in read-only memory.
-        if variable.ty().address_space() == 4 || variable.is_externally_initialized() {
+        if variable.ty().address_space() == space::CONSTANT || variable.is_externally_initialized()
+        {
             variable.set_constant(false);
         }
     }

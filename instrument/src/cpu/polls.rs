@@ -1,6 +1,6 @@
 //! Loops that poll global memory until another thread has written it.
 
-use crate::ir::{Block, Builder, Call, Instruction, Module, Opcode::*, Type, traits::*};
+use crate::ir::{Block, Builder, Call, Instruction, Module, Opcode::*, Type, space, traits::*};
 use crate::ptx::{Effect, Template};
 use crate::reach::reach;
 
@@ -9,9 +9,6 @@ pub const YIELD: &str = "__superstep_yield";
 
 /// Attribute of inline PTX that a loop polls.
 pub const POLLS: &str = "superstep-polls";
-
-const GENERIC: u32 = 0;
-const GLOBAL: u32 = 1;
 
 /// Yields to the other threads of the CTA before each volatile load in a loop, and before inline PTX with a load that decides whether a loop
 /// continues: the loop may wait for one of them. Excludes shared memory, where `volatile` is mostly used in reductions within a warp.
@@ -39,7 +36,7 @@ fn is_volatile_load(instruction: Instruction) -> bool {
         && instruction.is_volatile()
         && matches!(
             instruction.operand(0).ty().address_space(),
-            GENERIC | GLOBAL
+            space::GENERIC | space::GLOBAL
         )
 }
 

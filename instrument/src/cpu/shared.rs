@@ -1,20 +1,18 @@
 //! Shared memory on the CPU. A CTA runs on one worker thread, so shared variables become thread-local.
 
 use super::thread_field;
-use crate::ir::{Builder, Function, Module, Opcode::*, Type, Value, Variable, traits::*};
+use crate::ir::{Builder, Function, Module, Opcode::*, Type, Value, Variable, space, traits::*};
 use crate::wraps;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use std::mem::offset_of;
 use superstep_abi::cpu::SuperstepThread;
 
-const SHARED: u32 = 3;
-
 type Replacements<'m> = HashMap<Value<'m>, Option<Variable<'m>>>;
 
 pub fn lower(module: &Module) -> Result<()> {
     let mut shared = module.variables();
-    shared.retain(|v| v.ty().address_space() == SHARED);
+    shared.retain(|v| v.ty().address_space() == space::SHARED);
     let replacements: Replacements = (shared.iter())
         .map(|v| {
             let own = (!v.is_declaration()).then(|| thread_local(module, *v));

@@ -3,17 +3,11 @@
 use crate::ir::{
     Call, Instruction,
     Opcode::{self, *},
-    Value,
+    Value, space,
     traits::*,
 };
 use crate::reach::reach;
 use superstep_trace::probe::At;
-
-/// NVPTX's address spaces other than global memory.
-const SHARED: u32 = 3;
-const CONSTANT: u32 = 4;
-const LOCAL: u32 = 5;
-const PARAMETERS: u32 = 101;
 
 /// Returns the class of an instruction; `None` if it becomes no machine instruction (phis, pointer casts) or if probes have a separate place
 /// for it (branches, barriers, calls of functions, accesses to global memory).
@@ -42,9 +36,9 @@ fn moves(address: Value) -> bool {
 /// Classifies memory other than global memory by its address space; local memory also by its variable.
 fn of_memory(pointer: Value) -> Option<At> {
     match pointer.ty().address_space() {
-        SHARED => Some(At::Shared),
-        CONSTANT | PARAMETERS => Some(At::Constant),
-        LOCAL => Some(At::Local),
+        space::SHARED => Some(At::Shared),
+        space::CONSTANT | space::PARAMETER => Some(At::Constant),
+        space::LOCAL => Some(At::Local),
         _ => is_local(pointer).then_some(At::Local),
     }
 }

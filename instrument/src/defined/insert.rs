@@ -239,10 +239,10 @@ fn to_bits<'m>(builder: &Builder<'m>, value: Value<'m>) -> Value<'m> {
         Type::IntType(_) => value,
         _ => builder.cast(BitCast, value, Type::int(value_bits(value))),
     };
-    match whole.ty() == i64t {
-        true => whole,
-        false => builder.cast(ZExt, whole, i64t),
+    if whole.ty() == i64t {
+        return whole;
     }
+    builder.cast(ZExt, whole, i64t)
 }
 
 fn from_bits<'m>(builder: &Builder<'m>, bits: Value<'m>, ty: Type) -> Value<'m> {

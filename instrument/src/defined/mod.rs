@@ -36,17 +36,6 @@ pub fn insert(
         let passes = "function(lower-switch)";
         module.run_passes("dropping unreachable functions", passes, machine)?;
     }
-    let defined = insert_calls(module, spec, options, cuda)?;
-    module.verify("inserting the probe")?;
-    Ok(defined)
-}
-
-fn insert_calls(
-    module: &Module,
-    spec: &ProbeSpec,
-    options: SiteOptions,
-    cuda: bool,
-) -> Result<DefinedProbe> {
     let mut places = places::find(module, spec, options)?;
     if !cuda {
         runs::mark(spec, &mut places);
@@ -56,7 +45,7 @@ fn insert_calls(
     let probed: HashSet<Function> = places.iter().map(|place| place.function()).collect();
     native::keep(module, &mut kernels, &probed);
     let contexts = if cuda {
-        let (contexts, rebuilt) = context::extend_functions(module, &probed);
+        let (contexts, rebuilt) = context::extend(module, &probed);
         for place in &mut places {
             place.follow(&rebuilt);
         }
@@ -66,6 +55,7 @@ fn insert_calls(
         HashMap::new()
     };
     insert::insert(module, spec, options.module_index, &places, &contexts, cuda);
+    module.verify("inserting the probe")?;
     Ok(DefinedProbe {
         spec: spec.clone(),
         sites,
@@ -75,8 +65,9 @@ fn insert_calls(
 
 pub fn finish(module: &mut Module, handler: &Path, machine: &Machine) -> Result<()> {
     let is_handler = |name: &str| name.starts_with("superstep_");
-    link_handler(module, handler, INLINED_CALLS, is_handler)
-        .context("the probe's handler and the program define the same names; rename those of the handler")?;
+    link_handler(module, handler, INLINED_CALLS, is_handler).context(
+        "the probe's handler and the program define the same names; rename those of the handler",
+    )?;
     let passes = "always-inline,function(lower-constant-intrinsics,sroa,early-cse),globaldce";
     Ok(module.run_passes("linking the probe's handler", passes, machine)?)
 }

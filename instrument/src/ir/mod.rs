@@ -67,6 +67,18 @@ pub use inkwell::{AtomicRMWBinOp, FloatPredicate, IntPredicate};
 pub type Type = inkwell::types::AnyTypeEnum<'static>;
 pub type Signature = inkwell::types::FunctionType<'static>;
 
+/// NVPTX's address spaces.
+pub mod space {
+    pub const GENERIC: u32 = 0;
+    pub const GLOBAL: u32 = 1;
+    pub const SHARED: u32 = 3;
+    pub const CONSTANT: u32 = 4;
+    pub const LOCAL: u32 = 5;
+    /// Shared memory of a cluster.
+    pub const CLUSTER: u32 = 7;
+    pub const PARAMETER: u32 = 101;
+}
+
 pub mod traits {
     pub use super::ext::RawExt;
     pub use super::functions::{Attributed, BlockExt, CallExt, FunctionExt};

@@ -261,11 +261,7 @@ struct Place {
 }
 
 /// Follows an address through registers to an operand of the call.
-fn place(
-    before: &[&Instruction],
-    instruction: &Instruction,
-    address: &Operand,
-) -> Option<Place> {
+fn place(before: &[&Instruction], instruction: &Instruction, address: &Operand) -> Option<Place> {
     let (base, offset) = match address {
         Operand::Address(base, offset, rest) if rest.is_empty() => (base, offset),
         _ => return None,

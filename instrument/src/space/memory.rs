@@ -2,7 +2,7 @@
 
 use super::sources::{constant_is_fine, only_global_pointers_reach_memory};
 use super::{Analysis, Fact, Space};
-use crate::ir::{Call, Function, Module, Opcode::*, Value, traits::*};
+use crate::ir::{Call, Function, Module, Opcode::*, Value, space, traits::*};
 use crate::reach::reach;
 
 /// Facts of pointers in memory, by address space. The host, which fills parameters, constants and buffers, only has pointers to global
@@ -35,7 +35,7 @@ impl Memory {
             }
         };
         let constants_fine = (module.variables().into_iter())
-            .filter(|v| v.ty().address_space() == 4)
+            .filter(|v| v.ty().address_space() == space::CONSTANT)
             .filter_map(|v| v.initial_value())
             .all(constant_is_fine);
         let mut kernels = module.kernels().into_iter();

@@ -14,7 +14,7 @@ mod transfer;
 
 pub use contexts::{Context, Contexts};
 
-use crate::ir::{Call, Function, Instruction, Module, Opcode, Value, traits::*};
+use crate::ir::{Call, Function, Instruction, Module, Opcode, Value, space, traits::*};
 use memory::Memory;
 use std::collections::HashMap;
 use transfer::{Facts, own_parameter};
@@ -34,12 +34,12 @@ impl Space {
     /// Returns the fact of an address-space number of NVPTX; `None` for the generic space.
     fn from_number(number: u32) -> Option<Fact> {
         Some(match number {
-            0 => return None,
-            1 => Fact::Is(Space::Global),
-            3 | 7 => Fact::Is(Space::Shared),
-            4 => Fact::Is(Space::Constant),
-            5 => Fact::Is(Space::Local),
-            101 => Fact::Is(Space::Parameter),
+            space::GENERIC => return None,
+            space::GLOBAL => Fact::Is(Space::Global),
+            space::SHARED | space::CLUSTER => Fact::Is(Space::Shared),
+            space::CONSTANT => Fact::Is(Space::Constant),
+            space::LOCAL => Fact::Is(Space::Local),
+            space::PARAMETER => Fact::Is(Space::Parameter),
             _ => Fact::Mixed,
         })
     }

@@ -34,7 +34,6 @@ impl Layout {
             element_bytes,
         }
     }
-
 }
 
 pub struct Frame<'m> {

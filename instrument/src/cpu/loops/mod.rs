@@ -11,7 +11,6 @@
 //! inlined, indirect calls), that end a thread in the middle of a function, or that have stack memory of varying size are
 //! not changed: their threads are fibers.
 
-mod apart;
 mod body;
 mod columns;
 mod frame;
@@ -20,7 +19,7 @@ mod rematerialise;
 mod step;
 
 use super::kernels::CpuKernel;
-use crate::ir::{Call, Function, Instruction, Machine, Module, traits::*};
+use crate::ir::{Call, Function, Instruction, Machine, Module, Opcode, Scope, space, traits::*};
 use anyhow::Result;
 use superstep_abi::cpu::EXIT;
 
@@ -65,7 +64,7 @@ fn add_to(
     }
     let (body, function) = body::make(module, kernel);
     if !traced {
-        apart::mark(function);
+        mark_disjoint_spaces(function);
     }
     if !function.calls().any(is_barrier) {
         function.set_attribute("alwaysinline");
@@ -87,6 +86,24 @@ fn add_to(
     });
     module.delete_unused(&body.name);
     Ok(loops)
+}
+
+/// Tells LLVM by alias scopes that shared and global memory are disjoint, which x86's address spaces do not express. It could otherwise
+/// rarely prove that the CTA's shared memory does not escape.
+fn mark_disjoint_spaces(function: Function) {
+    let (global, shared) = (Scope::named("global"), Scope::named("shared"));
+    for instruction in function.instructions() {
+        let address = match instruction.get_opcode() {
+            Opcode::Load => instruction.operand(0),
+            Opcode::Store => instruction.operand(1),
+            _ => continue,
+        };
+        match address.ty().address_space() {
+            space::GLOBAL => instruction.set_scopes(global, shared),
+            space::SHARED => instruction.set_scopes(shared, global),
+            _ => {}
+        }
+    }
 }
 
 pub fn is_barrier(call: Call) -> bool {

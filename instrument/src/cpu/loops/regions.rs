@@ -253,9 +253,10 @@ impl<'m> Cutter<'_, 'm> {
             let alloca = self.variables.scalars[scalar];
             if let (Some(place), Some(own)) = (kept[scalar], values.get(&alloca.value())) {
                 let (ty, address) = (alloca.alloca_type(), frame.address(builder, place));
-                let (from, to) = match to_frame {
-                    true => (*own, address),
-                    false => (address, *own),
+                let (from, to) = if to_frame {
+                    (*own, address)
+                } else {
+                    (address, *own)
                 };
                 builder.store(builder.load(ty, from), to);
             }

@@ -48,14 +48,8 @@ pub fn make<'m>(
         ctaid: three(ctaid),
         nctaid: three(nctaid),
     };
-    let log_starts = traced.then(|| {
-        thread_field(
-            module,
-            &builder,
-            pointer,
-            offset_of!(SuperstepThread, log_starts),
-        )
-    });
+    let log_starts = offset_of!(SuperstepThread, log_starts);
+    let log_starts = traced.then(|| thread_field(module, &builder, pointer, log_starts));
     let never = function.append_block("never");
     Builder::at_end(never).unreachable();
     let start = Start::new(&builder, first, last);
@@ -260,9 +254,8 @@ impl<'m> Code<'_, 'm> {
         start.x.set(&b, i32t.constant(0));
         let next_y = b.binary(Add, y, one);
         let is_layer_end = b.compare(EQ, next_y, self.ids.ntid[1]);
-        start
-            .y
-            .set(&b, b.select(is_layer_end, i32t.constant(0), next_y));
+        let following_y = b.select(is_layer_end, i32t.constant(0), next_y);
+        start.y.set(&b, following_y);
         let next_z = b.binary(Add, z, one);
         start.z.set(&b, b.select(is_layer_end, next_z, z));
         let goes_on = b.compare(ULT, next, start.last.get(&b));
@@ -316,30 +309,23 @@ impl<'m> Code<'_, 'm> {
         length: u32,
         row_end: Block<'m>,
     ) -> Block<'m> {
-        let special = |column: &u32| columns.special.contains(column);
+        let i32t = Type::int(32);
+        let is_special = |column: &u32| columns.special.contains(column);
         let mut then = row_end;
         let mut end = length;
         while end > 0 {
-            let column = end - 1;
-            let is_special = special(&column);
-            let first = match is_special {
-                true => column,
-                false => (0..end)
-                    .rev()
-                    .take_while(|c| !special(c))
-                    .last()
-                    .unwrap_or(column),
-            };
+            let last = end - 1;
+            let others = (0..end).rev().take_while(|column| !is_special(column));
+            let first = others.last().unwrap_or(last);
             let part = self.function.append_block("part");
             let b = Builder::at_end(part);
-            self.start
-                .index
-                .set(&b, Type::int(32).constant(u64::from(first)));
-            if is_special {
+            let index = &self.start.index;
+            index.set(&b, i32t.constant(u64::from(first)));
+            if is_special(&last) {
                 self.add_thread(&b, region, region.function, row);
                 b.branch(then);
             } else {
-                let end = Type::int(32).constant(u64::from(end));
+                let end = i32t.constant(u64::from(end));
                 b.branch(self.add_threads(region, columns.others, row, end, then));
             }
             (then, end) = (part, first);
@@ -446,12 +432,8 @@ impl<'m> Code<'_, 'm> {
         if let Some(starts) = self.log_starts {
             let wide = b.cast(ZExt, lane(), Type::int(64));
             let bytes = b.binary(Mul, wide, Type::int(64).constant(8));
-            let cursor = thread_field(
-                module,
-                b,
-                Type::pointer(0),
-                offset_of!(SuperstepThread, log_cursor),
-            );
+            let cursor = offset_of!(SuperstepThread, log_cursor);
+            let cursor = thread_field(module, b, Type::pointer(0), cursor);
             b.store(cursor, b.offset_by(starts, bytes));
         }
     }

@@ -6,15 +6,11 @@ use crate::ptx::{Kind, Operand};
 use anyhow::Result;
 
 pub fn build(code: &mut Code) -> Result<()> {
-    let words: Vec<&str> = code
-        .instruction
-        .modifiers
-        .iter()
-        .map(String::as_str)
-        .collect();
-    match (code.instruction.opcode.as_str(), &words[..]) {
-        ("cp", ["async", "commit_group" | "wait_group" | "wait_all", ..]) => Ok(()),
-        (
+    let instruction = code.instruction;
+    let words: Vec<&str> = instruction.modifiers.iter().map(String::as_str).collect();
+    match (instruction.opcode.as_str(), &words[..]) {
+        ("cp", ["async", "commit_group" | "wait_group" | "wait_all", ..])
+        | (
             "cp",
             [
                 "async",
@@ -28,7 +24,7 @@ pub fn build(code: &mut Code) -> Result<()> {
                 // It would add an expected arrival that has already happened.
                 return Ok(());
             }
-            let barrier = memory::pointer(code, &code.instruction.operands[0], true)?;
+            let barrier = memory::pointer(code, &instruction.operands[0], true)?;
             let arguments = [barrier, code.number(32, 1)];
             code.support("mbarrier_arrive", Type::int(64), &arguments);
             Ok(())
@@ -128,10 +124,12 @@ fn barrier(code: &mut Code, operation: &str) -> Result<()> {
             let (Some(state), 1) = (operands.get(place + 1), place) else {
                 return code.unknown();
             };
-            let (name, state) = match code.has("parity") {
-                true => ("mbarrier_test_parity", code.operand(state, Kind::U32)?),
-                false => ("mbarrier_test", code.operand(state, Kind::U64)?),
+            let (name, kind) = if code.has("parity") {
+                ("mbarrier_test_parity", Kind::U32)
+            } else {
+                ("mbarrier_test", Kind::U64)
             };
+            let state = code.operand(state, kind)?;
             let holds = code.support(name, Type::int(1), &[barrier, state]);
             code.define(&operands[0], holds, false)?;
         }

@@ -117,18 +117,19 @@ fn between_floats<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kin
         let letter = if wide_kind.bits == 32 { "f" } else { "d" };
         wide = code.intrinsic(&format!("{function}_{letter}"), wide.ty(), &[wide]);
     }
-    let double = |value: Value<'m>| match value.ty() == Type::double() {
-        true => value,
-        false => code.builder.cast(FPExt, value, Type::double()),
+    let double = |value: Value<'m>| match value.ty() {
+        ty if ty == Type::double() => value,
+        _ => code.builder.cast(FPExt, value, Type::double()),
     };
     let result = match to.bits {
         16 => {
             let name = format!("{}_of_f64", to.name());
             let arguments = [double(wide), code.number(32, number)];
             let value = code.support(&name, Type::int(16), &arguments);
-            match code.has("relu") {
-                true => code.support(&format!("relu_{}", to.name()), Type::int(16), &[value]),
-                false => value,
+            if code.has("relu") {
+                code.support(&format!("relu_{}", to.name()), Type::int(16), &[value])
+            } else {
+                value
             }
         }
         64 => double(wide),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the last instruction of a template does.
+/// Returns the access of the last instruction of a template.
 fn last(text: &str) -> Option<Option<Access>> {
     let template = Template::parse(text).unwrap();
     let instructions: Vec<&Instruction> = template.instructions().collect();
@@ -120,14 +120,14 @@ fn predicates_that_compare_with_zero_are_read() {
 }
 
 #[test]
-fn other_spaces_and_plain_arithmetic_are_no_accesses() {
+fn other_spaces_and_plain_arithmetic_are_not_accesses() {
     assert_eq!(last("mov.u32 $0, %smid"), Some(None));
     assert_eq!(last("ld.shared::cta.f32 $0, [$1]"), Some(None));
     assert_eq!(last("mad.lo.cc.u32 $0, $2, $3, $4"), Some(None));
 }
 
 #[test]
-fn what_is_not_understood_is_said() {
+fn unsupported_accesses_are_reported() {
     for text in [
         "ld.global.f32 $0, [address]",
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile [$0], [$1, {$2, $3}], [$4]",
