@@ -1,4 +1,4 @@
-; Products that the emulation lacks: of sparse matrices.
+; Products of sparse matrices, which the CPU backend does not support.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %g, i32 %a, float %c) {

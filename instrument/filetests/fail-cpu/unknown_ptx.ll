@@ -1,4 +1,4 @@
-; The error names the instruction, and where it stands.
+; The error names the instruction and its position.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %g) !dbg !3 {

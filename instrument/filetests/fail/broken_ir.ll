@@ -1,4 +1,4 @@
-; IR that LLVM's verifier refuses.
+; IR that LLVM's verifier rejects.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %a) {

@@ -1,4 +1,4 @@
-; Inline PTX whose accesses cannot be read from its text is refused and quoted.
+; Inline PTX whose accesses cannot be determined is rejected; the error quotes it.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %g) {

@@ -1,4 +1,4 @@
-; The thesis' figure 5.5: the two origins and the line are named.
+; Figure 5.5 of the thesis: the error names both origins and the line.
 ; options: --strict
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
