@@ -1,4 +1,4 @@
-/* Is linked into every generated module. Defines the thread block, the function that yields to other threads (there are none), and the
+/* Part of every generated module. Defines the thread block, the function that yields to other threads (there are none), and the
  * probe's handler, which notifies the driver. */
 #include "thread.h"
 

@@ -1,4 +1,4 @@
-/* Is linked with generated programs, and runs them: PROGRAM RESULT
+/* Runs the generated programs with which it is linked: PROGRAM RESULT
  *
  * Each module is linked twice: the first calls `oracle_access` before each access, the second is
  * instrumented. Only this file decides which addresses are global: those of its own memory and of registered

@@ -1,4 +1,4 @@
-/* Is included by generated CUDA sources. All code that may access global memory calls these functions. With ORACLE they
+/* Prelude of generated CUDA sources. All code that may access global memory calls these functions. With ORACLE they
  * announce the access; otherwise they contain an empty asm statement, so that Clang does not merge more accesses.
  * Needs no CUDA headers, so that Clang starts quickly. */
 #define __device__ __attribute__((device))
