@@ -1,11 +1,7 @@
 //! `superstep-instrument`: device LLVM IR in, traced (or plain) IR for the GPU or the CPU backend out.
 
-mod approximate;
-mod assembly;
 mod children;
-mod constants;
 mod context;
-mod contraction;
 mod cpu;
 mod defined;
 mod explain;
@@ -18,14 +14,15 @@ mod prepare;
 mod probe;
 mod ptx;
 mod reach;
+mod semantics;
 mod sites;
 mod space;
 mod specialise;
 mod units;
 mod waits;
-mod wraps;
 
 use crate::ir::traits::*;
+use crate::semantics::{approximate, constants, contraction, wraps};
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand, ValueEnum};
 use std::collections::HashMap;

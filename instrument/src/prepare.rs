@@ -1,9 +1,10 @@
 //! Corrects and optimises the device IR of a translation unit, in place of Clang's optimiser.
 //!
-//! The corrections must precede the optimiser: see [`assembly`](crate::assembly) and [`constants`](crate::constants).
+//! The corrections must precede the optimiser: see [`assembly`] and [`constants`].
 
+use crate::ir;
 use crate::ir::traits::*;
-use crate::{assembly, constants, ir};
+use crate::semantics::{assembly, constants};
 use anyhow::Result;
 use std::path::PathBuf;
 

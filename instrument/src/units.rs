@@ -1,7 +1,7 @@
 //! Reads and links the units of a program, and rejects them if something is missing.
 
-use crate::assembly;
 use crate::ir::{Builder, Instruction, Module, Type, Value, Variable, space, traits::*};
+use crate::semantics::assembly;
 use anyhow::{Result, bail};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;

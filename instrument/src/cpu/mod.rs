@@ -12,11 +12,12 @@ mod ptx;
 mod registration;
 mod shared;
 
+use crate::children;
 use crate::ir::{
     Builder, FloatPredicate::OEQ, Linkage, Machine, Module, Opcode::*, Type, Value, space,
     traits::*,
 };
-use crate::{children, wraps};
+use crate::semantics::wraps;
 use anyhow::{Result, bail};
 use std::mem::offset_of;
 use std::path::Path;

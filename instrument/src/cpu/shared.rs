@@ -2,7 +2,7 @@
 
 use super::thread_field;
 use crate::ir::{Builder, Function, Module, Opcode::*, Type, Value, Variable, space, traits::*};
-use crate::wraps;
+use crate::semantics::wraps;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use std::mem::offset_of;
