@@ -286,14 +286,14 @@ fn insert_probes(
 /// `stage` says what was just done.
 fn drop_unreachable_functions(
     module: &mut ir::Module,
-    stage: &'static str,
+    stage: &str,
     machine: &ir::Machine,
 ) -> Result<()> {
     let functions = module.defined_functions().into_iter();
     functions
         .filter(|f| !f.is_kernel())
         .for_each(|f| f.make_internal());
-    Ok(module.run_passes(stage, "globaldce", machine)?)
+    module.run_passes(stage, "globaldce", machine)
 }
 
 fn finish_for_gpu(
@@ -312,5 +312,5 @@ fn finish_for_gpu(
     } else {
         "always-inline,function(lower-constant-intrinsics),globaldce"
     };
-    Ok(module.run_passes("linking the handler", passes, machine)?)
+    module.run_passes("linking the handler", passes, machine)
 }

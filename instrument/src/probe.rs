@@ -101,9 +101,6 @@ fn insert_own_place<'m>(
     function: Function<'m>,
     context: Context<'m>,
 ) -> Value<'m> {
-    let (pointer, i64t) = (Type::pointer(0), Type::int(64));
-    let signature = Type::void().function(&[pointer, i64t, pointer]);
-    let [begin, end] = [BEGIN, END].map(|name| module.declare(name, signature));
     let ends: Vec<_> = (function.instructions().into_iter())
         .filter(|instruction| match instruction.as_call() {
             Some(call) => ends_thread(call),
@@ -111,10 +108,11 @@ fn insert_own_place<'m>(
         })
         .collect();
     let at_entry = Builder::at_entry(function);
-    let place = at_entry.alloca(i64t.array(OWN_WORDS)).value();
-    at_entry.call(begin, &[context.pointer, context.launch, place]);
+    let place = at_entry.alloca(Type::int(64).array(OWN_WORDS)).value();
+    let arguments = [context.pointer, context.launch, place];
+    at_entry.call_named(module, BEGIN, Type::void(), &arguments);
     for last in ends {
-        Builder::before(last).call(end, &[context.pointer, context.launch, place]);
+        Builder::before(last).call_named(module, END, Type::void(), &arguments);
     }
     place
 }
@@ -281,9 +279,8 @@ fn define_guarded<'m>(module: &'m Module, handler: Function<'m>, backend: Backen
         }
         Backend::Cpu => {
             let byte = Type::int(8);
-            let ask = module.declare(CPU_TEST, byte.function(&[Type::pointer(0)]));
-            let answer = b.call(ask, &[address]).value();
-            b.compare(NE, answer, byte.constant(0))
+            let answer = b.call_named(module, CPU_TEST, byte, &[address]);
+            b.compare(NE, answer.value(), byte.constant(0))
         }
     };
     let known = b.binary(Opcode::Xor, test_it, Type::int(1).constant(1));

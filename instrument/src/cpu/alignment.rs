@@ -50,8 +50,6 @@ pub fn add<'m>(
     pointer: Value<'m>,
     bytes: u64,
 ) {
-    let (pointers, i64t, i32t) = (Type::pointer(0), Type::int(64), Type::int(32));
-    let signature = Type::void().function(&[pointers, i64t, pointers, i32t]);
     let name = format!("superstep.file.{}", place.file);
     let known = module.variable(&name);
     let file = known.unwrap_or_else(|| module.add_string(&name, place.file.as_bytes()));
@@ -61,11 +59,11 @@ pub fn add<'m>(
     }
     let arguments = [
         address,
-        i64t.constant(bytes - 1),
+        Type::int(64).constant(bytes - 1),
         file.value(),
-        i32t.constant(u64::from(place.line)),
+        Type::int(32).constant(u64::from(place.line)),
     ];
-    builder.call(module.declare(ALIGNED, signature), &arguments);
+    builder.call_named(module, ALIGNED, Type::void(), &arguments);
 }
 
 fn accesses<'m>(module: &Module, instruction: Instruction<'m>) -> Vec<(Value<'m>, u64)> {

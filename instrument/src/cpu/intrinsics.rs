@@ -30,13 +30,9 @@ pub fn lower(module: &Module) -> Result<()> {
                     matrices::lower(module, call, operation);
                 } else if let Some(rest) = name.strip_prefix("llvm.nvvm.") {
                     replace(module, call, &format!("{PREFIX}{}", rest.replace('.', "_")));
-                } else if matches!(
-                    name.as_str(),
-                    "llvm.trap" | "llvm.debugtrap" | "llvm.ubsantrap"
-                ) {
-                    let nothing = Type::void().function(&[]);
-                    let trap = module.declare("__superstep_trap", nothing);
-                    Builder::before(call).call(trap, &[]);
+                } else if ["llvm.trap", "llvm.debugtrap", "llvm.ubsantrap"].contains(&&*name) {
+                    let builder = Builder::before(call);
+                    builder.call_named(module, "__superstep_trap", Type::void(), &[]);
                     call.erase();
                 }
             }
@@ -90,10 +86,8 @@ pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
     let slot =
         (ty.is_struct_type()).then(|| Builder::at_entry(call.parent_function()).alloca(ty).value());
     arguments.splice(0..0, slot);
-    let types: Vec<_> = arguments.iter().map(|a| a.ty()).collect();
     let result = if slot.is_some() { Type::void() } else { ty };
-    let function = module.declare(name, result.function(&types));
-    let made = builder.call(function, &arguments);
+    let made = builder.call_named(module, name, result, &arguments);
     made.add_sites(&call.sites());
     if let Some(slot) = slot {
         call.replace_uses_with(builder.load(ty, slot));

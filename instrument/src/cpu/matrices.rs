@@ -51,8 +51,6 @@ impl<'m> Registers<'m> {
         stride: Option<Value<'m>>,
     ) {
         let (pointer, long) = (Type::pointer(0), Type::int(64));
-        let signature = Type::void().function(&[long, pointer, pointer, long]);
-        let function = self.module.declare("__superstep_matrix", signature);
         let address = address.map_or(pointer.null(), |address| builder.to_generic(address));
         if let MatrixOperation::Load(tile) | MatrixOperation::Store(tile) = operation {
             let (bytes, location) = (alignment_bytes(tile), self.call.location());
@@ -69,7 +67,9 @@ impl<'m> Registers<'m> {
             (None, _) => long.constant(0),
         };
         let code = long.constant(operation.code());
-        let done = builder.call(function, &[code, self.memory, address, stride]);
+        let arguments = [code, self.memory, address, stride];
+        let name = "__superstep_matrix";
+        let done = builder.call_named(self.module, name, Type::void(), &arguments);
         done.add_sites(&self.call.sites());
     }
 }

@@ -25,8 +25,7 @@ pub fn yield_before(module: &Module) {
             if let Some(call) = instruction.as_call() {
                 call.set_text_attribute(POLLS, "");
             }
-            let others_run = module.declare(YIELD, Type::void().function(&[]));
-            Builder::before(instruction).call(others_run, &[]);
+            Builder::before(instruction).call_named(module, YIELD, Type::void(), &[]);
         }
     }
 }

@@ -90,17 +90,15 @@ pub fn add<'m>(
     ];
     let description = module.add_constant("superstep.module", module.constant_struct(&members));
 
-    let takes_pointer = Type::void().function(&[pointer]);
-    let register = module.declare("__superstep_register_cpu_module", takes_pointer);
     let constructor = module.add_function("superstep.register", Type::void().function(&[]));
     constructor.make_internal();
     let builder = Builder::at_end(constructor.append_block("entry"));
-    builder.call(register, &[description.value()]);
+    let register = "__superstep_register_cpu_module";
+    builder.call_named(module, register, Type::void(), &[description.value()]);
     if let Some(group) = module.function(GROUP).filter(|f| !f.is_declaration()) {
-        let takes_group = Type::void().function(&[i32t, pointer]);
-        let register = module.declare("__superstep_register_probe_group", takes_group);
+        let register = "__superstep_register_probe_group";
         let index = i32t.constant(u64::from(table.module));
-        builder.call(register, &[index, group.value()]);
+        builder.call_named(module, register, Type::void(), &[index, group.value()]);
     }
     builder.return_void();
 

@@ -114,10 +114,7 @@ impl<'m> FunctionProbe<'_, 'm> {
             .collect();
         let context = match context {
             Some(context) => context.pointer,
-            None => {
-                let ask = module.declare(CPU_CONTEXT, pointer.function(&[]));
-                entry.call(ask, &[]).value()
-            }
+            None => entry.call_named(module, CPU_CONTEXT, pointer, &[]).value(),
         };
         let begin = self.handlers.begin;
         for memory in fields.iter().flatten() {
@@ -151,13 +148,13 @@ impl<'m> FunctionProbe<'_, 'm> {
         let (payload, _) = self.subject(&builder, place);
         if log.payloads_left == 0 {
             let (i64t, i32t) = (Type::int(64), Type::int(32));
-            let reserve = module.declare(RESERVE, Type::pointer(0).function(&[i64t, i32t]));
             let count = 1 + u64::from(place.site.followers);
             // Entries are pairs of words.
             let words = (1 + count).next_multiple_of(2);
             let head = i64t.constant(u64::from(logged_width(place)) << 32 | site);
             let arguments = [head, i32t.constant(words)];
-            log.next = Some(builder.call(reserve, &arguments).value());
+            let reserved = builder.call_named(module, RESERVE, Type::pointer(0), &arguments);
+            log.next = Some(reserved.value());
             (log.payloads_left, log.offset_bytes) = (count, 0);
         }
         if let Some(first) = log.next {

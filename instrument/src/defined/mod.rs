@@ -69,7 +69,7 @@ pub fn finish(module: &mut Module, handler: &Path, machine: &Machine) -> Result<
         "the probe's handler and the program define the same names; rename those of the handler",
     )?;
     let passes = "always-inline,function(lower-constant-intrinsics,sroa,early-cse),globaldce";
-    Ok(module.run_passes("linking the probe's handler", passes, machine)?)
+    module.run_passes("linking the probe's handler", passes, machine)
 }
 
 /// Returns for each kernel the range of slots that it and its callees can reach.

@@ -2,8 +2,8 @@
 
 use super::traits::*;
 use super::{
-    Block, Call, FloatPredicate, Function, Instruction, IntPredicate, Opcode, Signature, Type,
-    Value, context, ext,
+    Block, Call, FloatPredicate, Function, Instruction, IntPredicate, Module, Opcode, Signature,
+    Type, Value, context, ext,
 };
 use inkwell::builder::{Builder as Position, BuilderError};
 use inkwell::values::{BasicMetadataValueEnum, BasicValue};
@@ -87,6 +87,18 @@ impl<'m> Builder<'m> {
             self.at()
                 .build_indirect_call(signature, callee, &arguments, ""),
         )
+    }
+
+    /// Calls the function `name`, which is declared by the types of the arguments.
+    pub fn call_named(
+        &self,
+        module: &'m Module,
+        name: &str,
+        result: Type,
+        arguments: &[Value<'m>],
+    ) -> Call<'m> {
+        let types: Vec<Type> = arguments.iter().map(|argument| argument.ty()).collect();
+        self.call(module.declare(name, result.function(&types)), arguments)
     }
 
     pub fn load(&self, ty: Type, pointer: Value<'m>) -> Value<'m> {

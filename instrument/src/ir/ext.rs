@@ -4,7 +4,8 @@
 //! refer to them by name.
 
 use super::traits::*;
-use super::{Block, Function, Instruction, Module, ModuleError, Opcode, Type, Value, Variable};
+use super::{Block, Function, Instruction, Module, Opcode, Type, Value, Variable};
+use anyhow::{Result, bail};
 use inkwell::builder::Builder;
 use inkwell::llvm_sys::LLVMTypeKind::*;
 use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
@@ -358,7 +359,7 @@ pub fn link(
     module: &mut inkwell::module::Module,
     other: inkwell::module::Module,
     unit: String,
-) -> Result<(), ModuleError> {
+) -> Result<()> {
     let other = ManuallyDrop::new(other);
     // SAFETY: two modules of one context. No handle of either exists: `module` is borrowed by `&mut`, and `other` is moved. The linker
     // frees `other`.
@@ -370,7 +371,10 @@ pub fn link(
     if reason.is_empty() {
         reason = "LLVM gives no reason".to_owned();
     }
-    Err(ModuleError::Link { unit, reason })
+    bail!(
+        "failed to link the device code of {unit} with that of the other units: {reason}; make one of the two static, or leave out \
+         -fgpu-rdc if no unit uses device code of another"
+    )
 }
 
 impl Module {

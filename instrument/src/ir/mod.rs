@@ -53,7 +53,7 @@ pub use builder::Builder;
 pub use duplicate::{append_copies, duplicate};
 pub use ext::{LLVMOpcode, ValueKind, discard_names, drop_address_promises, round_roots};
 pub use location::Location;
-pub use module::{Machine, Module, ModuleError};
+pub use module::{Machine, Module};
 pub use values::Scope;
 
 pub use inkwell::basic_block::BasicBlock as Block;

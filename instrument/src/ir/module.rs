@@ -2,6 +2,7 @@
 
 use super::traits::*;
 use super::{Function, Instruction, Linkage, Signature, Type, Value, Variable, context, ext};
+use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::intrinsics::Intrinsic;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::passes::PassBuilderOptions;
@@ -12,28 +13,6 @@ use inkwell::values::{BasicValueEnum, PointerValue, UnnamedAddress};
 use inkwell::{AddressSpace, OptimizationLevel};
 use std::cell::{Cell, RefCell};
 use std::path::Path;
-use thiserror::Error;
-
-#[derive(Debug, Error)]
-pub enum ModuleError {
-    #[error("failed to read {path}: {reason}")]
-    Read { path: String, reason: String },
-    #[error(
-        "failed to link the device code of {unit} with that of the other units: {reason}; make one of the two static, or leave out \
-         -fgpu-rdc if no unit uses device code of another"
-    )]
-    Link { unit: String, reason: String },
-    #[error("{stage} produced IR that LLVM rejects: {reason}")]
-    Invalid { stage: &'static str, reason: String },
-    #[error("failed to run the passes {passes}: {reason}")]
-    Passes { passes: String, reason: String },
-    #[error("failed to write {path}: check that the folder exists and that the disk has room")]
-    Write { path: String },
-    #[error(
-        "this LLVM cannot generate code for {triple}: {reason}; repair it with `cargo xtask setup`"
-    )]
-    Target { triple: String, reason: String },
-}
 
 /// Returns a message without the quotes that its `Display` adds.
 fn words(message: &LLVMString) -> String {
@@ -43,22 +22,24 @@ fn words(message: &LLVMString) -> String {
 pub struct Machine(TargetMachine);
 
 impl Machine {
-    pub fn nvptx(gpu: &str) -> Result<Self, ModuleError> {
+    pub fn nvptx(gpu: &str) -> Result<Self> {
         Target::initialize_nvptx(&PASSES_ONLY);
         Self::new("nvptx64-nvidia-cuda", gpu)
     }
 
     /// Creates the machine for an x86-64 processor, by LLVM's name `cpu`, such as `x86-64-v3`.
-    pub fn x86(cpu: &str) -> Result<Self, ModuleError> {
+    pub fn x86(cpu: &str) -> Result<Self> {
         Target::initialize_x86(&PASSES_ONLY);
         Self::new("x86_64-pc-linux-gnu", cpu)
     }
 
-    fn new(name: &str, cpu: &str) -> Result<Self, ModuleError> {
+    fn new(name: &str, cpu: &str) -> Result<Self> {
         let triple = TargetTriple::create(name);
-        let target = Target::from_triple(&triple).map_err(|reason| ModuleError::Target {
-            triple: name.to_owned(),
-            reason: words(&reason),
+        let target = Target::from_triple(&triple).map_err(|reason| {
+            let reason = words(&reason);
+            anyhow!(
+                "this LLVM cannot generate code for {name}: {reason}; repair it with `cargo xtask setup`"
+            )
         })?;
         let (level, model) = (OptimizationLevel::Aggressive, CodeModel::Default);
         let machine = target.create_target_machine(&triple, cpu, "", level, RelocMode::PIC, model);
@@ -85,7 +66,7 @@ pub struct Module {
 
 impl Module {
     /// Reads bitcode or IR text; can be called once per thread.
-    pub fn read(path: &Path) -> Result<Self, ModuleError> {
+    pub fn read(path: &Path) -> Result<Self> {
         thread_local! {
             static READ: Cell<bool> = const { Cell::new(false) };
         }
@@ -93,25 +74,21 @@ impl Module {
         Self::parse(path)
     }
 
-    fn parse(path: &Path) -> Result<Self, ModuleError> {
-        let failed = |reason: String| ModuleError::Read {
-            path: path.display().to_string(),
-            reason,
-        };
-        let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    fn parse(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
+        let bytes = std::fs::read(path).with_context(|| format!("failed to read {name}"))?;
         let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, &name);
         let parsed = context().create_module_from_ir(buffer);
         let module = Module {
-            inner: parsed.map_err(|reason| failed(words(&reason)))?,
+            inner: parsed.map_err(|reason| anyhow!("failed to read {name}: {}", words(&reason)))?,
             superseded: RefCell::default(),
         };
         for function in module.defined_functions() {
             if let Some(ty) = ext::unsupported_type(function) {
-                let name = function.name();
-                return Err(failed(format!(
-                    "{name} has a value of LLVM's type `{ty}`, which is not supported"
-                )));
+                let function = function.name();
+                bail!(
+                    "failed to read {name}: {function} has a value of LLVM's type `{ty}`, which is not supported"
+                );
             }
         }
         Ok(module)
@@ -124,12 +101,7 @@ impl Module {
     }
 
     /// Links a file's module into this one, after calling `prepare` with it. `stage` says what was just done to this one.
-    pub fn link(
-        &mut self,
-        stage: &'static str,
-        path: &Path,
-        prepare: impl FnOnce(&Module),
-    ) -> Result<(), ModuleError> {
+    pub fn link(&mut self, stage: &str, path: &Path, prepare: impl FnOnce(&Module)) -> Result<()> {
         self.verify(stage)?;
         let mut other = Self::parse(path)?;
         prepare(&other);
@@ -182,12 +154,11 @@ impl Module {
     }
 
     /// Runs LLVM's verifier; `stage` says what was just done.
-    pub fn verify(&mut self, stage: &'static str) -> Result<(), ModuleError> {
+    pub fn verify(&mut self, stage: &str) -> Result<()> {
         self.settle();
-        self.inner.verify().map_err(|reason| ModuleError::Invalid {
-            stage,
-            reason: words(&reason),
-        })
+        let verified = self.inner.verify();
+        verified
+            .map_err(|reason| anyhow!("{stage} produced IR that LLVM rejects: {}", words(&reason)))
     }
 
     pub fn functions(&self) -> Vec<Function<'_>> {
@@ -306,12 +277,7 @@ impl Module {
     }
 
     /// Runs a pass pipeline in LLVM's notation. `stage` says what was just done.
-    pub fn run_passes(
-        &mut self,
-        stage: &'static str,
-        passes: &str,
-        machine: &Machine,
-    ) -> Result<(), ModuleError> {
+    pub fn run_passes(&mut self, stage: &str, passes: &str, machine: &Machine) -> Result<()> {
         self.verify(stage)?;
         let options = PassBuilderOptions::create();
         let run = self.inner.run_passes(passes, &machine.0, options);
@@ -323,7 +289,7 @@ impl Module {
         name: &str,
         passes: &str,
         machine: &Machine,
-    ) -> Result<(), ModuleError> {
+    ) -> Result<()> {
         self.settle();
         let Some(function) = self.function(name).filter(|f| !f.is_declaration()) else {
             return Ok(());
@@ -342,12 +308,11 @@ impl Module {
         self.inner.set_data_layout(&layout);
     }
 
-    pub fn write(&mut self, stage: &'static str, path: &Path) -> Result<(), ModuleError> {
+    pub fn write(&mut self, stage: &str, path: &Path) -> Result<()> {
         self.verify(stage)?;
         let bitcode = self.inner.write_bitcode_to_memory();
-        std::fs::write(path, bitcode.as_slice()).map_err(|_| ModuleError::Write {
-            path: path.display().to_string(),
-        })
+        std::fs::write(path, bitcode.as_slice())
+            .with_context(|| format!("failed to write {}", path.display()))
     }
 
     pub fn print(&self) -> String {
@@ -362,9 +327,6 @@ impl Module {
     }
 }
 
-fn failed_passes(passes: &str, reason: &LLVMString) -> ModuleError {
-    ModuleError::Passes {
-        passes: passes.to_owned(),
-        reason: reason.to_string_lossy().into_owned(),
-    }
+fn failed_passes(passes: &str, reason: &LLVMString) -> anyhow::Error {
+    anyhow!("failed to run the passes {passes}: {}", words(reason))
 }

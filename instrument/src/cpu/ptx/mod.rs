@@ -459,9 +459,8 @@ impl<'m, 't> Code<'m, 't> {
     }
 
     fn call_named(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
-        let types: Vec<Type> = arguments.iter().map(|a| a.ty()).collect();
-        let function = self.module.declare(name, result.function(&types));
-        self.builder.call(function, arguments).value()
+        let call = (self.builder).call_named(self.module, name, result, arguments);
+        call.value()
     }
 
     fn special(&self, name: &str) -> Value<'m> {
