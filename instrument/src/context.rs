@@ -9,7 +9,7 @@ use crate::probe::Context;
 use crate::reach::reach;
 use std::collections::{HashMap, HashSet};
 
-/// The replaced calls, and their replacements.
+/// Replaced calls and their replacements.
 pub type Rebuilt<'m> = HashMap<Value<'m>, Call<'m>>;
 
 pub fn now<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instruction<'m> {
@@ -56,7 +56,7 @@ pub fn extend<'m>(
     (contexts, rebuilt)
 }
 
-/// The functions that get the context, and whether indirect calls pass it on.
+/// Returns the functions that get the context, and whether indirect calls pass it on.
 fn needing_context<'m>(
     module: &'m Module,
     probed: &HashSet<Function<'m>>,

@@ -75,16 +75,16 @@ impl<'m> Flow<'m> {
     /// Returns the blocks that are control-dependent, directly or transitively, on the branches at the ends of the given blocks.
     pub fn decided_by(&self, branches: impl IntoIterator<Item = usize>) -> HashSet<usize> {
         let end = self.successors.len() - 1;
-        let behind = dominators(&self.predecessors, &self.successors, end);
+        let post_dominators = dominators(&self.predecessors, &self.successors, end);
         let directly = |branch: usize| {
             let mut decided = HashSet::new();
             if self.successors[branch].len() > 1 {
                 for &way in &self.successors[branch] {
                     // Everything along this edge up to the branch's immediate post-dominator.
                     let mut at = Some(way);
-                    while let Some(one) = at.filter(|one| Some(*one) != behind[branch]) {
+                    while let Some(one) = at.filter(|one| Some(*one) != post_dominators[branch]) {
                         decided.insert(one);
-                        at = behind[one].filter(|next| *next != one);
+                        at = post_dominators[one].filter(|next| *next != one);
                     }
                 }
             }

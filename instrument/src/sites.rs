@@ -164,7 +164,7 @@ fn disagreement<'m>(analysis: &Analysis<'m>, pointer: Value<'m>) -> String {
         .find(|origin| !matches!(origin.fact, Fact::Is(Space::Global) | Fact::Unknown));
     match (global, other, &origins[..]) {
         (Some(global), Some(other), _) => {
-            format!("may lie in global memory, through {global}, or elsewhere, through {other}")
+            format!("may be in global memory, through {global}, or elsewhere, through {other}")
         }
         (None, Some(other), _) => format!("comes from {other}, whose space is not known"),
         (_, _, [only, ..]) => format!("comes from {only} only"),

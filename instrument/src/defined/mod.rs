@@ -32,7 +32,7 @@ pub fn insert(
     cuda: bool,
 ) -> Result<DefinedProbe> {
     if (spec.points.iter()).any(|point| point.at.contains(&At::Branch)) {
-        // Code generation turns a switch into conditional branches, which the probe is to watch.
+        // Code generation turns a switch into conditional branches, where the probe is called.
         let passes = "function(lower-switch)";
         module.run_passes("dropping unreachable functions", passes, machine)?;
     }

@@ -111,7 +111,6 @@ impl<'m> Builder<'m> {
         built(self.at().build_store(pointer, value.basic()))
     }
 
-    /// Builds `pointer + offset_bytes`.
     pub fn offset(&self, pointer: Value<'m>, offset_bytes: u64) -> Value<'m> {
         self.offset_by(pointer, Type::int(64).constant(offset_bytes))
     }

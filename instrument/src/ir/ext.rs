@@ -388,7 +388,7 @@ impl Module {
             match global.kind() {
                 ValueKind::LLVMFunctionValueKind => LLVMDeleteFunction(global.as_value_ref()),
                 ValueKind::LLVMGlobalVariableValueKind => LLVMDeleteGlobal(global.as_value_ref()),
-                other => panic!("{other:?} is no global"),
+                other => panic!("{other:?} is not a global"),
             }
         }
     }

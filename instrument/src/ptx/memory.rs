@@ -17,7 +17,7 @@ pub fn operations<'m>(
     constraints: &str,
 ) -> Option<Vec<MemoryOperation<'m>>> {
     let Ok(parsed) = Template::parse(template) else {
-        // Without brackets there is no address.
+        // Without brackets, there is no address.
         return (!template.contains('[')).then(Vec::new);
     };
     let constraints = constraints.split(',');

@@ -87,7 +87,6 @@ pub fn make<'m>(module: &'m Module, described: &CpuKernel) -> (Body, Function<'m
     (body, function)
 }
 
-/// Copies the by-value parameters that the thread writes.
 fn copy_written_parameters<'m>(module: &Module, kernel: Function, function: Function<'m>) {
     for (index, parameter) in (0..).zip(function.parameters()) {
         if let Some(ty) = kernel.by_value_type(index)

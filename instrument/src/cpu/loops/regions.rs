@@ -204,7 +204,7 @@ impl<'m> Cutter<'_, 'm> {
     }
 
     fn reachable(&self, start: Block<'m>) -> Vec<Block<'m>> {
-        let found = reach([start], |block| match self.behind(block) {
+        let found = reach([start], |block| match self.region_after(block) {
             None => block.successors(),
             Some(_) => Vec::new(),
         });
@@ -213,7 +213,7 @@ impl<'m> Cutter<'_, 'm> {
         blocks
     }
 
-    fn behind(&self, block: Block<'m>) -> Option<u32> {
+    fn region_after(&self, block: Block<'m>) -> Option<u32> {
         let index = self.continuations.iter().position(|(at, _)| *at == block)?;
         Some(index as u32 + 1)
     }
@@ -273,11 +273,11 @@ impl<'m> Cutter<'_, 'm> {
         let mut exits = Vec::new();
         for block in blocks {
             let builder = Builder::at_end(copies[block]);
-            let next = match self.behind(*block) {
+            let next = match self.region_after(*block) {
                 Some(next) => {
                     // Live values that were not stored here are in the frame already.
-                    let behind = self.continuations[next as usize - 1].1;
-                    for scalar in &self.live[&behind] {
+                    let continuation = self.continuations[next as usize - 1].1;
+                    for scalar in &self.live[&continuation] {
                         if accessed.get(scalar) == Some(&true) {
                             copy(&builder, *scalar, true);
                         }
@@ -308,7 +308,7 @@ impl<'m> Cutter<'_, 'm> {
     fn is_left_out(&self, instruction: Instruction<'m>) -> bool {
         match instruction.get_opcode() {
             Alloca | Return => true,
-            Br => self.behind(instruction.parent_block()).is_some(),
+            Br => self.region_after(instruction.parent_block()).is_some(),
             // Memory in the frame is always live.
             _ => instruction.as_call().is_some_and(|call| {
                 call.function_name().starts_with("llvm.lifetime.") || is_barrier(call)

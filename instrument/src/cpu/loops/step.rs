@@ -341,8 +341,8 @@ impl<'m> Code<'_, 'm> {
         row: &Row<'m>,
         row_end: Block<'m>,
     ) -> Block<'m> {
-        let [part, behind, single] =
-            ["part", "behind", "single"].map(|name| self.function.append_block(name));
+        let [part, rest, single] =
+            ["part", "rest", "single"].map(|name| self.function.append_block(name));
         let index = &self.start.index;
 
         // Threads before the next special column.
@@ -358,11 +358,11 @@ impl<'m> Code<'_, 'm> {
             let is_next = b.binary(And, comes, is_nearer);
             end = b.select(is_next, place, end);
         }
-        let others = self.add_threads(region, columns.others, row, end, behind);
+        let others = self.add_threads(region, columns.others, row, end, rest);
         let is_other = b.compare(ULT, now, end);
         b.branch_if(is_other, others, single);
 
-        let b = Builder::at_end(behind);
+        let b = Builder::at_end(rest);
         index.set(&b, end);
         let is_all = b.compare(EQ, end, row.count);
         b.branch_if(is_all, row_end, single);

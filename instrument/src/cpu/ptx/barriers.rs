@@ -42,7 +42,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     }
 }
 
-/// `cp.async` to shared memory; bytes after those that are read become zeros.
+/// Builds `cp.async` to shared memory; bytes after those that are read become zeros.
 fn copy(code: &mut Code) -> Result<()> {
     let [to, from, size, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();
@@ -61,7 +61,7 @@ fn copy(code: &mut Code) -> Result<()> {
     Ok(())
 }
 
-/// `cp.async.bulk`, which names the destination's space first.
+/// Builds `cp.async.bulk`, which names the destination's space first.
 fn bulk_copy(code: &mut Code) -> Result<()> {
     let mut spaces = code.instruction.modifiers[2..].iter();
     let to_shared = spaces.next().is_some_and(|word| word.starts_with("shared"));

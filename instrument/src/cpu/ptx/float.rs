@@ -18,7 +18,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     code.define(to, result, false)
 }
 
-/// Single and double precision.
+/// Computes in single or double precision.
 fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
     let instruction = code.instruction;
     let ty = super::type_of(kind);
@@ -87,7 +87,7 @@ fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Val
     Ok(saturated(code, result, kind))
 }
 
-/// IEEE's half precision and bfloat16.
+/// Computes in IEEE's half precision or bfloat16.
 fn short<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
     let opcode = code.instruction.opcode.as_str();
     let arity = match opcode {
@@ -101,7 +101,7 @@ fn short<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Va
     }
     let mut name = opcode.to_owned();
     for word in ["sat", "relu", "NaN", "xorsign", "abs"] {
-        if code.instruction.modifiers.iter().any(|m| m == word) {
+        if code.has(word) {
             name += "_";
             name += word;
         }
@@ -146,7 +146,7 @@ pub fn flushed<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'
 
 /// Clamps to the range from 0 to 1 if the instruction has `.sat`.
 pub fn saturated<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m> {
-    if !code.instruction.modifiers.iter().any(|m| m == "sat") {
+    if !code.has("sat") {
         return value;
     }
     match (kind.class, kind.bits) {

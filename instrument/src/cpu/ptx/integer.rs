@@ -241,7 +241,7 @@ fn quotient<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     Ok(code.builder.select(is_zero, all_ones, result))
 }
 
-/// `lop3`: a bitwise function of three inputs, whose truth table is an operand. Optionally also tests whether the result is not zero.
+/// Builds `lop3`, a bitwise function of three inputs whose truth table is an operand. Optionally also tests whether the result is not zero.
 fn logic(code: &mut Code, kind: Kind) -> Result<()> {
     let [to, a, b, c, table, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();
