@@ -84,17 +84,10 @@ pub fn leading_to<'m>(functions: HashSet<Function<'m>>) -> HashSet<Function<'m>>
 }
 
 /// Attributes that are wrong once a function writes trace records. Pointers are captured, since the record contains the address.
-const PROMISES: [&str; 6] = [
-    "memory",
-    "nosync",
-    "nofree",
-    "willreturn",
-    "captures",
-    "nocallback",
-];
+const PROMISES: &str = "memory nosync nofree willreturn captures nocallback";
 
 fn forget_memory_promises(function: Function) {
-    for name in PROMISES.into_iter().chain(["speculatable", "norecurse"]) {
+    for name in PROMISES.split(' ').chain(["speculatable", "norecurse"]) {
         function.remove_attribute(name);
     }
 }
@@ -111,7 +104,7 @@ pub fn forget_all_memory_promises(module: &Module) {
 }
 
 fn forget_call_promises(call: Call) {
-    PROMISES.iter().for_each(|name| call.remove_attribute(name));
+    (PROMISES.split(' ')).for_each(|name| call.remove_attribute(name));
 }
 
 fn rebuild_call<'m>(call: Call<'m>, context: Context<'m>, extra: &[Type]) -> Call<'m> {

@@ -3,7 +3,7 @@
 use crate::ir::{
     Builder, Call, Function, Instruction, IntPredicate::*, Module, Opcode, Type, Value, traits::*,
 };
-use crate::operation::{Guard, Lines, MemoryOperation, Width, memory_operations};
+use crate::operation::{Guard, Lines, Width, memory_operations};
 use crate::sites::TracedOperation;
 use anyhow::Result;
 use std::collections::HashMap;
@@ -144,37 +144,28 @@ pub fn access<'m>(
     index: usize,
 ) -> Result<Option<Access<'m>>> {
     let operations = memory_operations(module, instruction, true)?;
-    let Some(&MemoryOperation {
-        pointer,
-        op,
-        width,
-        guard,
-        offset_bytes,
-        lines,
-        ..
-    }) = operations.get(index)
-    else {
+    let Some(operation) = operations.get(index) else {
         return Ok(None);
     };
-    let mut width_bytes = match width {
+    let mut width_bytes = match operation.width {
         Width::Fixed(bytes) => Type::int(32).constant(u64::from(bytes)),
         Width::Varies(length) => saturate(builder, length),
     };
-    if let Some(guard) = guard {
+    if let Some(guard) = operation.guard {
         width_bytes = only_if(builder, guard, width_bytes);
     }
-    let mut address = builder.to_generic(pointer);
-    if offset_bytes != 0 {
-        address = builder.offset(address, offset_bytes as u64);
+    let mut address = builder.to_generic(operation.pointer);
+    if operation.offset_bytes != 0 {
+        address = builder.offset(address, operation.offset_bytes as u64);
     }
-    if let Some(lines) = lines {
+    if let Some(lines) = operation.lines {
         address = builder.offset_by(address, piece_offset(module, builder, lines));
     }
     Ok(Some(Access {
-        op,
+        op: operation.op,
         address,
         width_bytes,
-        may_be_empty: matches!(width, Width::Varies(_)) || guard.is_some(),
+        may_be_empty: matches!(operation.width, Width::Varies(_)) || operation.guard.is_some(),
     }))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::ir::{Function, Instruction, Module, Opcode::*, Value, traits::*};
 use crate::operation::memory_operations;
+use crate::ptx::Template;
 use crate::reach::reach;
 use crate::space::{Analysis, Fact, Space};
 use crate::waits;
@@ -136,7 +137,8 @@ fn is_grid_barrier(pointer: Value) -> bool {
         Some(IntToPtr | AddrSpaceCast | Or | Shl | ZExt | Phi) => value.operands(),
         _ => {
             let assembly = (value.as_call()).and_then(|call| call.callee().inline_assembly());
-            if assembly.is_some_and(|(text, _)| crate::ptx::reads_special(&text, "%envreg")) {
+            let parsed = assembly.and_then(|(text, _)| Template::parse(&text).ok());
+            if parsed.is_some_and(|template| template.reads_special("%envreg")) {
                 registers += 1;
             } else {
                 others += 1;

@@ -37,11 +37,9 @@ fn is_system_header(file: &str) -> bool {
 impl Location {
     /// Returns the innermost position of an instruction that is not in a system header.
     pub fn of(instruction: Instruction) -> Location {
-        let mut places = Self::all(instruction);
-        match places.iter().position(|p| !is_system_header(&p.file)) {
-            Some(index) => places.swap_remove(index),
-            None => places.pop().unwrap_or_default(),
-        }
+        let places = Self::all(instruction);
+        let own = places.iter().find(|place| !is_system_header(&place.file));
+        own.or(places.last()).cloned().unwrap_or_default()
     }
 
     /// Whether an instruction comes from one of Clang's replacements for CUDA headers.

@@ -45,11 +45,6 @@ pub fn only_computes(template: &str) -> bool {
     Template::parse(template).is_ok_and(|template| template.instructions().all(computes))
 }
 
-/// Whether a template reads a special register with this prefix.
-pub fn reads_special(template: &str, prefix: &str) -> bool {
-    Template::parse(template).is_ok_and(|template| template.reads_special(prefix))
-}
-
 /// Whether a template's first result is a generic address of shared memory.
 pub fn gives_shared_address(template: &str) -> bool {
     let is_it = |instruction: &Instruction| {

@@ -8,10 +8,8 @@ use anyhow::Result;
 
 pub fn build(code: &mut Code) -> Result<()> {
     let (result, kind) = code.kinds()?;
-    match (
-        code.instruction.opcode.as_str(),
-        &code.instruction.operands[..],
-    ) {
+    let instruction = code.instruction;
+    match (instruction.opcode.as_str(), &instruction.operands[..]) {
         ("testp", [to, value]) => {
             let value = code.operand(value, kind)?;
             let holds = code.own_function(Type::int(1), &[value]);

@@ -48,12 +48,12 @@ fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Val
             code.intrinsic(&format!("div_full{ftz}"), ty, inputs)
         }
         ("rcp", &[a]) if approx && ftz.is_empty() => {
-            let one = code.number(64, 1f64.to_bits());
             let one = match kind.bits {
-                32 => code.number(32, u64::from(1f32.to_bits())),
-                _ => one,
+                32 => u64::from(1f32.to_bits()),
+                _ => 1f64.to_bits(),
             };
-            builder.binary(FDiv, code.typed(one, kind), a)
+            let one = code.typed(code.number(kind.bits, one), kind);
+            builder.binary(FDiv, one, a)
         }
         ("ex2", [_]) => code.intrinsic(&format!("ex2_approx{ftz}_f32"), ty, inputs),
         ("tanh", [_]) => code.support("tanh_approx_f32", ty, inputs),

@@ -8,10 +8,8 @@ use anyhow::Result;
 pub fn build(code: &mut Code) -> Result<()> {
     let void = Type::void();
     let word = Kind::U32;
-    match (
-        code.instruction.opcode.as_str(),
-        &code.instruction.operands[..],
-    ) {
+    let instruction = code.instruction;
+    match (instruction.opcode.as_str(), &instruction.operands[..]) {
         ("shfl", [to, value, lane, clamp, rest @ ..]) => {
             let mode = code.one_of(&["up", "down", "bfly", "idx"])?;
             let mask = mask(code, rest.first())?;
