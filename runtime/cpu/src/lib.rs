@@ -8,7 +8,7 @@
 //! | `exec` | a launch becomes a job, whose CTAs the pool's workers run; the scheduler runs threads in loops, one after the other, or as fibers |
 //! | `device_calls` | functions that kernels call |
 //! | `record` | log entries become access groups in the capture, or aggregates |
-//! | `unsupported` | functions that this backend lacks |
+//! | `runtime` | the session, and the end of programs that call an unsupported function |
 //!
 //! Execution is in order: a launch, a copy or a memset is done when its call returns.
 //!
@@ -29,4 +29,3 @@ pub mod record;
 mod registry;
 mod runtime;
 mod streams;
-mod unsupported;
