@@ -18,7 +18,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `bytes` (rounded up to pages) of zeroes, which take memory when touched.
+    /// Maps `bytes` (rounded up to pages) of zeroes, which use memory only once touched.
     pub fn new(bytes: usize) -> Result<Self, Error> {
         Self::with_protection(bytes, libc::PROT_READ | libc::PROT_WRITE)
     }
@@ -47,7 +47,7 @@ impl Mapping {
 
     /// Avoids huge pages, which would stay mostly unused.
     pub fn with_small_pages(self) -> Self {
-        // SAFETY: advice about this mapping alone; where it is not taken, nothing changes.
+        // SAFETY: advice about this mapping alone, which the kernel may ignore.
         unsafe { libc::madvise(self.base.cast(), self.bytes, libc::MADV_NOHUGEPAGE) };
         self
     }
@@ -65,7 +65,7 @@ impl Mapping {
         self.bytes
     }
 
-    /// Makes `bytes` from `offset` on readable and writable; both are multiples of the page size.
+    /// Makes `bytes` starting at `offset` readable and writable; both are multiples of the page size.
     pub fn open(&self, offset: usize, bytes: usize) -> Result<(), Error> {
         if offset.checked_add(bytes).is_none_or(|end| end > self.bytes) {
             return Err(Error::from_raw_os_error(libc::EINVAL));

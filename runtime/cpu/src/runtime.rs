@@ -1,4 +1,4 @@
-//! The process-wide runtime: its session, its end, and exits for unsupported features.
+//! The process-wide session, its exit handlers, and exits for unsupported features.
 
 use crate::errors::{CudaError, CudaResult};
 use std::ffi::{CStr, c_char};
@@ -11,10 +11,10 @@ use superstep_trace::{Backend, DeviceInfo};
 pub const UNSUPPORTED_EXIT_CODE: i32 = 70;
 
 pub const DEVICE_NAME: &str = "Superstep CPU backend";
-/// That of the device code, sm_90.
+/// Target of the device code, sm_90.
 pub const COMPUTE_CAPABILITY: [u32; 2] = [9, 0];
 
-/// The program's session. The first call registers the exit handler that finishes the capture.
+/// Returns the program's session. The first call registers the exit handler that finishes the capture.
 pub fn session() -> &'static Session {
     static READY: Once = Once::new();
     let session = Session::global(Backend::Cpu);
@@ -70,8 +70,8 @@ dropped! {
 /// Whether CUDA's exit handler has run.
 static IS_UNLOADED: AtomicBool = AtomicBool::new(false);
 
-/// Beginning of each CUDA call. As on a GPU, the first one registers CUDA's exit handler: objects and
-/// handlers that existed before are destroyed and called later, and their calls fail.
+/// Begins a CUDA call. As on a GPU, the first one registers CUDA's exit handler. Destructors and handlers registered
+/// before it run after it, and their CUDA calls fail.
 pub fn begin_call() -> CudaResult {
     static FIRST: Once = Once::new();
     FIRST.call_once(|| {

@@ -1,4 +1,4 @@
-//! cuBLAS's handles and their settings, and copies of vectors and matrices.
+//! cuBLAS's handles and their settings, and its copies of vectors and matrices.
 
 use crate::handles::Handles;
 use crate::memory::copies::{Rows, copy_rows};
@@ -11,7 +11,7 @@ pub const SUCCESS: c_int = 0;
 pub const NOT_INITIALIZED: c_int = 1;
 pub const INVALID_VALUE: c_int = 7;
 
-/// Settings of a handle. Without effect: all memory is the host's, and there is one way to multiply.
+/// Settings of a handle. Only the stream has an effect: all memory is the host's, and there is a single algorithm.
 struct Settings {
     stream: usize,
     math: c_int,
@@ -41,7 +41,7 @@ fn put<T>(place: *mut T, value: T) -> c_int {
     if place.is_null() {
         return INVALID_VALUE;
     }
-    // SAFETY: the program gives room for it.
+    // SAFETY: the program passes a valid pointer or null.
     unsafe { place.write(value) };
     SUCCESS
 }
@@ -55,7 +55,7 @@ macro_rules! cublas {
     )*};
 }
 
-/// Defines a setter and a getter of cuBLAS for each setting.
+/// Defines cuBLAS's setter and getter of each setting.
 macro_rules! settings {
     ($($set:ident $get:ident $field:ident;)*) => {
         cublas! {$(

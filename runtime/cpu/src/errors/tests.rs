@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn table_is_sorted_and_complete_where_it_matters() {
+fn table_is_sorted_and_has_all_codes_of_this_library() {
     assert!(ERRORS.windows(2).all(|pair| pair[0].0 < pair[1].0));
     for error in [
         CudaError::INVALID_VALUE,
@@ -42,7 +42,7 @@ fn names_and_texts_are_c_strings() {
 }
 
 #[test]
-fn the_last_error_is_forgotten_when_read() {
+fn the_last_error_is_cleared_when_read() {
     assert_eq!(code_of(Err(CudaError::INVALID_VALUE)), 1);
     assert_eq!(code_of(Ok(())), 0);
     assert_eq!(cudaPeekAtLastError(), 1);

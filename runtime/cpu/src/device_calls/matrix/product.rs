@@ -1,18 +1,18 @@
 //! D = A · B + C.
 //!
-//! For each number of D the products are added to C one by one, k upwards. Integers are exact. In single precision each product is
-//! exact unless it leaves the range, and each sum is rounded to nearest; halves are rounded once, at the end. In double precision
-//! each step is a fused multiplication and addition.
+//! For each number of D, the products are added to C one by one in the order of k. Integers are exact. In single precision, each product
+//! is exact unless it overflows or underflows, and each sum is rounded to nearest; half-precision results are rounded once, at the end. In
+//! double precision, each step is a fused multiply-add.
 
 use super::Lanes;
 use super::layout::Layout;
 use half::{bf16, f16};
 use superstep_trace::matrix::{Element, Part, Product};
 
-/// Most numbers of a matrix: four in each of eight registers of a lane.
+/// Maximum numbers of a matrix: four in each of eight registers of 32 lanes.
 const MOST: usize = 1024;
 
-/// The bits of each number that the lanes hold, as a matrix of rows.
+/// Collects the numbers that the lanes hold, in row-major order.
 fn gather<T: Copy>(
     product: Product,
     part: Part,
@@ -177,7 +177,7 @@ fn integers(product: Product, lanes: &Lanes) {
         }),
     }
     scatter(product, lanes, |place| {
-        // The sum of the products always fits.
+        // The sum of the products cannot overflow.
         let (before, sum) = (before[place] as i32, sums[place]);
         let total = if product.saturates {
             before.saturating_add(sum)
