@@ -3,7 +3,7 @@
 use crate::variable::*;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt::{self, Display, Formatter};
+use std::fmt::Display;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -87,26 +87,11 @@ pub struct VariableError {
     pub expected: String,
 }
 
-impl Display for RecordSink {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            RecordSink::Disk => "disk",
-            RecordSink::Memory => "memory",
-            RecordSink::Count => "count",
-        })
-    }
-}
-
-impl FromStr for RecordSink {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        let all = [RecordSink::Disk, RecordSink::Memory, RecordSink::Count];
-        all.into_iter()
-            .find(|sink| sink.to_string() == name)
-            .ok_or(())
-    }
-}
+const SINKS: [(&str, RecordSink); 3] = [
+    ("disk", RecordSink::Disk),
+    ("memory", RecordSink::Memory),
+    ("count", RecordSink::Count),
+];
 
 impl KeepThreads {
     fn value(&self) -> OsString {
@@ -161,8 +146,11 @@ impl Config {
             host_pieces: count(HOST_PIECES)?,
             workers: count(WORKERS)?,
             sink: variables
-                .parsed(SINK, "disk, memory or count")?
-                .unwrap_or_default(),
+                .read(SINK, "disk, memory or count", |text| {
+                    let mut sinks = SINKS.into_iter();
+                    sinks.find(|(name, _)| *name == text)
+                })?
+                .map_or(RecordSink::default(), |(_, sink)| sink),
             consumer_pause: variables
                 .parsed(CONSUMER_PAUSE_US, "a number of microseconds")?
                 .map_or(Duration::ZERO, Duration::from_micros),
@@ -215,8 +203,9 @@ impl Config {
         text(RING_PIECES, show(self.ring_pieces));
         text(HOST_PIECES, show(self.host_pieces));
         text(WORKERS, show(self.workers));
-        let sink = Some(self.sink).filter(|&sink| sink != default.sink);
-        text(SINK, show(sink));
+        let is_set = |sink| sink == self.sink && sink != default.sink;
+        let sink = SINKS.into_iter().find(|&(_, sink)| is_set(sink));
+        text(SINK, show(sink.map(|(name, _)| name)));
         let pause = Some(self.consumer_pause.as_micros()).filter(|&pause| pause > 0);
         text(CONSUMER_PAUSE_US, show(pause));
         text(WATCHDOG_S, show(self.watchdog.map(|time| time.as_secs())));

@@ -98,9 +98,12 @@ fn last_error(reset: bool) -> c_int {
 
 const UNRECOGNIZED: &CStr = c"unrecognized error code";
 
-fn describe(code: c_int) -> Option<(&'static CStr, &'static CStr)> {
-    let index = ERRORS.binary_search_by_key(&code, |row| row.0).ok()?;
-    ERRORS.get(index).map(|&(_, name, text)| (name, text))
+/// Returns an error's name and text.
+fn describe(code: c_int) -> (&'static CStr, &'static CStr) {
+    match ERRORS.binary_search_by_key(&code, |row| row.0) {
+        Ok(index) => (ERRORS[index].1, ERRORS[index].2),
+        Err(_) => (UNRECOGNIZED, UNRECOGNIZED),
+    }
 }
 
 pub fn put<T>(place: *mut T, value: T) -> CudaResult {
@@ -218,16 +221,12 @@ pub extern "C" fn cudaPeekAtLastError() -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetErrorName(code: c_int) -> *const c_char {
-    describe(code)
-        .map_or(UNRECOGNIZED, |(name, _)| name)
-        .as_ptr()
+    describe(code).0.as_ptr()
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetErrorString(code: c_int) -> *const c_char {
-    describe(code)
-        .map_or(UNRECOGNIZED, |(_, text)| text)
-        .as_ptr()
+    describe(code).1.as_ptr()
 }
 
 #[cfg(test)]

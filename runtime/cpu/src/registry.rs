@@ -286,7 +286,7 @@ unsafe fn module_index(image: *const c_char) -> Option<u32> {
         session().fault(why);
         Some(LOST_MODULE)
     };
-    // SAFETY: the image is what a module registers: a fat binary or our text, which ends with a line feed and a 0.
+    // SAFETY: a module's image is a fat binary or our text, which ends with a line feed and a 0.
     let module = match unsafe { loaded_module(image, Backend::Cpu) }? {
         Ok(module) => module,
         Err(error) => return refuse(&error),

@@ -49,7 +49,7 @@ pub unsafe extern "C" fn __superstep_unsupported(function: *const c_char) -> ! {
     ))
 }
 
-/// Defines functions that CUDA 12 dropped, so that the stub knows their names: code compiled with older headers calls them.
+/// Defines functions that CUDA 12 dropped, so that the stub has their names: code compiled with older headers calls them.
 macro_rules! dropped {
     ($($name:ident)*) => {$(
         #[doc = concat!("`", stringify!($name), "`: not supported, ends the program with exit code 70.")]

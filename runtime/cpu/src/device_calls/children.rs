@@ -92,10 +92,15 @@ fn request_launch(
     add(worker, stream, Work::Launch(launch))
 }
 
+/// Returns the error code of a request.
+fn request(add: impl FnOnce(&Worker) -> CudaResult) -> c_int {
+    enter(LAUNCH, |worker| add(worker)).map_or_else(|error| error.0, |()| 0)
+}
+
 fn add(worker: &Worker, stream: *mut c_void, work: Work) -> CudaResult {
     let job = worker.job().ok_or(CudaError::INVALID_VALUE)?;
     let (cta, stream) = (worker.cta_number.get(), stream as usize);
-    job.add_child(Child { cta, stream, work });
+    job.children.lock().push(Child { cta, stream, work });
     Ok(())
 }
 
@@ -109,10 +114,7 @@ pub extern "C" fn __superstep_child_copy(
     stream: *mut c_void,
 ) -> c_int {
     let (to, from, bytes) = (to as u64, from as u64, bytes as u64);
-    enter(LAUNCH, |worker| {
-        add(worker, stream, Work::Copy { to, from, bytes })
-    })
-    .map_or_else(|e| e.0, |()| 0)
+    request(|worker| add(worker, stream, Work::Copy { to, from, bytes }))
 }
 
 /// Requests a memset, which runs in order with the child launches.
@@ -128,7 +130,7 @@ pub extern "C" fn __superstep_child_fill(
         value: value as u8,
         bytes: bytes as u64,
     };
-    enter(LAUNCH, |worker| add(worker, stream, work)).map_or_else(|e| e.0, |()| 0)
+    request(|worker| add(worker, stream, work))
 }
 
 /// Requests a launch.
@@ -144,18 +146,17 @@ pub unsafe extern "C" fn __superstep_child_launch(
     shared_bytes: c_uint,
     stream: *mut c_void,
 ) -> c_int {
-    enter(LAUNCH, |worker| {
+    request(|worker| {
         // SAFETY: device code passes the addresses of two valid triples.
         let (grid, block) = unsafe { (*grid, *block) };
-        let request = LaunchRequest {
+        let launch = LaunchRequest {
             function: function as usize,
             grid,
             block,
             shared_bytes: shared_bytes as usize,
             is_cooperative: false,
         };
-        let result = request_launch(worker, request, arguments.cast(), stream);
-        result.err().map_or(0, |error| error.0)
+        request_launch(worker, launch, arguments.cast(), stream)
     })
 }
 

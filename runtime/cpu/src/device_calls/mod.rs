@@ -64,7 +64,7 @@ pub extern "C" fn __superstep_log_full() {
     });
 }
 
-/// Ends the launch because a thread used `address`, in which bits of `mask` are set.
+/// Ends the launch because a thread used a misaligned `address`, in which bits of `mask` are set.
 ///
 /// # Safety
 /// `file` must end with 0.
@@ -310,12 +310,8 @@ fn shared_ranges(worker: &Worker) -> [std::ops::Range<u64>; 2] {
 /// Returns whether `address` is in the CTA's shared memory, static or dynamic.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_is_shared(address: *const c_void) -> bool {
-    let is_in = |worker| {
-        shared_ranges(worker)
-            .iter()
-            .any(|r| r.contains(&(address as u64)))
-    };
-    worker::current().is_some_and(is_in)
+    let is_in = |range: &std::ops::Range<u64>| range.contains(&(address as u64));
+    worker::current().is_some_and(|worker| shared_ranges(worker).iter().any(is_in))
 }
 
 /// Returns the address in the CTA's shared memory with these lower 32 bits, which are PTX's shared address. An address outside shared memory
@@ -436,7 +432,7 @@ pub unsafe extern "C" fn __superstep_assertfail(
     })
 }
 
-/// Prints to stdout. `arguments` holds the values, each at its natural alignment. Returns the number of conversions.
+/// Formats and prints to stdout. `arguments` holds the values, each at its natural alignment. Returns the number of conversions.
 ///
 /// # Safety
 /// `format` must end with 0, and `arguments` must hold the values that it converts.

@@ -21,7 +21,7 @@ unsafe impl Send for OwnedArguments {}
 unsafe impl Sync for OwnedArguments {}
 
 impl OwnedArguments {
-    /// Copies the kernel's arguments, to each of which `arguments` has a pointer.
+    /// Copies the kernel's arguments through the pointers in `arguments`.
     pub fn copy(kernel: &Kernel, arguments: *const *mut c_void) -> Result<Self, CudaError> {
         let parameters = kernel.parameters;
         if !parameters.is_empty() && arguments.is_null() {

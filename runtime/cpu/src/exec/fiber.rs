@@ -82,7 +82,7 @@ pub struct StackPool {
     made: usize,
     stack_bytes: usize,
     /// Stacks allocated together; if more than one, in a mapping without guards, since the number of mappings is limited.
-    slab: usize,
+    pub slab: usize,
 }
 
 impl StackPool {
@@ -102,10 +102,6 @@ impl StackPool {
             self.free.clear();
             self.stack_bytes = bytes.next_multiple_of(PAGE_BYTES);
         }
-    }
-
-    pub fn set_slab(&mut self, stacks: usize) {
-        self.slab = stacks;
     }
 
     fn add_slab(&mut self) -> Result<(), Error> {

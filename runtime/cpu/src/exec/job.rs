@@ -53,10 +53,12 @@ pub struct Job {
     next_cta: AtomicU64,
     batch: u64,
     stopped: AtomicBool,
-    failure: Mutex<Option<Failure>>,
+    pub failure: Mutex<Option<Failure>>,
     pub accesses: AtomicU64,
-    counts: Mutex<Vec<u64>>,
-    children: Mutex<Vec<Child>>,
+    /// Counts by site, in the order of the kernel's sites.
+    pub counts: Mutex<Vec<u64>>,
+    /// The CTAs' requests; those of each CTA are in order.
+    pub children: Mutex<Vec<Child>>,
 }
 
 impl Job {
@@ -164,27 +166,10 @@ impl Job {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    pub fn failure(&self) -> Option<Failure> {
-        self.failure.lock().clone()
-    }
-
     /// Adds a worker's counts, in the order of the kernel's sites.
     pub fn add_counts(&self, counts: impl Iterator<Item = u64>) {
         for (sum, count) in self.counts.lock().iter_mut().zip(counts) {
             *sum += count;
         }
-    }
-
-    pub fn add_child(&self, child: Child) {
-        self.children.lock().push(child);
-    }
-
-    /// Takes the CTAs' requests; those of each CTA are in order.
-    pub fn take_children(&self) -> Vec<Child> {
-        std::mem::take(&mut self.children.lock())
-    }
-
-    pub fn counts(&self) -> Vec<u64> {
-        self.counts.lock().clone()
     }
 }

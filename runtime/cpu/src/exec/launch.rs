@@ -251,12 +251,15 @@ fn run(
     }
     let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     if kernel.probe == Probe::Count {
-        session.site_counts(&job.active, kernel.sites.iter().copied().zip(job.counts()));
+        session.site_counts(
+            &job.active,
+            kernel.sites.iter().copied().zip(job.counts.lock().clone()),
+        );
     }
     if let Some(probed) = &job.probed {
         probed.finish(&job, elapsed_ns);
     }
-    let failure = job.failure();
+    let failure = job.failure.lock().clone();
     let outcome = match &failure {
         None => LaunchOutcome::Completed,
         Some(failure) => LaunchOutcome::Failed(failure.text.clone()),
@@ -276,7 +279,7 @@ fn run(
         set_sticky(failure.error);
         return Ok(Vec::new());
     }
-    Ok(job.take_children())
+    Ok(std::mem::take(&mut job.children.lock()))
 }
 
 /// Runs a kernel's request; returns the requests that follow from it.

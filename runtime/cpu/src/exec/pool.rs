@@ -8,6 +8,7 @@ use crate::exec::threads;
 use crate::exec::worker::{Mode, Worker};
 use crate::runtime::session;
 use parking_lot::{Condvar, Mutex};
+use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -126,12 +127,8 @@ impl Pool {
         while state.started < wanted {
             let number = state.started;
             let work = |number| pool().work_forever(number as u32);
-            threads::start(
-                &format!("superstep-{number}"),
-                WORKER_STACK_BYTES,
-                work,
-                number,
-            )?;
+            let name = CString::new(format!("superstep-{number}"))?;
+            threads::start(name, WORKER_STACK_BYTES, work, number)?;
             state.started += 1;
         }
         Ok(())
@@ -225,7 +222,7 @@ impl Pool {
 
 /// Blocks the program's signals in this thread.
 fn block_signals() {
-    // SAFETY: fills a signal set in and blocks it for this thread; the signals of faults stay open.
+    // SAFETY: initialises a signal set and blocks it for this thread, except for the signals of faults.
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigfillset(&mut set);

@@ -5,7 +5,7 @@
 //! destructor. Workers never end, so their variables need no destructors.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::io::Error;
 use std::mem::{MaybeUninit, transmute};
 use std::ptr::null_mut;
@@ -51,13 +51,13 @@ unsafe extern "C" fn note_destructor(
 
 /// Starts a thread that runs `work`, which must not return.
 pub fn start(
-    name: &str,
+    name: CString,
     stack_bytes: usize,
     work: fn(usize),
     argument: usize,
 ) -> std::io::Result<()> {
     let started = Box::new(Started {
-        name: format!("{name}\0"),
+        name,
         work,
         argument,
     });
@@ -86,7 +86,7 @@ pub fn start(
 }
 
 struct Started {
-    name: String,
+    name: CString,
     work: fn(usize),
     argument: usize,
 }
@@ -95,10 +95,8 @@ extern "C" fn run(started: *mut c_void) -> *mut c_void {
     NEVER_ENDS.set(true);
     // SAFETY: `start` leaked the box for this thread.
     let started = unsafe { Box::from_raw(started.cast::<Started>()) };
-    if let Ok(name) = CStr::from_bytes_until_nul(started.name.as_bytes()) {
-        // SAFETY: names the calling thread with a text that ends with a zero byte.
-        unsafe { libc::pthread_setname_np(libc::pthread_self(), name.as_ptr()) };
-    }
+    // SAFETY: names the calling thread with a text that ends with a zero byte.
+    unsafe { libc::pthread_setname_np(libc::pthread_self(), started.name.as_ptr()) };
     (started.work)(started.argument);
     null_mut()
 }

@@ -19,7 +19,7 @@ use superstep_abi::cpu::{Step, SuperstepThread, WARP_LANES};
 pub enum Place {
     /// In a kernel, which a signal fails.
     Kernel,
-    /// In the runtime, where a signal is a bug of its own.
+    /// In the runtime, where a signal is a bug.
     Runtime,
 }
 

@@ -68,7 +68,7 @@ pub struct Heap {
     live: BTreeMap<u64, Block>,
     freed: VecDeque<Block>,
     freed_bytes: usize,
-    live_bytes: u64,
+    pub live_bytes: u64,
 }
 
 impl Heap {
@@ -154,10 +154,6 @@ impl Heap {
 
     pub fn iter(&self) -> impl Iterator<Item = &Block> {
         self.live.values()
-    }
-
-    pub fn live_bytes(&self) -> u64 {
-        self.live_bytes
     }
 
     /// Frees the block at `address`; `false` if there is none.

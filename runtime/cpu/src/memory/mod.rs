@@ -170,7 +170,7 @@ pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     }
     let mut memory = MEMORY.lock();
     let bytes = bytes as u64;
-    let sum = memory.heap.live_bytes().checked_add(bytes);
+    let sum = memory.heap.live_bytes.checked_add(bytes);
     if sum.is_none_or(|sum| sum > total_bytes()) {
         return Err(CudaError::MEMORY_ALLOCATION);
     }
@@ -360,7 +360,7 @@ cuda! {
     fn [cudaMemGetInfo](free: *mut usize, total: *mut usize) {
         check_sticky()?;
         let all = total_bytes();
-        put(free, all.saturating_sub(MEMORY.lock().heap.live_bytes()) as usize)?;
+        put(free, all.saturating_sub(MEMORY.lock().heap.live_bytes) as usize)?;
         put(total, all as usize)
     }
 

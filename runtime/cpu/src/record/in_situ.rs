@@ -1,4 +1,4 @@
-//! Aggregates that a worker collects in place of a trace.
+//! Aggregates that a worker collects instead of a trace.
 
 use crate::runtime::session;
 use std::collections::HashMap;

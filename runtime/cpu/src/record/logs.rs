@@ -43,7 +43,7 @@ impl Buffer {
     }
 }
 
-/// Log of a warp whose lanes run one after the other. Loops themselves note where each lane's entries start.
+/// Log of a warp whose lanes run one after the other. Loops store where each lane's entries start.
 #[derive(Debug)]
 pub struct WarpLog {
     buffer: Buffer,
@@ -65,7 +65,7 @@ impl WarpLog {
         unsafe { starts.add(lane % LANES).write(cursor) };
     }
 
-    /// Returns the array in which a loop notes the lanes' first entries.
+    /// Returns the array in which a loop stores the lanes' first entries.
     pub fn starts(&self) -> *mut u64 {
         self.starts.base().cast()
     }

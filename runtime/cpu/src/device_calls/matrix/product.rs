@@ -156,16 +156,10 @@ fn integers(product: Product, lanes: &Lanes) {
     let depth = if bits < 8 { depth * bits / 32 } else { depth };
     let size = (rows, columns, depth);
     match product.a {
-        Element::B1 if product.is_xor => {
-            accumulate(size, &a, &b, &mut sums, |a, b, sum| {
-                sum + (a ^ b).count_ones() as i32
-            });
-        }
-        Element::B1 => {
-            accumulate(size, &a, &b, &mut sums, |a, b, sum| {
-                sum + (a & b).count_ones() as i32
-            });
-        }
+        Element::B1 => accumulate(size, &a, &b, &mut sums, |a, b, sum| {
+            let bits = if product.is_xor { a ^ b } else { a & b };
+            sum + bits.count_ones() as i32
+        }),
         Element::S4 | Element::U4 => accumulate(size, &a, &b, &mut sums, |a, b, sum| {
             (0..8).fold(sum, |sum, index| {
                 let nibble = |word: u32| word >> (4 * index) & 15;

@@ -30,7 +30,7 @@ fn stacks_are_reused() {
 #[test]
 fn stacks_of_a_slab_do_not_overlap() {
     let mut pool = StackPool::new(0);
-    pool.set_slab(3);
+    pool.slab = 3;
     let stacks = [(); 3].map(|()| pool.take().unwrap());
     let mut ends = stacks.each_ref().map(|stack| stack.ends);
     ends.sort_unstable();

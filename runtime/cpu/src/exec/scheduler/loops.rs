@@ -20,16 +20,12 @@ impl Scheduler {
     }
 
     fn run_loops_on(&mut self, job: &Job, fiber: &mut Option<Fiber>) -> Outcome {
+        if job.active.recorded != Recorded::All {
+            return self.for_each_cta(job, |this, cta| this.run_range(job, cta, cta + 1, fiber));
+        }
         while let Some(ctas) = job.take_ctas() {
-            if job.active.recorded == Recorded::All {
-                self.enter_cta(job, ctas.start);
-                self.run_range(job, ctas.start, ctas.end, fiber)?;
-                continue;
-            }
-            for cta in ctas {
-                self.enter_cta(job, cta);
-                self.run_range(job, cta, cta + 1, fiber)?;
-            }
+            self.enter_cta(job, ctas.start);
+            self.run_range(job, ctas.start, ctas.end, fiber)?;
         }
         Ok(())
     }

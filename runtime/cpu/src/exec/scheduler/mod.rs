@@ -82,19 +82,25 @@ impl Scheduler {
         match self.worker.mode.get() {
             Mode::Plain => self.run_plain(job),
             Mode::Loops(_) => self.run_loops(job),
-            Mode::Fibers => {
-                while let Some(ctas) = job.take_ctas() {
-                    for cta in ctas {
-                        if job.is_stopped() {
-                            return Ok(());
-                        }
-                        self.enter_cta(job, cta);
-                        self.run_fibers(job, cta)?;
-                    }
+            Mode::Fibers => self.for_each_cta(job, |this, cta| this.run_fibers(job, cta)),
+        }
+    }
+
+    fn for_each_cta(
+        &mut self,
+        job: &Job,
+        mut run: impl FnMut(&mut Self, u64) -> Outcome,
+    ) -> Outcome {
+        while let Some(ctas) = job.take_ctas() {
+            for cta in ctas {
+                if job.is_stopped() {
+                    return Ok(());
                 }
-                Ok(())
+                self.enter_cta(job, cta);
+                run(self, cta)?;
             }
         }
+        Ok(())
     }
 
     /// Prepares the state that all CTAs of a launch share.
@@ -120,7 +126,7 @@ impl Scheduler {
         self.stacks
             .set_least_bytes(limit.saturating_mul(CPU_FRAME_RATIO));
         if let (Mode::Fibers, Some(_)) = (mode, &job.grid_barrier) {
-            self.stacks.set_slab(pool::slab_for(job));
+            self.stacks.slab = pool::slab_for(job);
         }
         let shared_bytes = job.active.launch.dynamic_shared_bytes as usize;
         let shared = room(job, &mut self.shared, shared_bytes, "shared memory")?;

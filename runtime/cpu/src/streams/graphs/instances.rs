@@ -137,7 +137,7 @@ fn instantiate_with(
     if parameters.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the program passes a structure, of which only the flags are read.
+    // SAFETY: the program passes a structure; only its flags are read.
     instantiate(place, of, unsafe { (*parameters).flags })?;
     let success = cudaGraphInstantiateResult::cudaGraphInstantiateSuccess;
     // SAFETY: the program passes a structure for the results.
