@@ -94,7 +94,7 @@ fn request_launch(
 
 /// Returns the error code of a request.
 fn request(add: impl FnOnce(&Worker) -> CudaResult) -> c_int {
-    enter(LAUNCH, |worker| add(worker)).map_or_else(|error| error.0, |()| 0)
+    enter(LAUNCH, add).map_or_else(|error| error.0, |()| 0)
 }
 
 fn add(worker: &Worker, stream: *mut c_void, work: Work) -> CudaResult {
