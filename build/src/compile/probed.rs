@@ -1,4 +1,4 @@
-//! Builds a program with a probe that a user defined.
+//! Builds a program with a user-defined probe.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,8 +22,8 @@ impl Builder {
     pub fn build_probed(&self, program: &Program, probe: &Definition) -> Result<ProbedExecutables> {
         let parts = self.parts(program)?;
         let (native, probed) = rayon::join(
-            || self.with_probe(program, &parts, None),
-            || self.with_probe(program, &parts, Some(probe)),
+            || self.variant(program, &parts, &self.nothing()?, None),
+            || self.with_probe(program, &parts, probe),
         );
         Ok(ProbedExecutables {
             native: native?,
@@ -35,18 +35,14 @@ impl Builder {
         &self,
         program: &Program,
         parts: &CompiledModules<'_>,
-        probe: Option<&Definition>,
+        probe: &Definition,
     ) -> Result<PathBuf> {
-        let nothing = self.nothing()?;
-        let Some(probe) = probe else {
-            return self.variant(program, parts, &nothing, None);
-        };
         let spec = serde_json::to_vec(&probe.spec).expect("a specification is plain data");
         let inserted = Inserted {
             probe: Probe::Defined,
             spec: Some(self.runner.text_file("probe.json", &spec)?),
             handler: Some(self.defined_handler(probe)?),
-            ..nothing
+            ..self.nothing()?
         };
         let host = probe.host.as_deref();
         let host = host.map(|file| self.host_hooks(probe, file));

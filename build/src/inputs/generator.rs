@@ -1,4 +1,4 @@
-//! Generated inputs, from the script `suites/inputs.py`.
+//! Generates inputs with the script `suites/inputs.py`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -30,7 +30,7 @@ impl Generator {
         arguments
     }
 
-    /// The key of the file that it makes; another script makes another file.
+    /// Returns the cache key of the generated file, which changes with the script.
     pub(super) fn key(&self) -> String {
         let mut key = KeyHasher::new("generated");
         key.text(SCRIPT).list(self.arguments());
@@ -50,7 +50,7 @@ impl Generator {
             Some(mut output) => io::copy(&mut output, writer).map(drop),
             None => Ok(()),
         };
-        // The script says at most a few lines, which a pipe holds.
+        // The script prints at most a few lines of errors, which fit into a pipe.
         let mut problem = String::new();
         if let Some(mut messages) = child.stderr.take() {
             messages.read_to_string(&mut problem).map_err(error)?;
