@@ -24,7 +24,6 @@ pub const NOTEBOOK_PYTHONPATH: &str = "SUPERSTEP_TEST_NOTEBOOK_PYTHONPATH";
 /// Folders of Spark's packages, as in `PYTHONPATH`.
 pub const SPARK_PYTHONPATH: &str = "SUPERSTEP_TEST_SPARK_PYTHONPATH";
 
-/// Something that tests need.
 #[derive(Clone, Copy)]
 enum Tool {
     /// Python packages, pinned by version and hash in pip's format; with a second list, built from source with the packages in it.
@@ -143,7 +142,6 @@ impl Tool {
     }
 }
 
-/// Returns the first program that runs.
 fn running(names: &[&str], version: &str) -> Option<String> {
     let runs = |name: &&&str| {
         (Command::new(name).arg(version).output()).is_ok_and(|output| output.status.success())

@@ -12,7 +12,6 @@ use crate::test_tools::python_packages;
 /// maturin, pinned by version and hash.
 const REQUIREMENTS: &str = include_str!("../wheel-requirements.txt");
 
-/// Builds the wheel for this machine and returns it.
 pub fn build(context: &Context) -> Result<PathBuf> {
     build_with(context, |maturin| maturin.args(["--profile", PROFILE]))
 }

@@ -102,7 +102,8 @@ impl Builder {
         let subject = Subject::of(&unit.name, &unit.program.folder);
         let flags = &unit.program.flags;
         let passes = format!("default<O{}>", optimisation(flags));
-        let inexact = arithmetic::has_inexact_roots(flags).then_some("--inexact-roots");
+        let inexact =
+            arithmetic::is_set(flags, arithmetic::INEXACT_ROOTS).then_some("--inexact-roots");
         let args = Args::of(["--passes", &passes]).texts(inexact);
         let optimised = self.prepare(subject, &front_end, args)?;
         Ok(DeviceIr {

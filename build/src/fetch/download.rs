@@ -119,10 +119,7 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
     let mut file = file.map_err(io("create", partial))?;
     let mut child = curl(url, here, limits)
         .spawn()
-        .map_err(|source| FetchError::ToolMissing {
-            tool: "curl",
-            source,
-        })?;
+        .map_err(FetchError::tool("curl"))?;
     let received = child.stdout.take().map_or(Ok(()), |body| {
         receive(url, body, &mut file, partial, limits)
     });

@@ -69,6 +69,12 @@ pub enum FetchError {
     Offline { what: String, option: &'static str },
 }
 
+impl FetchError {
+    pub(crate) fn tool(tool: &'static str) -> impl Fn(std::io::Error) -> Self {
+        move |source| Self::ToolMissing { tool, source }
+    }
+}
+
 impl From<FetchError> for Failure {
     fn from(error: FetchError) -> Self {
         let kind = match &error {

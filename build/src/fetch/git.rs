@@ -184,10 +184,9 @@ impl Repository {
 
     fn check_commit(&self) -> Result<()> {
         let output = self.git(&["cat-file", "-e", &format!("{}^{{commit}}", self.commit)])?;
-        if output.status.success() {
-            Ok(())
-        } else {
-            Err(self.no_commit(&output))
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(self.no_commit(&output)),
         }
     }
 
@@ -206,12 +205,12 @@ impl Repository {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(missing)?;
+            .map_err(FetchError::tool("git"))?;
         if let Some(mut stdin) = child.stdin.take() {
             // If git closes its input early, the hash differs.
             let _ = std::io::Write::write_all(&mut stdin, content);
         }
-        let output = child.wait_with_output().map_err(missing)?;
+        let output = child.wait_with_output().map_err(FetchError::tool("git"))?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
@@ -219,7 +218,7 @@ impl Repository {
         self.command(arguments)
             .stdin(Stdio::null())
             .output()
-            .map_err(missing)
+            .map_err(FetchError::tool("git"))
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -248,13 +247,6 @@ impl Repository {
         }
         die_with_this_process(&mut command);
         command
-    }
-}
-
-fn missing(source: std::io::Error) -> FetchError {
-    FetchError::ToolMissing {
-        tool: "git",
-        source,
     }
 }
 

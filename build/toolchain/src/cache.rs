@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::variable::CACHE;
@@ -97,17 +98,13 @@ impl CacheLock {
                 waiting();
                 file.lock()?;
             }
-            Err(std::fs::TryLockError::Error(error)) if !has_no_locks(&error) => return Err(error),
-            Err(std::fs::TryLockError::Error(_)) => {}
+            Err(std::fs::TryLockError::Error(error)) => match Errno::from_io_error(&error) {
+                Some(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+                _ => return Err(error),
+            },
         }
         Ok(CacheLock(file))
     }
-}
-
-fn has_no_locks(error: &io::Error) -> bool {
-    let number = rustix::io::Errno::from_io_error(error);
-    use rustix::io::Errno;
-    number.is_some_and(|number| [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP].contains(&number))
 }
 
 #[cfg(test)]

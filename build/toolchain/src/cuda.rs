@@ -77,15 +77,13 @@ pub(crate) fn locate(
             Err(why) => left_aside.push(why.to_string()),
         }
     }
-    from_wheels(search).map_err(|why| {
+    let folder = wheels::folder(search).ok_or(ToolkitError::NoCacheFolder);
+    let merged = folder.and_then(|folder| wheels::examine(&folder));
+    merged.map_err(|why| {
         let why = [&left_aside[..], &[why.to_string()]].concat().join("; ");
         let hint = "`superstep setup` fetches them (in the repository, `cargo xtask setup`)";
         missing("CUDA compiler and runtime", why, hint)
     })
-}
-
-fn from_wheels(search: &Search) -> Result<Cuda, ToolkitError> {
-    wheels::examine(&wheels::folder(search).ok_or(ToolkitError::NoCacheFolder)?)
 }
 
 fn installed(search: &Search) -> Vec<PathBuf> {

@@ -30,25 +30,11 @@ pub struct Device {
     pub memory_bytes: u64,
 }
 
-impl Device {
-    /// The architecture's name for compilers, such as `sm_90`.
-    pub fn arch(&self) -> String {
-        format!(
-            "sm_{}{}",
-            self.compute_capability.0, self.compute_capability.1
-        )
-    }
-}
-
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} ({}, {} MiB)",
-            self.name,
-            self.arch(),
-            self.memory_bytes >> 20
-        )
+        let (major, minor) = self.compute_capability;
+        let (name, mib) = (&self.name, self.memory_bytes >> 20);
+        write!(f, "{name} (sm_{major}{minor}, {mib} MiB)")
     }
 }
 

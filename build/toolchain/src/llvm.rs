@@ -58,7 +58,7 @@ pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
     };
     Err(with_hint(
         nearest.unwrap_or_else(none),
-        &packages::install_line(search.purpose),
+        &packages::line_for(&packages::needed(search.purpose)),
     ))
 }
 

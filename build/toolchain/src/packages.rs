@@ -71,13 +71,9 @@ pub enum PackageError {
     },
 }
 
-/// Returns the commands that install every package for `purpose`, after those that add LLVM's own package source if the distribution's
-/// sources are known to lack Clang 22.
-pub fn install_line(purpose: Purpose) -> String {
-    line_for(&needed(purpose))
-}
-
-fn line_for(packages: &[&str]) -> String {
+/// Returns the commands that install `packages`, after those that add LLVM's own package source if the distribution's sources are known to
+/// lack Clang 22.
+pub(crate) fn line_for(packages: &[&str]) -> String {
     let install = format!("{INSTALL} {}", packages.join(" "));
     if packages.contains(&"clang-22") && lacks("clang-22") {
         format!("{}\n  {install}", add_llvms_source())
@@ -117,14 +113,11 @@ fn lacks(package: &str) -> bool {
         .output();
     offers.is_ok_and(|offers| {
         let offers = String::from_utf8_lossy(&offers.stdout).into_owned();
-        let has = |package| offers.lines().any(|line| name_offered(line) == package);
+        // Lines have a name, a version and a source.
+        let names = offers.lines().filter_map(|line| line.split('|').next());
+        let has = |package| names.clone().any(|name| name.trim() == package);
         has("libc6") && !has(package)
     })
-}
-
-/// Returns the package's name in a line of `apt-cache madison`: name, version and source.
-fn name_offered(line: &str) -> &str {
-    line.split('|').next().unwrap_or_default().trim()
 }
 
 pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError> {

@@ -22,19 +22,10 @@ impl Builder {
         if self.options.backend == Backend::Cpu {
             refuse_proprietary_libraries(&program.name, &libraries_of_flags(&program.flags.link))?;
         }
-        let objects = objects()?;
-        self.link_with(program, objects, Args::default().input(self.cudart_stub()?))
-    }
-
-    pub(crate) fn link_with(
-        &self,
-        program: &Program,
-        objects: Vec<PathBuf>,
-        runtime: Args,
-    ) -> Result<PathBuf> {
-        let args = (objects.into_iter().fold(Args::default(), Args::input))
+        let objects = objects()?.into_iter();
+        let args = (objects.fold(Args::default(), Args::input))
             .text("-Wl,--no-as-needed")
-            .and(runtime)
+            .input(self.cudart_stub()?)
             // With the old tags, paths in the flags also apply to indirect dependencies.
             .texts(["-Wl,--disable-new-dtags", "-lm", "-lpthread", "-ldl"])
             .and(self.with_drivers(&program.flags.link)?);

@@ -94,15 +94,11 @@ impl Builder {
             let records = embedded.iter().map(|embedded| &embedded.record);
             objects.push(self.linked_object(&program.folder, String::new(), records)?);
         }
-        objects.extend(self.helpers(program)?);
-        Ok(objects)
-    }
-
-    pub(crate) fn helpers(&self, program: &Program) -> Result<Vec<PathBuf>> {
         let helpers = (program.units.par_iter())
             .filter(|unit| unit.language != Language::Cuda)
             .map(|unit| self.helper_object(program, unit));
-        helpers.collect()
+        objects.extend(helpers.collect::<Result<Vec<_>>>()?);
+        Ok(objects)
     }
 
     /// Compiles the only unit of `program` to an object with its device code.

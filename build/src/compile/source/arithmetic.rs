@@ -6,9 +6,9 @@ use crate::manifest::Flags;
 /// libdevice approximates them.
 pub(crate) const INEXACT_ROOTS: &str = "-mllvm=-nvvm-reflect-add=__CUDA_PREC_SQRT=0";
 
-pub(crate) fn has_inexact_roots(flags: &Flags) -> bool {
+pub(crate) fn is_set(flags: &Flags, wanted: &str) -> bool {
     let mut flags = flags.all.iter().chain(&flags.device);
-    flags.any(|flag| flag == INEXACT_ROOTS)
+    flags.any(|flag| flag == wanted)
 }
 
 /// nvcc's `-prec-div=false`, without and with `-use_fast_math`. Clang stores the value in an attribute of each function, which the
@@ -26,11 +26,6 @@ pub(crate) fn division_flag(flags: &Flags) -> Option<&'static str> {
 }
 
 pub(crate) const FAST_FUNCTIONS: &str = "-fgpu-approx-transcendentals";
-
-pub(crate) fn is_fast(flags: &Flags) -> bool {
-    let mut flags = flags.all.iter().chain(&flags.device);
-    flags.any(|flag| flag == FAST_FUNCTIONS)
-}
 
 /// Clang's headers with overloads of `pow` for a float or double and an integer. nvcc converts both to double.
 pub(crate) const POWER_HEADERS: [&str; 2] = [

@@ -59,7 +59,7 @@ impl Builder {
         for header in arithmetic::POWER_HEADERS {
             args = self.edited(args, header, arithmetic::without_integer_powers)?;
         }
-        if arithmetic::is_fast(&program.flags) {
+        if arithmetic::is_set(&program.flags, arithmetic::FAST_FUNCTIONS) {
             let header = arithmetic::MATH_HEADER;
             args = self.edited(args, header, arithmetic::with_fast_functions)?;
         }
