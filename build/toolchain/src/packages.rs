@@ -105,7 +105,7 @@ fn codename(os_release: &str) -> Option<&str> {
     value("UBUNTU_CODENAME").or_else(|| value("VERSION_CODENAME"))
 }
 
-/// Whether apt has package lists, which the first `apt-get update` creates, and none has `package`.
+/// Returns whether apt has package lists, which the first `apt-get update` creates, and none has `package`.
 fn lacks(package: &str) -> bool {
     // libc6 is in every release.
     let offers = Command::new("apt-cache")

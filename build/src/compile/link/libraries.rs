@@ -1,4 +1,4 @@
-//! Shared libraries that an executable needs, and how each gets to another machine.
+//! Shared libraries that an executable needs, and what supplies each on another machine.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -137,7 +137,7 @@ pub(crate) fn asks_for_residency(executable: &Path) -> Result<bool> {
     })
 }
 
-/// Whether the code of a file calls a function of the stub whose name begins with `start`. The linker has resolved the calls to distances
+/// Returns whether the code of a file calls a function of the stub whose name begins with `start`. The linker has resolved the calls to distances
 /// from the next instruction. True for a file without symbols, which may.
 fn calls(file: &Path, start: &str) -> Result<bool> {
     let bytes = std::fs::read(file).map_err(BuildError::io("read", file))?;

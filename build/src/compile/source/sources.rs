@@ -31,7 +31,7 @@ pub(crate) struct SourceText {
     pub(crate) text: String,
 }
 
-/// Whether a CUDA file of `program` declares a texture reference before preprocessing. A declaration that the preprocessor drops does no
+/// Returns whether a CUDA file of `program` declares a texture reference before preprocessing. A declaration that the preprocessor drops does no
 /// harm.
 pub(crate) fn have_texture_references(program: &Program) -> bool {
     any_text(program, |text| {

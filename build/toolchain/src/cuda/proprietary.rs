@@ -15,7 +15,7 @@ pub struct ProprietaryPackage {
     pub title: &'static str,
     pub wheel: Wheel,
     headers: &'static str,
-    /// Names to link with. One that ends with `_static` leads to the shared library.
+    /// Names to link with. One that ends with `_static` stands for the shared library.
     libraries: &'static str,
     /// Packages whose headers its own headers include.
     pub needs: &'static [&'static str],
@@ -191,7 +191,7 @@ impl ProprietaryPackage {
         self.headers.split(' ')
     }
 
-    /// Names to link with. One that ends with `_static` leads to the shared library.
+    /// Names to link with. One that ends with `_static` stands for the shared library.
     pub fn libraries(&self) -> impl Iterator<Item = &'static str> {
         self.libraries.split(' ')
     }
