@@ -42,7 +42,7 @@ fn bitcode(tools: &Toolchain, file: &Path, out: &Path) {
     let cuda = format!("--cuda-path={}", tools.cuda.root.display());
     let (file, out) = (file.to_string_lossy(), out.to_string_lossy());
     run(
-        &tools.llvm.clangxx,
+        &tools.llvm.tool("clang++"),
         &[
             "-x",
             "cuda",
@@ -72,7 +72,7 @@ fn assemble(tools: &Toolchain, module: &Path) -> (String, String) {
     let feature = format!("-mattr=+{}", tools.cuda.ptx_feature());
     let (module, ptx_name) = (module.to_string_lossy(), ptx.to_string_lossy());
     run(
-        &tools.llvm.llc,
+        &tools.llvm.tool("llc"),
         &["-mcpu=sm_90", &feature, "-O3", &module, "-o", &ptx_name],
     );
     let said = run(
@@ -114,7 +114,7 @@ fn stress_with(tools: &Toolchain, probe: &str) -> (String, String) {
     bitcode(tools, &handler, &at("probe.bc"));
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     run(
-        &tools.llvm.llvm_link,
+        &tools.llvm.tool("llvm-link"),
         &[
             &text(at("stress.bc")),
             &text(at("probe.bc")),
@@ -125,7 +125,7 @@ fn stress_with(tools: &Toolchain, probe: &str) -> (String, String) {
     let keep = "-internalize-public-api-list=stress,relay";
     let passes = "-passes=internalize,default<O2>";
     run(
-        &tools.llvm.opt,
+        &tools.llvm.tool("opt"),
         &[
             passes,
             keep,
@@ -253,7 +253,7 @@ fn is_up_to_date(tools: &Toolchain, name: &str) {
     let module = folder.path().join("device.bc");
     let cuda = format!("--cuda-path={}", tools.cuda.root.display());
     run(
-        &tools.llvm.clangxx,
+        &tools.llvm.tool("clang++"),
         &[
             "-x",
             "cuda",
@@ -271,7 +271,7 @@ fn is_up_to_date(tools: &Toolchain, name: &str) {
     );
     let ptx = folder.path().join("device.ptx");
     run(
-        &tools.llvm.llc,
+        &tools.llvm.tool("llc"),
         &[
             "-mcpu=sm_70",
             "-mattr=+ptx63",
