@@ -1,6 +1,6 @@
-//! Results of a probe, as tables. All of them are long: a row holds one number, so that every probe has the same columns.
+//! Results of a probe, as tables in long format: a row has one number, so that every probe has the same columns.
 //!
-//! Tables refer to each other: `launch` is the row number in `probe_launches`, `site` the column of that name in `probe_sites`.
+//! Tables refer to each other: `launch` is a row number of `probe_launches`, `site` a value of that column in `probe_sites`.
 
 use std::path::{Path, PathBuf};
 
@@ -167,7 +167,7 @@ fn launches(results: &ProbeResults, names: &SiteTable) -> impl Iterator<Item = L
         })
 }
 
-/// The field at index `at` of the words of a unit.
+/// Returns the field that word `at` of a unit belongs to.
 fn field(launch: &LaunchResult, probe: &DefinedProbe, at: usize) -> Field {
     let fields = &probe.spec.fields;
     let slot = launch.first_slot + (at / fields.len()) as u32;

@@ -1,7 +1,7 @@
 //! A capture as tables: accesses, launches, sites, allocations and transfers.
 //!
-//! Tables refer to each other: `launch` is the row number in `launches`, `site` the column of that name in `sites`, and
-//! `allocation` that in `allocations`.
+//! Tables refer to each other: `launch` is a row number of `launches`, `site` a value of that column in `sites`, and
+//! `allocation` one of that column in `allocations`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -83,13 +83,13 @@ table! {
     struct AllocationRow = "allocations" {
         allocation: u32 = "number of the allocation";
         kind: &'static str = "device, managed, pinned, array, imported (of another process) or symbol";
-        name: String = "name of a device variable, the same in every run; of others # and their ordinal";
+        name: String = "name of a device variable, the same in every run; else # and the allocation's ordinal";
         file: String = "source file of the host's call; empty where it is not known";
-        line: u32 = "its line, from 1; 0 where it is not known";
+        line: u32 = "line of that call, from 1; 0 where it is not known";
         address: u64 = "first byte";
         bytes: u64 ["bytes"] = "size";
-        sequence: u64 = "when it came to life, as position among the host's calls";
-        freed_sequence: Option<u64> = "when it was given back; empty when it was not";
+        sequence: u64 = "position of the allocation among the host's calls";
+        freed_sequence: Option<u64> = "position of its release among the host's calls; empty when it was not freed";
     }
 }
 
@@ -127,7 +127,7 @@ pub fn write(
     Ok(path)
 }
 
-/// A table of `capture` in memory; of accesses, which [`crate::accesses`] reads, only the columns.
+/// Returns a table of `capture`. That of accesses has no rows: [`crate::accesses`] reads them.
 pub fn in_memory(capture: &Capture, table: TableName) -> Result<Table> {
     Ok(match table {
         TableName::Launches => launches(capture).collect(),

@@ -1,4 +1,4 @@
-//! The error of this library.
+//! The error type of this crate.
 
 use std::path::PathBuf;
 

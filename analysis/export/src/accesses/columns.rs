@@ -1,4 +1,4 @@
-//! The columns of a batch, appended to a group at a time.
+//! Columns of a batch, filled one access group at a time.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Pools {
     }
 }
 
-/// Columns of a batch while it grows; only those that were chosen.
+/// The selected columns of a batch that is being filled.
 pub struct Columns {
     rows: usize,
     op: Option<Column<i8>>,
@@ -57,11 +57,11 @@ pub struct Columns {
     address: Option<Column<u64>>,
     allocation: Option<Column<u64>>,
     offset: Option<Column<u64>>,
-    /// Rows whose address no allocation holds.
+    /// Rows whose address is in no allocation.
     holes: Vec<usize>,
 }
 
-/// Writes a fixed number of lanes at `row`, superfluous ones included: a copy of known length takes a few instructions.
+/// Writes a fixed number of lanes at `row`, even if fewer are active: a copy of known length takes few instructions.
 #[inline(always)]
 fn put<T: ArrowNativeType>(
     column: &mut Option<Column<T>>,
@@ -128,7 +128,7 @@ impl Columns {
         self.rows += at.1;
     }
 
-    /// Allocations and offsets of a group's addresses; usually of one allocation.
+    /// Writes the allocations and offsets of a group's addresses, which are usually in one allocation.
     #[inline]
     fn place(&mut self, group: &AccessGroup, resolver: &mut Resolver) {
         let addresses = group.active_addresses();
@@ -141,8 +141,8 @@ impl Columns {
             for (offset, address) in offsets.iter_mut().zip(&group.addresses) {
                 *offset = address.wrapping_sub(first.address);
             }
-            // The highest bit is set if no offset has it and all are below the size: SSE2 has no comparison of 64 bits, but subtracts
-            // several lanes at once.
+            // The highest bit is set if it is clear in all offsets and all are below the size. SSE2 cannot compare 64-bit
+            // integers, but it can subtract them.
             let below = |all: u64, &offset: &u64| all & !offset & offset.wrapping_sub(first.bytes);
             is_inside = offsets[..addresses.len()].iter().fold(u64::MAX, below) >> 63 == 1;
         }
@@ -162,7 +162,7 @@ impl Columns {
         put(&mut self.offset, at, &offsets);
     }
 
-    /// The arrays of the wanted columns.
+    /// Returns the arrays of the wanted columns.
     pub fn arrays(
         mut self,
         launch: &ArrayRef,
@@ -218,7 +218,7 @@ impl Columns {
     }
 }
 
-/// The active lanes' numbers without gaps.
+/// Returns the numbers of the active lanes, without gaps.
 #[inline]
 fn lanes_of(mask: u32) -> [u32; WARP_LANES] {
     let mut lanes = std::array::from_fn(|lane| lane as u32);
