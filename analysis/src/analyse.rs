@@ -101,11 +101,8 @@ impl Accesses for OfCapture<'_> {
         ops: &SiteOps,
         record: &LaunchRecord<'_>,
     ) -> Result<Counts> {
-        engine.launch(
-            record.launch,
-            ops,
-            &LaunchChunks::new(self.0, record.chunks),
-        )
+        let (capture, chunks) = (self.0, record.chunks);
+        engine.launch(record.launch, ops, &LaunchChunks { capture, chunks })
     }
 
     fn nothing_wrote(&mut self, engine: &mut Engine, _: u32, from: &HostCopy) -> Result<bool> {
@@ -306,14 +303,8 @@ fn host_writes_unseen(kind: &AllocationKind) -> bool {
 }
 
 pub(crate) struct LaunchChunks<'a> {
-    capture: &'a Capture,
-    chunks: &'a [ChunkRef],
-}
-
-impl<'a> LaunchChunks<'a> {
-    pub(crate) fn new(capture: &'a Capture, chunks: &'a [ChunkRef]) -> Self {
-        Self { capture, chunks }
-    }
+    pub(crate) capture: &'a Capture,
+    pub(crate) chunks: &'a [ChunkRef],
 }
 
 impl GroupSource for LaunchChunks<'_> {

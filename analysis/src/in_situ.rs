@@ -2,8 +2,7 @@
 //! is, for the rest there are bounds.
 
 use crate::communication::{
-    Communication, Flow, KernelVolume, LaunchVolume, MemoryLimit, Options, Transfer,
-    TransferSorter, Volume,
+    Communication, Flow, LaunchVolume, MemoryLimit, Options, Transfer, Transfers, Volume, by_kernel,
 };
 use crate::counts::{Counts, LaunchCounts};
 use crate::error::{AnalysisError, Result};
@@ -137,7 +136,7 @@ pub(crate) fn analyse(
         LaunchSums::new(launch.stream, launch.launch)
     };
     let (mut counted, mut launches) = (Vec::new(), Vec::new());
-    let transfers = TransferSorter::new(limit, capture.cancellation);
+    let transfers = limit.sorter("transfers", capture.cancellation);
     let mut flows: BTreeMap<(u32, u32), Flow> = BTreeMap::new();
     let mut first_read: BTreeMap<(u32, u32), FirstRead> = BTreeMap::new();
     let mut perhaps_local = Vec::new();
@@ -222,12 +221,13 @@ pub(crate) fn analyse(
     let inexact = pairs.filter(is_inexact).copied().collect();
     let mut total = VolumeBounds::default();
     bounds.iter().for_each(|launch| total += *launch);
+    let (kernels, volume) = by_kernel(&launches);
     let communication = Communication {
-        kernels: kernels(&launches),
-        total: sum(launches.iter().map(|launch| launch.volume)),
+        kernels,
+        total: volume,
         launches,
         flows: flows.into_values().collect(),
-        transfers: transfers.finish()?,
+        transfers: Transfers::new(transfers.finish()?),
         ..Communication::default()
     };
     let in_situ = InSitu {
@@ -330,29 +330,4 @@ fn without_shadow(bounds: &mut [VolumeBounds], capture: &Capture) {
             *column = column.saturating_add(more);
         }
     }
-}
-
-fn sum(volumes: impl Iterator<Item = Volume>) -> Volume {
-    let mut total = Volume::default();
-    volumes.for_each(|volume| total += volume);
-    total
-}
-
-/// In the order of first launch.
-fn kernels(launches: &[LaunchVolume]) -> Vec<KernelVolume> {
-    let mut kernels: Vec<KernelVolume> = Vec::new();
-    for launch in launches {
-        let known = (kernels.iter()).position(|kernel| kernel.kernel == launch.kernel);
-        let known = known.unwrap_or_else(|| {
-            kernels.push(KernelVolume {
-                kernel: launch.kernel.clone(),
-                launches: 0,
-                volume: Volume::default(),
-            });
-            kernels.len() - 1
-        });
-        kernels[known].launches += 1;
-        kernels[known].volume += launch.volume;
-    }
-    kernels
 }

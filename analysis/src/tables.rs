@@ -166,16 +166,6 @@ pub fn digest(tables: &[Table]) -> String {
     format!("{:016x}", hash.digest())
 }
 
-/// Writes every table of an analysis as CSV and JSON into `folder`, which is created. Returns the files.
-pub fn write_tables(
-    folder: &Path,
-    analysis: &Analysis,
-    sites: &SiteTable,
-    settings: &Settings,
-) -> Result<Vec<PathBuf>> {
-    write(folder, &tables(analysis, sites, settings)?)
-}
-
 /// Writes the tables of several processes as one each, in which the first columns say which process it is.
 pub fn write_joined(folder: &Path, parts: &[(Process, Vec<Table>)]) -> Result<()> {
     let Some((_, first)) = parts.first() else {

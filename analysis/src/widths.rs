@@ -34,10 +34,8 @@ impl Widths {
         let class = WIDTHS.iter().position(|&width| width == width_bytes);
         self.accesses[class.unwrap_or(WIDTHS.len() - 1)] += accesses;
     }
-}
 
-impl Widths {
-    /// Whether all accesses are of one width that is known.
+    /// Whether all accesses have the same known width.
     pub fn are_one(&self) -> bool {
         let [known @ .., others] = &self.accesses;
         *others == 0 && known.iter().filter(|accesses| **accesses > 0).count() <= 1

@@ -54,7 +54,7 @@ fn write(folder: &Path, finish: bool) -> Capture {
     );
     capture.at(6).free(first);
     capture.allocate(ARRAY, 4096, AllocationKind::Device);
-    // The same address after it was freed and allocated again: written by nobody.
+    // The same address after it was freed and allocated again: never written.
     let launch_2 = capture.begin(launch(0));
     capture.chunk(&launch_2, &[warp(0, 1, ARRAY + 128)]);
     // Nothing of this was written; of the first allocation some was.
@@ -269,8 +269,8 @@ fn tables_add_up() {
     let capture = write(folder.path(), true);
     let analysis = analyse(&capture, Options::default()).unwrap();
     let out = folder.path().join("tables");
-    let files =
-        tables::write_tables(&out, &analysis, capture.sites(), &Settings::default()).unwrap();
+    let tables = tables::tables(&analysis, capture.sites(), &Settings::default()).unwrap();
+    let files = tables::write(&out, &tables).unwrap();
     assert_eq!(files.len(), 12);
     let json = std::fs::read_to_string(out.join("communication-by-launch.json")).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();

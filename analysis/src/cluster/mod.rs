@@ -13,8 +13,8 @@ pub use rows::{Kind, NextRow, Row, Rows};
 use crate::analyse::{Accesses, Analysis, LaunchChunks, walk};
 use crate::communication::{
     BLOCK_RECORDS, Block, Cutter, Engine, Item, LaunchStrides, MemoryLimit, OfLaunch, Options,
-    Packet, Record, Run, Sorter, SpillFolder, Sums, Transfer, TransferSorter, WideAccesses,
-    WidePart, add, distances, unpacked,
+    Packet, Record, Run, Sorter, Sums, Transfer, Transfers, WideAccesses, WidePart, add, distances,
+    unpacked,
 };
 use crate::counts::Counts;
 use crate::error::Result;
@@ -95,7 +95,10 @@ impl Map {
             });
         };
         if let Some((launch, chunk, number)) = self.chunks.next() {
-            let source = LaunchChunks::new(&self.capture, std::slice::from_ref(&chunk));
+            let source = LaunchChunks {
+                capture: &self.capture,
+                chunks: std::slice::from_ref(&chunk),
+            };
             let counts = cutter.chunk((launch, number), &source, &self.ops, &mut sink)?;
             self.sums.launch(launch).counts += counts;
         } else {
@@ -131,13 +134,12 @@ pub fn reduce(
     next: NextRow<'_>,
 ) -> Result<Rows> {
     let options = Options::everything();
-    let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
     let mut engine = Engine::limited(options, limit, capture.cancellation);
     let mut pages = OfBucket {
         next,
         waiting: VecDeque::new(),
         sums: Sums::default(),
-        wide: Sorter::new("wide", limit.sorter_bytes(), folder, capture.cancellation),
+        wide: limit.sorter("wide", capture.cancellation),
     };
     walk(capture, &mut engine, &mut pages)?;
     if pages.ahead()?.is_some() {
@@ -243,15 +245,10 @@ pub fn combine(
     limit: &MemoryLimit,
     next: NextRow<'_>,
 ) -> Result<Rows> {
-    let (folder, bytes) = (
-        Arc::new(SpillFolder::new(limit.spill_into.clone())),
-        limit.sorter_bytes(),
-    );
-    let runs = |name| Sorter::<Run>::new(name, bytes, folder.clone(), capture.cancellation);
-    let (loads, stores) = (runs("loads"), runs("stores"));
-    let wide = Sorter::<WidePart>::new("wide", bytes, folder.clone(), capture.cancellation);
-    let transfers =
-        Sorter::<Transfer>::new("transfers", bytes, folder.clone(), capture.cancellation);
+    let loads = limit.sorter("loads", capture.cancellation);
+    let stores = limit.sorter("stores", capture.cancellation);
+    let wide = limit.sorter::<WidePart>("wide", capture.cancellation);
+    let transfers = limit.sorter::<Transfer>("transfers", capture.cancellation);
     let mut sums = Sums::default();
     while let Some(row) = next()? {
         match row.kind {
@@ -289,14 +286,14 @@ pub fn combine(
 /// The sum of all parts.
 pub struct Merged {
     sums: Sums,
-    transfers: TransferSorter,
+    transfers: Sorter<Transfer>,
 }
 
 impl Merged {
     pub fn new(capture: &Capture, limit: &MemoryLimit) -> Self {
         Self {
             sums: Sums::default(),
-            transfers: TransferSorter::new(limit, capture.cancellation),
+            transfers: limit.sorter("transfers", capture.cancellation),
         }
     }
 
@@ -329,7 +326,7 @@ impl Merged {
         }
         let mut communication = engine.finish()?;
         communication.strides = strides;
-        communication.transfers = self.transfers.finish()?;
+        communication.transfers = Transfers::new(self.transfers.finish()?);
         Ok(walk.into_analysis(capture, options, communication))
     }
 }

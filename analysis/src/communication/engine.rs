@@ -10,7 +10,7 @@ use super::output::part::{LaunchPart, WideSource};
 use super::output::strides::Run;
 use super::output::sums::View;
 use super::output::transfers::Transfers;
-use super::output::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
+use super::output::volume::{Communication, Flow, LaunchVolume, Transfer, Volume, by_kernel};
 use super::spill::file::{SpillFile, SpillFolder};
 use super::spill::limit::{Budget, MemoryLimit};
 use super::spill::sorted::Sorted;
@@ -89,7 +89,6 @@ pub struct Engine {
     unwritten: Unwritten,
     launches: Vec<LaunchVolume>,
     kernel_of: Vec<u32>,
-    kernels: Vec<KernelVolume>,
     kernel_numbers: FxHashMap<String, u32>,
     flows: Vec<Flow>,
     kept: Kept,
@@ -118,7 +117,6 @@ impl Engine {
             unwritten: Unwritten::default(),
             launches: Vec::new(),
             kernel_of: Vec::new(),
-            kernels: Vec::new(),
             kernel_numbers: FxHashMap::default(),
             flows: Vec::new(),
             kept: Kept::new(budget.sorter_bytes, &folder, cancellation),
@@ -259,17 +257,9 @@ impl Engine {
             });
         }
         self.is_unknown = false;
+        let next = self.kernel_numbers.len() as u32;
         let kernel = self.kernel_numbers.entry(launch.kernel.clone());
-        let kernel = *kernel.or_insert_with_key(|name| {
-            self.kernels.push(KernelVolume {
-                kernel: name.clone(),
-                launches: 0,
-                volume: Volume::default(),
-            });
-            self.kernels.len() as u32 - 1
-        });
-        self.kernels[kernel as usize].launches += 1;
-        self.kernel_of.push(kernel);
+        self.kernel_of.push(*kernel.or_insert(next));
         self.launches.push(LaunchVolume {
             stream: launch.stream,
             superstep: launch.launch,
@@ -366,13 +356,13 @@ impl Engine {
             cancellation: self.cancellation,
         };
         let (untraced, folder, file) = (&self.untraced, &*self.folder, self.spilled.as_ref());
-        let pages_bytes = AtomicUsize::new(self.shards.iter().map(Shard::bytes).sum());
+        let pages_bytes = AtomicUsize::new(self.shards.iter().map(|shard| shard.bytes).sum());
         (self.shards.par_iter_mut().enumerate())
             .with_min_len(shards_of_a_task(blocks))
             .filter(|(number, _)| blocks.iter().any(|block| block.count(*number) > 0))
             .try_for_each(|(number, shard)| {
                 let name = format!("pages-{number}");
-                let before = shard.bytes();
+                let before = shard.bytes;
                 shard.swap_in(folder, &name)?;
                 self.scratch.with(Scratch::new, |scratch| {
                     let of = Records {
@@ -384,7 +374,7 @@ impl Engine {
                     };
                     shard.launch(&view, untraced, scratch, &of)
                 })?;
-                let after = shard.bytes();
+                let after = shard.bytes;
                 pages_bytes.fetch_add(after, Ordering::Relaxed);
                 let all = pages_bytes.fetch_sub(before, Ordering::Relaxed) - before;
                 if all > self.budget.page_bytes {
@@ -465,11 +455,7 @@ impl Engine {
             false => 0,
         };
         let (strides, transfers) = rayon::join(|| strides.finish(launches), || transfers.finish());
-        let mut total = Volume::default();
-        for (launch, &kernel) in self.launches.iter().zip(&self.kernel_of) {
-            total += launch.volume;
-            self.kernels[kernel as usize].volume += launch.volume;
-        }
+        let (kernels, total) = by_kernel(&self.launches);
         self.flows.sort_unstable();
         if !self.options.details || exact::asked(self.options) {
             self.found = Found::default();
@@ -477,7 +463,7 @@ impl Engine {
         let (sites, arrays, footprints) = self.found.into_rows();
         Ok(Communication {
             launches: self.launches,
-            kernels: self.kernels,
+            kernels,
             total,
             flows: self.flows,
             transfers: Transfers::new(transfers?),

@@ -25,7 +25,7 @@ use crate::analyse::Analysis;
 use crate::communication::{Communication, Transfers};
 use crate::error::Result;
 use serde::de::DeserializeOwned;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use superstep_table::{Format, Row, Table, file, read_csv};
 use superstep_trace::{AllocationId, CtaBlocks, SiteTable};
 
@@ -142,7 +142,7 @@ macro_rules! metrics {
             /// From the CSV files that [`crate::tables::write_tables`] left in `folder`; `None` where they were not
             /// written. A table that was not kept when they were is empty.
             pub fn read(folder: &Path) -> Result<Option<Self>> {
-                if !Self::are_in(folder) {
+                if !csv_file::<connectivity::ConnectivityRow>(folder).exists() {
                     return Ok(None);
                 }
                 Ok(Some(Self {
@@ -250,15 +250,14 @@ impl Metrics {
             bounds: Vec::new(),
         })
     }
+}
 
-    /// Whether the tables were written into `folder`.
-    fn are_in(folder: &Path) -> bool {
-        file(folder, connectivity::ConnectivityRow::TABLE, Format::Csv).exists()
-    }
+fn csv_file<R: Row>(folder: &Path) -> PathBuf {
+    file(folder, R::TABLE, Format::Csv)
 }
 
 fn read<R: Row + DeserializeOwned>(folder: &Path) -> Result<Vec<R>> {
-    let path = file(folder, R::TABLE, Format::Csv);
+    let path = csv_file::<R>(folder);
     match path.exists() {
         true => Ok(read_csv(&path)?),
         false => Ok(Vec::new()),

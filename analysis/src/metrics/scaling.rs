@@ -27,14 +27,8 @@ table! {
         share: f64 = columns::SHARE_OF_TRANSFERRED;
         imbalance: f64 = "most CTAs on one GPU over the mean";
         link_s: f64 ["s"] = "sum over launches of the busiest link's time";
-        #[serde(default = "default_link")]
         link_gb_per_s: f64 ["GB/s"] = "what a GPU's link carries in one direction";
     }
-}
-
-/// The value in tables that have no such column.
-fn default_link() -> f64 {
-    LINK_GB_PER_S
 }
 
 /// The part, of `parts`, that `at` of `extent` belongs to: blocks as even as can be.

@@ -1,7 +1,7 @@
 //! Records on their way to the machine that owns their pages, packed by bucket of pages.
 
 use super::block::{BLOCK_RECORDS, checked, spread};
-use super::record::{Origin, Pattern, Record, WideAccess, WideAccesses, cut};
+use super::record::{Origin, Pattern, Record, WideAccesses, cut};
 use crate::communication::spill::file::{Fixed, fixed, pack, unpack};
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
@@ -148,7 +148,11 @@ impl Cutter {
                 if record.pattern() == Pattern::Piece {
                     let next = (wide.len() - before) as u32;
                     let number = *known.entry(record.origin.wide()).or_insert_with(|| {
-                        wide.extend(self.wide.get(record.origin.wide()));
+                        wide.extend(self.wide.get(record.origin.wide()).map(|it| Wide {
+                            address: it.address,
+                            width: it.width,
+                            site: it.site.0,
+                        }));
                         next
                     });
                     record.origin = Origin::of_wide(number);
@@ -160,20 +164,6 @@ impl Cutter {
                 wide: (wide.len() - before) as u32,
             });
         }
-        let wide: Vec<Wide> = (wide.iter())
-            .map(
-                |&WideAccess {
-                     address,
-                     width,
-                     site,
-                     ..
-                 }| Wide {
-                    address,
-                    width,
-                    site: site.0,
-                },
-            )
-            .collect();
         let mut bytes = Vec::new();
         put(&[sections.len() as u32], &mut bytes);
         put(&sections, &mut bytes);

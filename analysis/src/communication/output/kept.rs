@@ -36,9 +36,10 @@ impl Kept {
         self.strides.take(&mut out.loads, &mut out.stores)
     }
 
-    /// Moves transfers out once there are many: in one page each of many CTAs may receive from each of many others.
+    /// Takes a shard's results once there are many: in a single page, each of many CTAs may receive
+    /// from each of many others.
     #[inline]
-    pub(crate) fn take_much(&self, position: u32, out: &mut ShardOut) -> Result<()> {
+    pub(crate) fn take_many(&self, position: u32, out: &mut ShardOut) -> Result<()> {
         let entries = out.transfers.len().max(out.loads.len());
         if entries.max(out.stores.len()) < self.most {
             return Ok(());

@@ -8,7 +8,6 @@ use crate::communication::engine::Options;
 use crate::communication::input::record::{Pattern, Record, WideAccess};
 use crate::communication::state::bitmap::Bitmap;
 use crate::communication::state::shadow::{Page, Tag, Writer};
-use crate::error::Result;
 use crate::sites::SiteOps;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -28,12 +27,6 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    /// Moves a shard's results of the current launch out if there are many.
-    #[inline]
-    pub(crate) fn make_room(&self, out: &mut ShardOut) -> Result<()> {
-        self.kept.take_much(self.launch, out)
-    }
-
     #[inline]
     pub(crate) fn is_same_kernel(&self, launch: u32) -> bool {
         self.kernels.get(launch as usize) == Some(&self.kernel)

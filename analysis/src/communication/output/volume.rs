@@ -6,6 +6,7 @@ use super::transfers::Transfers;
 use crate::columns;
 use crate::communication::state::unwritten::UnwrittenRead;
 use crate::metrics::share;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use superstep_table::table;
 use superstep_trace::{LaunchId, StreamId};
@@ -61,6 +62,27 @@ pub struct KernelVolume {
     pub kernel: String,
     pub launches: u64,
     pub volume: Volume,
+}
+
+/// Sums the volumes of each kernel, in the order of first launch, and of all launches.
+pub(crate) fn by_kernel(launches: &[LaunchVolume]) -> (Vec<KernelVolume>, Volume) {
+    let mut kernels: Vec<KernelVolume> = Vec::new();
+    let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut total = Volume::default();
+    for launch in launches {
+        let number = *numbers.entry(&launch.kernel).or_insert_with(|| {
+            kernels.push(KernelVolume {
+                kernel: launch.kernel.clone(),
+                launches: 0,
+                volume: Volume::default(),
+            });
+            kernels.len() - 1
+        });
+        kernels[number].launches += 1;
+        kernels[number].volume += launch.volume;
+        total += launch.volume;
+    }
+    (kernels, total)
 }
 
 /// Bytes that went from one launch to another.

@@ -1,6 +1,10 @@
 //! The memory limit of an analysis and the place for what exceeds it.
 
+use super::file::SpillFolder;
+use super::sorted::{Item, Sorter};
 use std::path::PathBuf;
+use std::sync::Arc;
+use superstep_trace::Cancellation;
 
 /// A limit to the memory of an analysis.
 ///
@@ -25,9 +29,14 @@ impl MemoryLimit {
         }
     }
 
-    /// Bytes for transfers, loads, stores and the like: each of them.
-    pub(crate) fn sorter_bytes(&self) -> usize {
-        self.budget().sorter_bytes
+    /// Creates a sorter with its share of the memory.
+    pub(crate) fn sorter<T: Item>(
+        &self,
+        name: &'static str,
+        cancellation: Cancellation,
+    ) -> Sorter<T> {
+        let folder = Arc::new(SpillFolder::new(self.spill_into.clone()));
+        Sorter::new(name, self.budget().sorter_bytes, folder, cancellation)
     }
 
     pub(crate) fn budget(&self) -> Budget {

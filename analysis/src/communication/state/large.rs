@@ -16,6 +16,7 @@ use crate::communication::spill::file::{Fixed, fixed};
 use crate::communication::spill::sorted::{Item, Sorted, Sorter};
 use crate::error::Result;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A record with its place in the order of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,7 +145,7 @@ impl Shard {
                 .or_insert_with(|| fresh_page(untraced, base, &[], strides));
             records.ctas(|records| {
                 scratch.read(view, page, base, (records, is_shared), &mut self.out);
-                view.make_room(&mut self.out)
+                view.kept.take_many(view.launch, &mut self.out)
             })?;
             (known, never_in(page))
         };
@@ -192,7 +193,8 @@ impl Shard {
 
 fn ordered(view: &View, of: &Records<'_>) -> Result<Sorted<Ordered>> {
     let bytes = of.most * size_of::<Ordered>();
-    let sorter = Sorter::new("records", bytes, of.spill_folder(), view.cancellation);
+    let folder = Arc::new(of.folder.another());
+    let sorter = Sorter::new("records", bytes, folder, view.cancellation);
     let mut number = 0;
     for block in of.blocks {
         Gathered::parts(block, of, |records| {

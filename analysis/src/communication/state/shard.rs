@@ -17,7 +17,6 @@ use crate::communication::spill::shadow_file;
 use crate::error::{AnalysisError, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
 use superstep_trace::AllocationId;
 
 /// Pages of one shard, in memory or on disk.
@@ -43,12 +42,6 @@ pub(crate) struct Records<'a> {
     /// How many are taken together in memory.
     pub(crate) most: usize,
     pub(crate) folder: &'a SpillFolder,
-}
-
-impl Records<'_> {
-    pub(crate) fn spill_folder(&self) -> Arc<SpillFolder> {
-        Arc::new(self.folder.another())
-    }
 }
 
 pub(crate) struct Scratch {
@@ -91,10 +84,6 @@ impl Shard {
             pending: Vec::new(),
             out: ShardOut::new(options),
         }
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
     }
 
     pub(crate) fn pages(&self) -> usize {
@@ -242,7 +231,7 @@ impl Shard {
         if exact::asked(self.out.options) {
             let page = self.exact.entry(number).or_default();
             page.launch(view, untraced, base, records, &mut self.out);
-            return view.make_room(&mut self.out);
+            return view.kept.take_many(view.launch, &mut self.out);
         }
         if !self.out.options.details {
             return self.accesses(view, untraced, scratch, (records, survey), false);
@@ -329,7 +318,7 @@ impl Shard {
             for records in records.chunk_by(|a, b| a.cta == b.cta) {
                 view.cancellation.check()?;
                 scratch.read(view, page, base, (records, is_shared), &mut self.out);
-                view.make_room(&mut self.out)?;
+                view.kept.take_many(view.launch, &mut self.out)?;
             }
         }
         if self.out.options.details && self.out.sums.uninitialised > uninitialised {
@@ -342,7 +331,7 @@ impl Shard {
         self.bytes = (self.bytes + page.bytes()).saturating_sub(before);
         self.out.loads.settle(found.0);
         self.out.stores.settle(found.1);
-        view.make_room(&mut self.out)
+        view.kept.take_many(view.launch, &mut self.out)
     }
 }
 

@@ -75,7 +75,7 @@ impl Reader<'_> {
                 let fresh = if is_new { u8::MAX >> (8 - width) } else { 0 };
                 let tag = self.page.tag(at);
                 self.several_fresh((at, width), times, (fresh, u64::from(is_new)), tag);
-                self.view.make_room(self.out)?;
+                self.view.kept.take_many(self.view.launch, self.out)?;
                 if details {
                     self.at_site(record, record.volume());
                 }

@@ -21,13 +21,9 @@ table! {
         source: u64 = "cell from the left: source CTAs, numbered by x, then y, then z";
         receiver: u64 = "cell from below: receiving CTAs, numbered likewise";
         count: u64 ["reads"] = "distinct (address, width) reads of the transfers";
-        #[serde(default)]
         first_source: u64 = "source CTA at the left border";
-        #[serde(default)]
         source_ctas: u64 ["CTAs"] = "source CTAs from left to right";
-        #[serde(default)]
         first_receiver: u64 = "receiving CTA at the lower border";
-        #[serde(default)]
         receiver_ctas: u64 ["CTAs"] = "receiving CTAs upwards";
     }
 }
@@ -54,18 +50,13 @@ impl Axis {
 
 impl DensityRow {
     pub fn axes(&self) -> [Axis; 2] {
-        let all = if self.map == "first" {
-            self.side
-        } else {
-            self.ctas
-        };
         [
             (self.first_source, self.source_ctas),
             (self.first_receiver, self.receiver_ctas),
         ]
         .map(|(first, ctas)| Axis {
             first,
-            ctas: if ctas == 0 { all.max(1) } else { ctas },
+            ctas: ctas.max(1),
         })
     }
 }
