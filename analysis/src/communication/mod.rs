@@ -1,8 +1,8 @@
 //! Communication between CTAs through global memory, exact to the byte.
 //!
-//! `docs/metrics.md` defines every number. [`Engine`] takes host writes and launches in the program's order; each
-//! launch's accesses are cut into records at page borders, spread over shards by page, and each shard handles its
-//! pages alone: first the reads of all CTAs against the state before the launch, then the writes. The results do not
+//! `docs/metrics.md` defines every number. [`Engine`] receives host writes and launches in program order. Each launch's
+//! accesses are cut into records at page borders and distributed to shards by page. Each shard handles its pages
+//! independently: first the reads of all CTAs against the state before the launch, then the writes. The results do not
 //! depend on the number of threads or shards.
 
 mod engine;

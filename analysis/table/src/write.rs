@@ -154,12 +154,6 @@ impl<R: Row> Rows<R> {
         Ok(())
     }
 
-    /// Appends a batch of rows.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.flush()?;
-        self.writer.write(batch)
-    }
-
     fn flush(&mut self) -> Result<()> {
         if !self.rows.is_empty() {
             let batch = R::batch(&self.rows);

@@ -145,7 +145,7 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
     })
 }
 
-/// Returns the error that [`read`] would return.
+/// Checks a choice as [`read`] does.
 pub fn check(capture: &Capture, choice: &Choice) -> Result<()> {
     needs_accesses(capture, "the table `accesses`")?;
     chosen_columns(choice.columns.as_deref())?;
