@@ -60,7 +60,7 @@ pub struct InSitu {
     pub(crate) has_transfers: bool,
 }
 
-/// Returns whether the launches of a capture have sums instead of accesses; fails if only some have sums.
+/// Returns whether the launches of a capture have sums instead of accesses; fails if some have accesses.
 pub(crate) fn has_sums(capture: &Capture) -> Result<bool> {
     let mut with_sums = capture.launches().filter(|launch| launch.sums.is_some());
     let mut with_accesses = (capture.launches()).filter(|launch| !launch.chunks.is_empty());
