@@ -120,7 +120,7 @@ fn a_program_gets_the_memory_that_shadow_memory_took() {
         assert_eq!(unknown, [(0, 0), (0, 0), (0, 0), (4, 4)]);
         let warnings = &run.summary().warnings;
         assert!(
-            (warnings.iter()).any(|warning| warning.contains("shadow memory were given back")),
+            (warnings.iter()).any(|warning| warning.contains("shadow memory were freed")),
             "{warnings:?}"
         );
     }

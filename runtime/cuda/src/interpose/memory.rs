@@ -1,4 +1,4 @@
-//! Allocations, through the runtime's interface and the driver's.
+//! Allocations, through both of CUDA's APIs.
 
 use super::interposed;
 use crate::cuda::memory::forget_last_error;
@@ -16,7 +16,7 @@ fn noted(status: Status, pointer: *mut *mut c_void, bytes: usize, kind: Allocati
     status
 }
 
-/// Repeats an allocation of device memory as long as shadow memory makes room for it.
+/// Repeats an allocation of device memory while shadow memory can make room for it.
 fn with_room(bytes: usize, real: impl Fn() -> Status) -> Status {
     with_room_for(bytes, &real, || {
         forget_last_error();
@@ -24,7 +24,7 @@ fn with_room(bytes: usize, real: impl Fn() -> Status) -> Status {
     })
 }
 
-/// Both interfaces have the same number for no memory.
+/// As [`with_room`], for both APIs, which have the same code for a lack of memory.
 fn with_room_for(bytes: usize, first: impl Fn() -> Status, again: impl Fn() -> Status) -> Status {
     let runtime = runtime();
     runtime.prepare();
@@ -66,7 +66,7 @@ fn element_bytes(channels: Channels) -> usize {
     if channels.is_null() {
         return 0;
     }
-    // SAFETY: the program gives a description. Only its numbers are read: its kind may be one of a newer CUDA.
+    // SAFETY: the program passes a description. Only its numbers are read, since its kind may be one of a newer CUDA.
     let bits = unsafe { (*channels).x + (*channels).y + (*channels).z + (*channels).w };
     usize::try_from(bits).unwrap_or(0) / 8
 }
@@ -121,7 +121,7 @@ interposed! {
         let bytes = element_bytes(channels) * elements;
         noted(with_room(bytes, real), array, bytes, AllocationKind::Array)
     }
-    // Noted before the memory is given back: another thread may get it at once.
+    // Noted before the memory is freed, as another thread may get it at once.
     [cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray](pointer: *mut c_void) |real| {
         runtime().freed(pointer as u64);
         real()

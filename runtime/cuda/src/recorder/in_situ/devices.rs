@@ -1,5 +1,5 @@
-//! Several devices. Each has the shadow of memory allocated while it was current. Loads of other devices' kernels
-//! from there are unknown, and their stores are not seen: then the shadow is given up.
+//! Multiple devices. Each has the shadow of the memory that was allocated while it was current. Other devices' kernels do not see that: what
+//! they load from there counts as unknown, and after they have stored there, the shadow is given up.
 
 use super::layout::UNKNOWN;
 use super::{InSitu, OnDevice, Order};

@@ -1,6 +1,6 @@
-//! The small kernel after each traced one, which carries the rings' last pieces to the host.
+//! The small kernel after each traced one, which copies the rings' last pieces to the host.
 //!
-//! It is held as PTX, so that the driver makes it fit any GPU.
+//! It is embedded as PTX, so that the driver compiles it for any GPU.
 
 use crate::cuda::{CudaError, Function, Graph, GraphNode, Stream, driver};
 use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 const PTX: &str = include_str!("../../../device/stream_flush.ptx");
-/// Threads of its CTAs: one warp a ring.
+/// Threads of its CTAs, which are one warp per ring.
 const THREADS: u32 = 32;
 
 pub struct Flush {
@@ -40,7 +40,7 @@ impl Flush {
         driver::check(status, "launch the kernel that empties the trace buffers")
     }
 
-    /// Adds it to `graph`, behind `kernel`; returns its node.
+    /// Adds it to `graph`, after `kernel`; returns its node.
     pub fn add_to(&self, graph: Graph, kernel: GraphNode) -> Result<GraphNode, CudaError> {
         let (mut context, mut parameter) = (self.context, self.parameter);
         let mut arguments: [*mut c_void; 2] =

@@ -1,9 +1,9 @@
-//! The host's view of a buffer: pieces from the device, ring by ring.
+//! The host's view of a buffer, with pieces from the device, ring by ring.
 
 use super::layout::{Shape, TAKEN_STRIDE_WORDS};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The device's count of launches that have ended, in the buffer's host part. All pieces of these launches are announced.
+/// The device's count of launches that have ended, in the buffer's host part. All pieces of these launches have been announced.
 #[derive(Clone, Copy)]
 pub struct Ended(*const AtomicU64);
 
@@ -14,12 +14,12 @@ unsafe impl Sync for Ended {}
 
 impl Ended {
     pub fn launches(&self) -> u64 {
-        // SAFETY: the pointer leads to a living word. Acquire: the launches' pieces were announced before.
+        // SAFETY: the pointer points to a valid word. Acquire: the launches' pieces were announced before.
         unsafe { &*self.0 }.load(Ordering::Acquire)
     }
 }
 
-/// Tells whether a ring has a piece, from any thread.
+/// Lets any thread look whether a ring has a piece.
 #[derive(Clone, Copy)]
 pub struct Peek {
     ready: *const AtomicU64,
@@ -43,7 +43,7 @@ impl Peek {
     }
 }
 
-/// One ring's side on the host. One thread uses it at a time.
+/// The host's side of a ring, for one thread at a time.
 pub struct HostRing {
     pub number: usize,
     shape: Shape,
@@ -53,16 +53,16 @@ pub struct HostRing {
     data: *const u8,
 }
 
-// SAFETY: the pointers lead to memory that lives as long as the value (a condition of `HostRing::all`); the value's
+// SAFETY: the pointers point to memory that lives as long as the value (a condition of `HostRing::all`); the value's
 // owner is its only user.
 unsafe impl Send for HostRing {}
 
 impl HostRing {
-    /// All rings of a buffer whose host part begins at `host`, and the buffer's count of launches.
+    /// Returns all rings of the buffer whose host part begins at `host`, and the buffer's count of launches.
     ///
     /// # Safety
-    /// `host` must point to `shape.host_bytes()` bytes, aligned to a page, with zeroed control words, that stay valid as long
-    /// as the values live, and that only the producers of the protocol change.
+    /// `host` points to `shape.host_bytes()` bytes, aligned to a page, with zeroed control words. They are valid as long as the values
+    /// live, and only the producers of the protocol change them.
     pub unsafe fn all(shape: Shape, host: *const u8) -> (Vec<HostRing>, Ended) {
         let ring = |number: usize| {
             let words = host.cast::<AtomicU64>();
@@ -95,8 +95,8 @@ impl HostRing {
         }
     }
 
-    /// Passes the next piece to `read`, if it has arrived and belongs to launch `serial` of the buffer, and frees its room. Returns its
-    /// bytes.
+    /// Passes the next piece to `read`, if it has arrived and belongs to launch `serial` of the buffer, and frees its slot. Returns its
+    /// size in bytes.
     pub fn take(&mut self, serial: u64, read: impl FnOnce(u32, &[u8])) -> Option<usize> {
         let slot = self.next as usize & (self.shape.host_slots - 1);
         // SAFETY: the slot is below `host_slots`, and `HostRing::all` asked for that many pairs of words.

@@ -5,6 +5,7 @@ use crate::recorder::in_situ::layout::{Context, INPUT, UNKNOWN, UNWRITTEN};
 use crate::recorder::selection::{launch_bits, words};
 use crate::tests::Numbers;
 use std::fmt::Write;
+use superstep_runtime_core::in_situ::entry::Entry;
 use superstep_runtime_core::in_situ::{Accumulator, Shadow};
 use superstep_trace::{
     AccessGroup, AllocationKind, CtaRange, Launch, LaunchId, Op, Recorded, Sample, SampleUnit,
@@ -128,10 +129,10 @@ impl Program {
         let first = unit * numbers.below(BYTES / unit);
         let bytes = (unit * numbers.below(24)).min(BYTES - first);
         let pattern = if numbers.below(4) == 0 {
-            shadow.unknown_wrote(BASE + first, bytes);
+            shadow.set(BASE + first, bytes, Entry::UNKNOWN);
             UNKNOWN
         } else {
-            shadow.host_wrote(BASE + first, bytes);
+            shadow.set(BASE + first, bytes, Entry::HOST);
             INPUT
         };
         let _ = writeln!(self.text, "f {first} {bytes} {pattern}");
