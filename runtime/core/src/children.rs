@@ -1,5 +1,4 @@
-//! Launches from the device: a kernel's requests are carried out when all CTAs of its launch have ended. CUDA does not define when a
-//! child begins, and no kernel can wait for one.
+//! Launches from the device. A kernel's requests are carried out when all its CTAs have ended, as CUDA lets no kernel wait for a child.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -8,6 +8,7 @@ use crate::RuntimeError;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -50,41 +51,34 @@ pub unsafe fn loaded_module(
 ) -> Option<Result<LoadedModule, RuntimeError>> {
     // SAFETY: `image` points to a fat binary or to such a text, as `hash_at` requires.
     let hash = unsafe { hash_at(image) }?;
+    Some(find(&hash, image as usize, backend))
+}
+
+fn find(hash: &str, image: usize, backend: Backend) -> Result<LoadedModule, RuntimeError> {
     static KNOWN: Mutex<Option<HashMap<String, LoadedModule>>> = Mutex::new(None);
-    let fail = |reason: String| RuntimeError::Module {
-        hash: hash.clone(),
-        reason,
+    let fail = |reason: &dyn Display| RuntimeError::Module {
+        hash: hash.to_owned(),
+        reason: reason.to_string(),
     };
     let list = std::env::var_os(MODULES).filter(|list| !list.is_empty());
     let mut known = KNOWN.lock();
-    let known = match &mut *known {
-        Some(known) => known,
-        None => {
-            let start = list
-                .as_ref()
-                .map_or(Ok(HashMap::new()), |list| read(Path::new(list)));
-            match start {
-                Ok(start) => known.insert(start),
-                Err(reason) => return Some(Err(fail(reason.to_string()))),
-            }
-        }
-    };
-    if !known.contains_key(&hash) {
+    if let (None, Some(list)) = (&*known, &list) {
+        *known = Some(read(Path::new(list)).map_err(|error| fail(&error))?);
+    }
+    let known = known.get_or_insert_default();
+    if !known.contains_key(hash) {
         if list.is_some() {
             let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-            let error = match file_around(&maps, image as usize) {
+            return Err(match file_around(&maps, image) {
                 Some(file) => RuntimeError::NotNamed { file },
-                None => fail("its file was not named when the program was started".into()),
-            };
-            return Some(Err(error));
+                None => fail(&"its file was not named when the program was started"),
+            });
         }
-        match make(image as usize, backend, known.len()).and_then(|list| read(&list)) {
-            Ok(more) => known.extend(more),
-            Err(reason) => return Some(Err(fail(reason.to_string()))),
-        }
+        let more = make(image, backend, known.len()).and_then(|list| read(&list));
+        known.extend(more.map_err(|error| fail(&error))?);
     }
-    let found = known.get(&hash).cloned();
-    Some(found.ok_or_else(|| fail("its file was changed while the program ran".into())))
+    let found = known.get(hash).cloned();
+    found.ok_or_else(|| fail(&"its file was changed while the program ran"))
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -69,8 +69,7 @@ impl Identity {
         })
     }
 
-    /// Gives this process a name that no other program has used, before it writes anything. A program that replaced itself with this one
-    /// (`exec`) had the same process number.
+    /// Gives this process an unused name, before it writes anything: a program that called `exec` had the same process number.
     pub(crate) fn settle(&self, is_taken: impl Fn(&Process) -> bool) {
         let pid = std::process::id();
         let mut settled = self.settled.lock();

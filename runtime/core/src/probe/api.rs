@@ -1,5 +1,4 @@
-//! The program's interface to its probe: it observes results of launches, sets parameters, and switches the probe on and off.
-//! The C interface is `probes/include/superstep/runtime.h`.
+//! The program's interface to its probe (`probes/include/superstep/runtime.h`): results of launches, parameters, and a switch.
 
 use parking_lot::Mutex;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};

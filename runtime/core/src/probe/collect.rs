@@ -61,25 +61,19 @@ impl Found {
                 found.values = rows.iter().copied().step_by(4).collect();
                 found.statistics = Some(rows);
                 found.thread_slots = layout.kept_slots(keep, launch);
+                let all = || (layout.first_slot..layout.first_slot + layout.slots).collect();
                 let kept = match &found.thread_slots {
-                    None if *keep == KeptThreads::None => None,
-                    None => Some((0..row).collect::<Vec<_>>()),
-                    Some(slots) => {
-                        let first = slots.iter().map(|slot| (slot - layout.first_slot) as usize);
-                        let fields = specs.len();
-                        Some(
-                            first
-                                .flat_map(|at| at * fields..(at + 1) * fields)
-                                .collect(),
-                        )
-                    }
+                    None => (*keep != KeptThreads::None).then(all),
+                    slots => slots.clone(),
                 };
-                found.threads = kept.map(|rows| {
-                    let rows = rows.into_iter().flat_map(|row| {
+                found.threads = kept.map(|slots| {
+                    let first = slots.iter().map(|slot| (slot - layout.first_slot) as usize);
+                    let rows = first.flat_map(|at| at * specs.len()..(at + 1) * specs.len());
+                    let shown = rows.flat_map(|row| {
                         let field = &specs[row % specs.len()];
                         stored.row(row, units).map(|word| field.shown(word))
                     });
-                    rows.collect()
+                    shown.collect()
                 });
             }
             Per::Cta => {

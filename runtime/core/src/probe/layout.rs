@@ -150,8 +150,7 @@ impl Layout {
             .saturating_mul(self.word_bytes)
     }
 
-    /// Words from one copy of the tables to the next. Not a power of two, so that a word's copies are in different parts of a GPU's
-    /// second-level cache.
+    /// Words from one copy of the tables to the next. Not a power of two, to spread a word's copies over a GPU's second-level cache.
     pub fn table_stride(&self) -> u64 {
         match self.table_words {
             0 => 0,

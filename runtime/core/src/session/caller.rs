@@ -40,8 +40,7 @@ fn is_header(file: &str) -> bool {
     ["h", "hh", "hpp", "hxx", "cuh", "inl"].contains(&extension)
 }
 
-/// Returns whether a source file is neither Rust (the runtime), nor a header of CUDA's with inline functions, nor the C library's start-up
-/// code.
+/// Returns whether a source file is not the runtime's (Rust), a header of CUDA's with inline functions, or the C library's start-up code.
 fn is_of_the_program(file: &str) -> bool {
     const OTHERS: [&str; 7] = [
         "cuda_runtime.h",

@@ -23,8 +23,7 @@ impl Session {
         self.with_capture(state, |capture| capture.event(event));
     }
 
-    /// Opens the capture if needed, adds new modules, and runs `write` on it; ends it again if it had ended. A failure closes the capture
-    /// and becomes a fault.
+    /// Opens the capture if needed, adds new modules, runs `write`, and ends it again if it had ended. A failure closes it with a fault.
     pub(super) fn with_capture<T>(
         &self,
         state: &mut State,

@@ -168,8 +168,7 @@ impl Session {
         session
     }
 
-    /// Returns the program's session, which the first call makes from the environment. An unusable variable becomes a fault, and
-    /// all others then have their defaults.
+    /// Returns the program's session, made from the environment by the first call. An invalid variable is a fault, and defaults apply.
     pub fn global(backend: Backend) -> &'static Session {
         static SESSION: OnceLock<Session> = OnceLock::new();
         let session = SESSION.get_or_init(|| {
@@ -210,8 +209,7 @@ impl Session {
         }
     }
 
-    /// Closes the parent's capture in a forked process, which holds the locks; returns whether there was one. The journal is always the
-    /// parent's.
+    /// Gives up the parent's capture and journal in a fork, which holds the locks; returns whether there was a capture.
     pub(crate) fn leave_to_parent(&self) -> bool {
         // SAFETY: this process has one thread, which holds the locks.
         let (state, journal) = unsafe {
@@ -308,8 +306,7 @@ impl Session {
         self.event(&mut state, &event);
     }
 
-    /// Returns a kernel's module and the layout of a launch with its probe, or `None` if the kernel reaches no place of one. `replicas`
-    /// is the number of SMs or workers.
+    /// Returns a kernel's module and [`Layout::of`] a launch with its probe, if the kernel reaches a place of one.
     pub fn probe_layout(
         &self,
         kernel: &str,

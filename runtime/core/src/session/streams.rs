@@ -18,8 +18,7 @@ pub fn thread_number() -> u64 {
 }
 
 impl Session {
-    /// Returns the number of the stream with the runtime's handle `handle`. Handles 0, 1 and 2 denote
-    /// [default streams](Self::default_stream).
+    /// Returns the number of the stream with a handle. Handles 0 to 2 are [default streams](Self::default_stream).
     pub fn stream_id(&self, handle: u64) -> StreamId {
         let state = &mut *self.state.lock();
         *state.streams.entry(handle).or_insert_with(|| {

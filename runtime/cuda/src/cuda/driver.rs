@@ -90,8 +90,6 @@ pub fn parameter(function: Function, index: usize) -> Result<[usize; 2], CudaErr
     Ok([offset, bytes])
 }
 
-/// Launches a kernel with CTAs of `block` threads.
-///
 /// # Safety
 /// `arguments` points to one pointer for each of the kernel's parameters. The driver copies them before it returns.
 pub unsafe fn launch(
@@ -121,8 +119,7 @@ pub unsafe fn launch(
     }
 }
 
-/// Runs `work` in a new stream and waits only for that: a stream of the program may run a kernel that waits for one that is not
-/// launched yet.
+/// Runs `work` in a new stream and only waits for that, as a kernel in the program's streams may be waiting for a later launch.
 pub fn alone(doing: &'static str, work: impl FnOnce(Stream) -> Status) -> Result<(), CudaError> {
     const NON_BLOCKING: u32 = 1;
     let mut stream = null_mut();

@@ -170,7 +170,6 @@ impl GraphNode {
         fn awaited_event = cuda!(cudaGraphEventWaitNodeGetEvent) -> Event, "read an event's node of a CUDA graph";
     }
 
-    /// Removes a node of this library from its graph.
     pub fn destroy(self) {
         // SAFETY: this library added the node and does not use it again.
         unsafe { cuda!(cudaGraphDestroyNode(self.raw())) };

@@ -63,16 +63,11 @@ impl Stream {
     pub const PER_THREAD: Self = Stream(std::ptr::without_provenance_mut(2));
 
     pub fn create() -> Result<Self, CudaError> {
-        let make = |stream: &mut Stream| {
-            // SAFETY: the pointer points to a handle.
-            unsafe {
-                cuda!(cudaStreamCreateWithFlags(
-                    &mut stream.0,
-                    cudaStreamNonBlocking
-                ))
-            }
-        };
-        ask("make a CUDA stream", Stream::NULL, make)
+        let (doing, flags) = ("make a CUDA stream", cudaStreamNonBlocking);
+        // SAFETY: the pointer points to a handle.
+        ask(doing, Stream::NULL, |stream| unsafe {
+            cuda!(cudaStreamCreateWithFlags(&mut stream.0, flags))
+        })
     }
 
     pub fn synchronize(self) -> Status {
@@ -123,16 +118,11 @@ impl StreamArgument {
 impl Event {
     /// Makes an event of the current device. Threads that wait for it sleep rather than spin.
     pub fn create() -> Result<Self, CudaError> {
-        let make = |event: &mut Event| {
-            // SAFETY: the pointer points to a handle.
-            unsafe {
-                cuda!(cudaEventCreateWithFlags(
-                    &mut event.0,
-                    cudaEventBlockingSync
-                ))
-            }
-        };
-        ask("make a CUDA event", Event::NULL, make)
+        let (doing, flags) = ("make a CUDA event", cudaEventBlockingSync);
+        // SAFETY: the pointer points to a handle.
+        ask(doing, Event::NULL, |event| unsafe {
+            cuda!(cudaEventCreateWithFlags(&mut event.0, flags))
+        })
     }
 
     pub fn record(self, stream: Stream) -> Status {

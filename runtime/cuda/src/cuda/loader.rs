@@ -1,5 +1,4 @@
-//! Finds the functions of the libcudart and libcuda that come after this library. It does not link them, so that programs start without
-//! NVIDIA's driver.
+//! Finds the functions of the libcudart and libcuda after this library, without linking them, so that programs start without a driver.
 
 use super::Status;
 use cudarc::driver::sys::CUresult;

@@ -44,8 +44,7 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
     )
 }
 
-/// Returns our function in place of the requested one, or null if there is none. Programs call `dlsym` early and anywhere, so this
-/// neither allocates nor locks.
+/// Returns our function in place of the requested one, or null. Neither allocates nor locks, as programs call `dlsym` early and anywhere.
 unsafe extern "C" fn ours(
     handle: *mut c_void,
     name: *const c_char,

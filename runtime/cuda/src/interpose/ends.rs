@@ -36,8 +36,7 @@ unsafe extern "C" fn absent() -> c_int {
     -1
 }
 
-/// Defines exported functions that wait and then jump to the C library's, with their arguments untouched, as some are variadic. If one
-/// fails, the program continues.
+/// Defines exported functions that wait and then jump to the C library's, with their arguments untouched, as some are variadic.
 macro_rules! before_exec {
     ($($name:ident)*) => {
         /// The C library's functions. A forked process that is about to replace itself must not look them up, so loading this library does.

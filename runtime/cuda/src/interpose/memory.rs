@@ -35,6 +35,15 @@ fn with_room_for(bytes: usize, first: impl Fn() -> Status, again: impl Fn() -> S
     status
 }
 
+fn by_runtime(pointer: *mut *mut c_void, bytes: usize, real: impl Fn() -> Status) -> Status {
+    noted(
+        with_room(bytes, real),
+        pointer,
+        bytes,
+        AllocationKind::Device,
+    )
+}
+
 fn by_driver(pointer: *mut *mut c_void, bytes: usize, real: impl Fn() -> Status) -> Status {
     let status = with_room_for(bytes, &real, &real);
     noted(status, pointer, bytes, AllocationKind::Device)
@@ -72,9 +81,7 @@ fn element_bytes(channels: Channels) -> usize {
 }
 
 interposed! {
-    [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) |real| {
-        noted(with_room(bytes, real), pointer, bytes, AllocationKind::Device)
-    }
+    [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) |real| { by_runtime(pointer, bytes, real) }
     [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real| {
         runtime().prepare();
         noted(real(), pointer, bytes, AllocationKind::Managed)
@@ -89,14 +96,10 @@ interposed! {
         registered(real(), pointer, bytes)
     }
     [cudaMallocAsync, cudaMallocAsync_ptsz: true](pointer: *mut *mut c_void, bytes: usize, stream: Stream)
-    |real| {
-        noted(with_room(bytes, real), pointer, bytes, AllocationKind::Device)
-    }
+    |real| { by_runtime(pointer, bytes, real) }
     [cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz: true](
         pointer: *mut *mut c_void, bytes: usize, pool: *mut c_void, stream: Stream,
-    ) |real| {
-        noted(with_room(bytes, real), pointer, bytes, AllocationKind::Device)
-    }
+    ) |real| { by_runtime(pointer, bytes, real) }
     [cudaMallocPitch](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) |real| {
         pitched(with_room(width * height, real), pointer, pitch, height)
     }

@@ -1,7 +1,6 @@
 //! The functions that the program calls in place of CUDA's.
 //!
-//! Each passes its call on to the real function of the same name. Programs that are compiled with a per-thread default stream call
-//! those whose names end in `_ptds` or `_ptsz`.
+//! Each calls the real function of the same name. Names that end in `_ptds` or `_ptsz` are for a per-thread default stream.
 
 mod calls;
 mod copies;

@@ -31,8 +31,7 @@ enum LoadError {
     LibraryName(#[from] std::ffi::NulError),
 }
 
-/// Interposes CUDA's `__cudaRegisterFatBinary`. For a module that the program embeds as bitcode, registers the binary that was built
-/// from it for this run, and the module's table.
+/// Interposes CUDA's `__cudaRegisterFatBinary`. For a module that is embedded as bitcode, registers its binary and table for this run.
 ///
 /// # Safety
 /// `wrapper` is null or points to a wrapper.

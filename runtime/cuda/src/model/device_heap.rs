@@ -1,5 +1,4 @@
-//! Finds the heap of device-side `malloc`. No function of the driver returns its address, so a kernel of this library allocates its first
-//! block.
+//! Finds the heap of device-side `malloc` by a kernel that allocates its first block, as no function of the driver returns its address.
 
 use crate::cuda::memory::Pinned;
 use crate::cuda::{CudaError, ask, cuda, driver};

@@ -1,9 +1,8 @@
 //! CUDA graphs with recorded kernels: the launches that an instance of a graph makes, and the buffers that they use.
 //!
-//! The flush kernel follows each traced kernel in a graph, as in a stream. Its arguments are the same for all launches: the device counts
-//! a buffer's launches, and the host numbers them in the same order when the program launches the graph. So kernels that share a buffer
-//! must run one after the other: those captured from one stream, and explicit nodes that follow each other. All others have separate
-//! buffers.
+//! A flush kernel follows each traced kernel, as in a stream. Arguments are the same for all launches: the device counts a buffer's launches,
+//! and the host numbers them in the same order when the program launches the graph. So kernels that share a buffer must run one after the
+//! other: those captured from one stream, and explicit nodes that follow each other.
 
 use crate::cuda::graph::captured_by;
 use crate::cuda::{Graph, GraphExec, GraphNode, StreamArgument};
@@ -170,8 +169,7 @@ impl Graphs {
         Some(known)
     }
 
-    /// Adds the launches of `part` to those of `graph`. Returns `false` and does nothing if both would share buffers, as a graph may run
-    /// the same kernels twice at the same time.
+    /// Adds the launches of `part` to those of `graph`. Returns `false` and does nothing if they share buffers, as both may run at once.
     pub fn extend(&self, graph: Graph, part: &[Arc<Node>]) -> bool {
         let mut state = self.state.lock();
         let nodes = state.graphs.entry(graph).or_default();

@@ -117,7 +117,6 @@ impl Modules {
         self.tables_read.insert((device, binary))
     }
 
-    /// Adds loaded kernels that may call `malloc`.
     pub fn add_allocating(&mut self, device: i32, kernels: Vec<String>) {
         if !kernels.is_empty() {
             self.allocating.entry(device).or_default().extend(kernels);
@@ -153,7 +152,6 @@ impl Modules {
             .collect()
     }
 
-    /// Adds a handle by which the program may launch a stub's kernel.
     pub fn add_handle(&mut self, handle: Stub, stub: Stub) {
         self.handles.insert(handle, stub);
     }

@@ -28,10 +28,13 @@ pub fn nodes(
     let Some(owners) = owners(graphs, count) else {
         return ask(nodes, count);
     };
-    match rows(false, |[nodes], _, count| ask(nodes, count)) {
-        Ok(all) => give(shown(&owners, all), [nodes], null_mut(), count),
-        Err(error) => error,
-    }
+    let all = rows(false, |[nodes], _, count| ask(nodes, count));
+    give(
+        all.map(|all| shown(&owners, all)),
+        [nodes],
+        null_mut(),
+        count,
+    )
 }
 
 pub fn edges(
@@ -44,13 +47,9 @@ pub fn edges(
     let Some(owners) = owners(graphs, count) else {
         return ask(ends, data, count);
     };
-    match rows(!data.is_null(), ask) {
-        Ok(all) => {
-            let shown = shown(&owners, all).filter(|([from, to], _)| from != to);
-            give(shown, ends, data, count)
-        }
-        Err(error) => error,
-    }
+    let all = rows(!data.is_null(), ask);
+    let others = |all| shown(&owners, all).filter(|([from, to], _)| from != to);
+    give(all.map(others), ends, data, count)
 }
 
 /// Lists the nodes that `node` depends on, or those that depend on it.
@@ -66,18 +65,15 @@ pub fn neighbours(
         return ask(node, nodes, data, count);
     };
     let own = owners.iter().filter(|(_, owner)| **owner == node);
-    let own = own.map(|(&own, _)| own);
-    let mut all = Vec::new();
-    for member in [node].into_iter().chain(own) {
-        match rows(!data.is_null(), |[nodes], data, count| {
+    let members = [node].into_iter().chain(own.map(|(&own, _)| own));
+    let all = members.map(|member| {
+        rows(!data.is_null(), |[nodes], data, count| {
             ask(member, nodes, data, count)
-        }) {
-            Ok(more) => all.extend(more),
-            Err(error) => return error,
-        }
-    }
-    let others = shown(&owners, all).filter(|([other], _)| *other != node);
-    give(others, [nodes], data, count)
+        })
+    });
+    let all: Result<Vec<_>, _> = all.collect();
+    let others = |all: Vec<_>| shown(&owners, all.concat()).filter(|([other], _)| *other != node);
+    give(all.map(others), [nodes], data, count)
 }
 
 /// Replaces the recorders' nodes in rows by their kernels.
@@ -95,10 +91,7 @@ fn rows<const NODES: usize>(
     ask: impl Fn([*mut GraphNode; NODES], *mut u64, *mut usize) -> Status,
 ) -> Result<Vec<Row<NODES>>, Status> {
     let mut count = 0;
-    let error = ask([null_mut(); NODES], null_mut(), &mut count);
-    if error != Status::SUCCESS {
-        return Err(error);
-    }
+    ask([null_mut(); NODES], null_mut(), &mut count).ok()?;
     let mut columns: [Vec<GraphNode>; NODES] = from_fn(|_| vec![GraphNode::NULL; count]);
     let mut data = vec![0; count];
     let places = columns.each_mut().map(|column| column.as_mut_ptr());
@@ -107,17 +100,14 @@ fn rows<const NODES: usize>(
     } else {
         null_mut()
     };
-    let error = ask(places, place, &mut count);
-    if error != Status::SUCCESS {
-        return Err(error);
-    }
+    ask(places, place, &mut count).ok()?;
     let row = |(row, data)| (columns.each_ref().map(|column| column[row]), data);
     Ok((0..).zip(data).take(count).map(row).collect())
 }
 
 /// Passes each of `rows` to the program once, as CUDA does: only their number, or as many as it has room for, followed by null.
 fn give<const NODES: usize>(
-    rows: impl Iterator<Item = Row<NODES>>,
+    rows: Result<impl Iterator<Item = Row<NODES>>, Status>,
     columns: [*mut GraphNode; NODES],
     data: *mut u64,
     count: *mut usize,
@@ -125,6 +115,10 @@ fn give<const NODES: usize>(
 where
     [GraphNode; NODES]: Hash + Eq,
 {
+    let rows = match rows {
+        Ok(rows) => rows,
+        Err(error) => return error,
+    };
     let mut seen = HashSet::new();
     let rows: Vec<_> = rows.filter(|(nodes, _)| seen.insert(*nodes)).collect();
     // SAFETY: the program passes room for a number, and for the number of rows that it contains.

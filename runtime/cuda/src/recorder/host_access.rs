@@ -106,8 +106,7 @@ impl Rows {
     }
 }
 
-/// Notes a copy of bytes x rows x slices, in as few pieces as possible. `on_device` returns whether source and destination are on the
-/// device.
+/// Notes a copy of bytes x rows x slices in as few pieces as possible. `on_device` is for source and destination.
 pub fn note_copy(
     to: Rows,
     from: Rows,

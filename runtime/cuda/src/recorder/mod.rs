@@ -1,9 +1,8 @@
 //! Kernel launches, and the ways to record them.
 //!
 //! An exported function turns a launch into a [`Call`]. `launch` finds its kernel, whose [`Recorder`] was chosen when the module was
-//! registered; `launch::graph_nodes` and `launch::graphs` do so for CUDA graphs, and `launch::opaque` notes launches of other code. The
-//! recorders are `tracing` (protocols `stream` and `thesis`), `in_situ`, `counting`, `probing`, and [`Timing`] for modules without a
-//! probe.
+//! registered; `launch::graph_nodes` and `launch::graphs` do so for CUDA graphs, and `launch::opaque` notes launches of other code.
+//! `tracing` has the recorder for the protocols `stream` and `thesis`.
 
 pub mod counting;
 pub mod drain;

@@ -103,8 +103,7 @@ impl Runtime {
         self.has_ended() && device::is_unloading()
     }
 
-    /// Registers the handlers that end the run, or ends it again. Requires the CUDA context: exit handlers run in reverse order, and ours
-    /// must run before the context is destroyed.
+    /// Registers the handlers that end the run, or ends it again. Requires the CUDA context, before whose destruction they must run.
     pub fn hook_exit(&self) {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -121,8 +120,7 @@ impl Runtime {
         }
     }
 
-    /// Allocates the first stream's trace memory and loads the traced kernels, before the program's first allocation on a device: a program
-    /// that takes all memory would leave too little.
+    /// Allocates the first stream's trace memory and loads the traced kernels, before the program can take all of a device's memory.
     pub fn prepare(&self) {
         if self.prepared.load(Ordering::Relaxed) == u64::MAX {
             return;

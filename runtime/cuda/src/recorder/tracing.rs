@@ -48,8 +48,7 @@ impl Tracing {
 }
 
 impl Recorder for Tracing {
-    /// With the protocol `stream`, the flush kernel counts the launch when it has ended. With `thesis`, host functions report the kernel's
-    /// beginning and end.
+    /// With `stream`, the flush kernel counts the launch when it has ended. With `thesis`, host functions report its beginning and end.
     fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
         monitor();
         let runtime = runtime();
@@ -94,8 +93,7 @@ impl Recorder for Tracing {
                 buffer.queue.fault(&queued.to_string());
             }
         } else if let Err(error) = count_end(&buffer, stream) {
-            // Also after a refused kernel, so that the device's count stays right. This fails after a device error, which the monitor
-            // reports in more detail.
+            // Also after a refused kernel, so that the device's count stays right. The monitor reports device errors in more detail.
             ticket.fail(error.to_string());
         }
         buffer.queue.submitted(&ticket);

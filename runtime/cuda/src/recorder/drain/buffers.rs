@@ -160,8 +160,7 @@ impl DrainBuffers {
             let free = state.idle.iter().position(is_free);
             free.map(|index| state.idle.swap_remove(index))
         };
-        // Allocates without the lock. If two threads use a new stream at the same time, the buffer of the first is used, and that of the
-        // other is for the next stream.
+        // Allocates without the lock. If two threads use a new stream at the same time, one of their buffers is for the next stream.
         let buffer = match reused {
             Some(buffer) => buffer,
             None => DrainBuffer::start(device, transport()?)?,

@@ -215,21 +215,17 @@ impl Worker {
     }
 
     fn opaque(&self, running: &OpaqueRunning) {
-        let &OpaqueRunning {
-            launch,
-            ref kernel,
-            events: [Some(start), Some(end)],
-        } = running
-        else {
+        let [Some(start), Some(end)] = running.events else {
             return;
         };
+        let kernel = running.kernel.as_deref();
         let status = end.synchronize();
         if !status.is_success() {
-            let name = kernel.as_deref().unwrap_or(OpaqueLaunch::UNNAMED);
+            let name = kernel.unwrap_or(OpaqueLaunch::UNNAMED);
             return session().fault(format!("opaque launch of {name}: {status}"));
         }
         if let Ok(elapsed_ns) = Event::elapsed_ns([start, end]) {
-            session().opaque_end(launch, kernel.as_deref(), elapsed_ns);
+            session().opaque_end(running.launch, kernel, elapsed_ns);
         }
         runtime().events.give_back(running.events);
     }

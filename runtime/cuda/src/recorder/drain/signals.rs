@@ -78,8 +78,7 @@ extern "C" fn wait_and_die(signal: c_int) {
     unsafe { libc::raise(signal) };
 }
 
-/// Handles the signals that have their default action, and `quick_exit`, which ends the process inside the C library. The program may
-/// still set its own handlers.
+/// Handles `quick_exit` and the signals that have their default action. The program may still set its own handlers.
 pub fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -101,8 +100,7 @@ pub fn install() {
     });
 }
 
-/// Blocks signals in the calling thread, which is one of ours: the program's handlers do not expect to run there, and a handler that waits
-/// for the thread must not.
+/// Blocks signals in the calling thread, which is one of ours: a handler that waits for it must not run there.
 pub fn block() {
     // SAFETY: the set is filled before it is used.
     unsafe {

@@ -76,7 +76,7 @@ impl InSitu {
     }
 
     pub fn forget(&self, ordinal: c_int) {
-        self.plans.clear();
+        self.plans.lock().clear();
         let Some(device) = self.devices.lock().remove(&ordinal) else {
             return;
         };
@@ -101,22 +101,20 @@ impl OnDevice {
         pattern: u8,
         stream: Stream,
     ) -> Result<(), RecordError> {
-        let fills = self.fills(ranges, pattern);
+        let shadow = |&(address, bytes)| {
+            let shadow = &self.shared.lock().shadow;
+            shadow.fills(address, bytes, pattern, UNKNOWN)
+        };
+        let fills: Vec<_> = ranges.iter().flat_map(shadow).collect();
         if fills.is_empty() {
             return Ok(());
         }
         order.begin(self.ordinal, stream)?;
         for ((place, length), value) in fills {
-            // SAFETY: the piece is shadow memory, of which none is given back while `order` is held.
+            // SAFETY: the piece is shadow memory, of which none is freed while `order` is locked.
             let filled = unsafe { memory::fill(place, value, length as usize, stream) };
             filled.check("fill shadow memory")?;
         }
         Ok(order.end(self, stream)?)
-    }
-
-    fn fills(&self, ranges: &[(u64, u64)], pattern: u8) -> Vec<((u64, u64), u8)> {
-        let shadow = &self.shared.lock().shadow;
-        let fills = |&(address, bytes)| shadow.fills(address, bytes, pattern, UNKNOWN);
-        ranges.iter().flat_map(fills).collect()
     }
 }

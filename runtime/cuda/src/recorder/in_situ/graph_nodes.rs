@@ -54,8 +54,7 @@ fn name_of(node: GraphNode) -> Option<String> {
     }
 }
 
-/// Takes the first kernel with the node's name, as handles in child graphs and in most clones are unknown. Launches in a buffer keep their
-/// order, by which the device numbers them.
+/// Takes the first kernel with the node's name, as most handles in child graphs and clones are unknown. Keeps the order in a buffer.
 pub fn take_by_name(node: GraphNode, known: &mut Vec<Arc<Node>>) -> Option<Arc<Node>> {
     let name = name_of(node).unwrap_or_default();
     let mut before = HashSet::new();

@@ -1,8 +1,7 @@
 //! CUDA graphs in situ: the nodes of an instance run one after the other, each by a separate call.
 //!
 //! Every launch of a kernel needs its own number, and copies and fills must change shadow memory when they happen. So the program's
-//! instance is never launched. Its [`Plan`] has an instance of a graph for each of its nodes, in an order that the edges allow. It is
-//! made and changed together with the program's instance.
+//! instance is never launched. Its [`Plan`] has an instance of a graph for each node, in an order that the edges allow, and changes with it.
 //!
 //! A trace launches the program's instance, and the plan has the copies and fills between the kernels.
 
@@ -61,22 +60,10 @@ fn kind_name(NodeKind(kind): NodeKind) -> String {
 }
 
 type Made = Result<Plan, Unfit>;
+pub type Plans = Mutex<HashMap<GraphExec, Arc<Mutex<Made>>>>;
 
 #[derive(Default)]
-pub struct Plans(Mutex<HashMap<GraphExec, Arc<Mutex<Made>>>>);
-
-impl Plans {
-    fn of(&self, instance: GraphExec) -> Option<Arc<Mutex<Made>>> {
-        self.0.lock().get(&instance).cloned()
-    }
-
-    pub fn clear(&self) {
-        self.0.lock().clear();
-    }
-}
-
-#[derive(Default)]
-struct Plan {
+pub struct Plan {
     steps: Vec<Step>,
     /// The kind and dependencies of all nodes, in order.
     shape: Vec<(NodeKind, Vec<usize>)>,
@@ -304,8 +291,12 @@ fn run_kernel(node: &LoneNode, stub: Stub, into: StreamArgument) -> Result<Statu
 }
 
 impl InSitu {
+    fn plan(&self, instance: GraphExec) -> Option<Arc<Mutex<Made>>> {
+        self.plans.lock().get(&instance).cloned()
+    }
+
     pub fn has_plan(&self, instance: GraphExec) -> bool {
-        self.plans.of(instance).is_some()
+        self.plan(instance).is_some()
     }
 
     pub fn instantiated(&self, instance: GraphExec, graph: Graph) {
@@ -325,7 +316,7 @@ impl InSitu {
                 return self.instance_destroyed(instance);
             }
         }
-        let mut plans = self.plans.0.lock();
+        let mut plans = self.plans.lock();
         match plans.get(&instance) {
             Some(old) => {
                 let mut old = old.lock();
@@ -341,7 +332,7 @@ impl InSitu {
     }
 
     pub fn instance_destroyed(&self, instance: GraphExec) {
-        self.plans.0.lock().remove(&instance);
+        self.plans.lock().remove(&instance);
     }
 
     /// Notes a launch of an instance in a trace, and calls `announce` for its kernels: `known`, in the order in which they were added.
@@ -352,7 +343,7 @@ impl InSitu {
         known: &[Arc<Node>],
         mut announce: impl FnMut(&Arc<Node>),
     ) {
-        let plan = self.plans.of(instance);
+        let plan = self.plan(instance);
         match plan.as_ref().map(|plan| plan.lock()).as_deref() {
             Some(Ok(plan)) => plan.note(into, announce),
             _ => known.iter().for_each(&mut announce),
@@ -364,7 +355,7 @@ impl InSitu {
         if !self.is_used() {
             return None;
         }
-        let plan = self.plans.of(instance)?;
+        let plan = self.plan(instance)?;
         let plan = plan.lock();
         let unfit = match plan.as_ref().map(|plan| plan.run(into)) {
             Ok(Ok(status)) => return Some(status),
@@ -383,7 +374,7 @@ impl InSitu {
         node: GraphNode,
         change: NodeChange<'_>,
     ) -> Status {
-        let Some(plan) = self.plans.of(instance).filter(|_| status.is_success()) else {
+        let Some(plan) = self.plan(instance).filter(|_| status.is_success()) else {
             return status;
         };
         let mut plan = plan.lock();

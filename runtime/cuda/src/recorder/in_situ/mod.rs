@@ -1,8 +1,6 @@
-//! The protocol `in-situ`: the device classifies and sums up accesses (`device/probe_trace_in-situ.cu`), using shadow memory that the host
-//! allocates and updates.
+//! The protocol `in-situ`: the device sums up accesses (`device/probe_trace_in-situ.cu`), using shadow memory that the host updates.
 //!
-//! Launches and the host's writes run one after the other in the order of the host's calls, whatever their streams, so that a launch sees
-//! what those before it have done.
+//! Launches and the host's writes run one after the other in the order of the host's calls, whatever their streams.
 
 mod devices;
 mod graph_nodes;

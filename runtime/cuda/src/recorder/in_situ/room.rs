@@ -91,8 +91,7 @@ impl OnDevice {
         Ok(!idle.is_empty())
     }
 
-    /// Gives up all shadow memory; returns whether there was any. It stays allocated if launches have not ended, as they may be waiting for
-    /// the host.
+    /// Gives up all shadow memory; returns whether there was any. Only frees it if launches `have_ended`, as they may wait for the host.
     pub(super) fn give_up_all(&self, have_ended: bool) -> Result<bool, RecordError> {
         let shared = &mut *self.shared.lock();
         let pieces = shared.shadow.take_all();

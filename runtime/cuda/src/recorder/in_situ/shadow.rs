@@ -239,8 +239,7 @@ impl Shadow {
         (pieces, edges)
     }
 
-    /// Returns the pieces of shadow memory that an access of the host to a range changes, each with its pattern. `at_edges` is that of words
-    /// that the range covers partly.
+    /// Returns the pieces of shadow memory to change for a range, each with its pattern; `at_edges` is that of partly covered words.
     pub fn fills(
         &self,
         address: u64,

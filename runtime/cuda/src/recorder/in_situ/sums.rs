@@ -58,9 +58,8 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
         sums.loaded.uninitialised,
         sums.loaded.unknown,
         sums.loaded.local,
-    ] = [
-        classes[0], classes[1], classes[2], classes[3], classes[4], classes[5],
-    ];
+        ..,
+    ] = classes;
     sums.loaded.perhaps_local = all[PERHAPS_LOCAL];
     sums.several_writers_bytes = all[SEVERAL_WRITERS];
     sums.racing_bytes = all[RACING];

@@ -312,15 +312,21 @@ pub fn add_kernel(
     }
 }
 
-fn add_recorded(kernel: &Arc<Kernel>, mut place: Explicit<'_>) -> Result<(), RecordError> {
+/// Returns an error if a kernel cannot be recorded in a graph.
+fn check(kernel: &Kernel, parameters: &cudaKernelNodeParams) -> Result<(), RecordError> {
     if kernel.launches {
         return Err(RecordError::ChildrenInGraph);
     }
-    let parameters = place.parameters;
-    let has_parameters = matches!(kernel.probe, Some(Probe::Trace | Probe::Count));
-    if has_parameters && !parameters.extra.is_null() {
+    let has_trailing = matches!(kernel.probe, Some(Probe::Trace | Probe::Count));
+    if has_trailing && !parameters.extra.is_null() {
         return Err(RecordError::ArgumentsInOneBlock);
     }
+    Ok(())
+}
+
+fn add_recorded(kernel: &Arc<Kernel>, mut place: Explicit<'_>) -> Result<(), RecordError> {
+    let parameters = place.parameters;
+    check(kernel, parameters)?;
     let Some(recorder) = kernel.recorder else {
         return Ok(place.kernel(None)?);
     };
@@ -395,14 +401,10 @@ fn set_in_situ(
     let Some(kernel) = kernel.filter(|kernel| kernel.probe == Some(Probe::Trace)) else {
         return real(given);
     };
-    let refused = if kernel.launches {
-        RecordError::ChildrenInGraph
-    } else if !given.extra.is_null() {
-        RecordError::ArgumentsInOneBlock
-    } else {
-        return with_arguments(kernel, given, in_situ::NOT_YET, |parameters| {
+    match check(kernel, given) {
+        Ok(()) => with_arguments(kernel, given, in_situ::NOT_YET, |parameters| {
             real(parameters)
-        });
-    };
-    cannot_launch(&kernel.name, refused)
+        }),
+        Err(error) => cannot_launch(&kernel.name, error),
+    }
 }

@@ -1,7 +1,6 @@
 //! Sorts the records of a piece by warp, keeping each warp's order.
 //!
-//! The warps of an SM write alternately. After sorting, consecutive records are similar, and encode and compress better. The order between
-//! warps has no meaning in a capture.
+//! Sorted records compress better, as consecutive ones are similar. The order between warps has no meaning in a capture.
 
 /// Most warps that are sorted at a time; more take multiple rounds.
 pub const MOST_WARPS: usize = 512;

@@ -4,7 +4,6 @@
 
 use crate::cuda::{CudaError, Function, Graph, GraphNode, Stream, driver};
 use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
-use std::ffi::c_void;
 use std::ptr::null_mut;
 
 const PTX: &str = include_str!("../../../device/stream_flush.ptx");
@@ -30,9 +29,8 @@ impl Flush {
     }
 
     pub fn launch(&self, stream: Stream) -> Result<(), CudaError> {
-        let (mut context, mut parameter) = (self.context, self.parameter);
-        let mut arguments: [*mut c_void; 2] =
-            [(&raw mut context).cast(), (&raw mut parameter).cast()];
+        let mut words = [self.context, self.parameter];
+        let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());
         let shape = [[self.rings, 1, 1], [THREADS, 1, 1]];
         // SAFETY: the function takes these two arguments.
         let status =
@@ -42,9 +40,8 @@ impl Flush {
 
     /// Adds it to `graph`, after `kernel`; returns its node.
     pub fn add_to(&self, graph: Graph, kernel: GraphNode) -> Result<GraphNode, CudaError> {
-        let (mut context, mut parameter) = (self.context, self.parameter);
-        let mut arguments: [*mut c_void; 2] =
-            [(&raw mut context).cast(), (&raw mut parameter).cast()];
+        let mut words = [self.context, self.parameter];
+        let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());
         let parameters = CUDA_KERNEL_NODE_PARAMS_v2 {
             func: self.function.raw(),
             gridDimX: self.rings,

@@ -1,7 +1,6 @@
 //! Rings that multiple workers empty, so that none waits for a particular worker.
 //!
-//! A ring's pieces must reach the file in order. So the worker that reads a piece keeps the ring until it has written the piece's groups.
-//! Then, any other may read the next piece.
+//! A ring's pieces must reach the file in order, so the worker that reads a piece keeps the ring until it has written the piece's groups.
 
 use super::rings::{HostRing, Peek};
 use super::wire::Reader;
@@ -26,7 +25,7 @@ pub struct SharedRing {
 impl SharedRing {
     pub fn all(rings: Vec<HostRing>) -> Arc<[SharedRing]> {
         let shared = |host: HostRing| SharedRing {
-            peek: host.peek(),
+            peek: host.peek,
             keeper: AtomicUsize::new(FREE),
             inside: Mutex::new(Inside {
                 reader: Reader::new(host.number),

@@ -107,8 +107,7 @@ fn look(bytes: &[u8], piece: u32) -> Next {
     })
 }
 
-/// Counts the records at the start of `bytes` that are runs of whole warps and take one unit, which are the most frequent ones. Checks four
-/// at a time.
+/// Counts the records at the start of `bytes` that are runs of whole warps in one unit, the most frequent ones. Checks four at a time.
 #[inline]
 fn full_rows(bytes: &[u8], piece: u32) -> usize {
     let expected = FORM_RUN as u8 | (piece as u8) << TAG_PIECE_SHIFT;

@@ -104,8 +104,7 @@ pub struct Worker<S> {
     team: Arc<Team>,
     number: usize,
     rings: Arc<[SharedRing]>,
-    /// For each ring, whether this worker must check that nothing of the launch is left there, because the ring is its own or it has read
-    /// pieces of this launch from it.
+    /// Whether this worker must check that nothing of the launch is left in a ring, as it is its own or it has read pieces from it.
     minds: Vec<bool>,
     /// Rings with groups that this worker has not written yet.
     keeps: Vec<usize>,
@@ -262,8 +261,7 @@ impl<S: Sink> Worker<S> {
             *minds = ring % self.team.size == self.number;
         }
         self.while_running(ticket);
-        // All pieces of an ended launch have been announced. Those of a faulted one are incomplete, and if the program ends while the kernel
-        // runs, more may arrive. Takes what there is.
+        // Takes what there is. That is everything if the launch has ended, but not if it faulted or the program ends while it runs.
         while self.look(ticket, false) {}
         self.write(ticket);
         self.wait_for_others(ticket);
@@ -283,8 +281,7 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Waits until nothing of an ended launch is left in the rings that this worker must check. Other workers may keep some of them, but
-    /// not for long, as a worker that waits here keeps none.
+    /// Waits until nothing of an ended launch is left in the rings that this worker must check. A worker that waits here keeps no rings.
     fn wait_for_others(&mut self, ticket: &Ticket) {
         for ring in 0..self.rings.len() {
             while self.minds[ring] {
@@ -364,8 +361,7 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Takes pieces from rings that this worker keeps, or else a piece from another one, with `any` from all and otherwise from those that
-    /// it must check. Returns whether there was a piece.
+    /// Takes pieces from rings that this worker keeps, or else a piece from `any` other or one that it must check; returns whether it did.
     fn look(&mut self, ticket: &Ticket, any: bool) -> bool {
         self.pause();
         let mut found = false;

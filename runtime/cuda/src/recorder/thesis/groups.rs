@@ -68,8 +68,7 @@ impl GroupBuilder {
 
 /// Passes up to 32 records that were written together to `emit`.
 ///
-/// The compiler may merge the probe calls of two sites, and lanes may have different widths, so there is one group for each site and
-/// width, in the order of their first lanes.
+/// There is a group for each site and width, as the compiler may merge the probe calls of two sites, and lanes may have different widths.
 fn give(records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
     // CTA and site, width, warp.
     let key = |record: &Record| {
