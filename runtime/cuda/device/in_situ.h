@@ -148,7 +148,7 @@ struct InSituContext {
 /* `before` of words whose bytes have separate entries. */
 #define IN_SITU_IS_SPLIT 0xfffffffffffffffeull
 #define IN_SITU_UNWRITTEN 0xffffffffffffffffull
-#define IN_SITU_NOBODY_KNOWS 0xeeeeeeeeeeeeeeeeull
+#define IN_SITU_UNKNOWN_WRITER 0xeeeeeeeeeeeeeeeeull
 
 struct InSituEntry {
   uint64_t before, now;

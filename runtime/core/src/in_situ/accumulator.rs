@@ -190,7 +190,7 @@ impl Access<'_> {
         }
         match entry.source(self.who) {
             Source::Host => self.loaded.input += count,
-            Source::Nobody => self.loaded.uninitialised += count,
+            Source::Unwritten => self.loaded.uninitialised += count,
             Source::Unknown => self.loaded.unknown += count,
             Source::Launch {
                 launch,

@@ -8,7 +8,7 @@ pub const THREAD_BITS: u32 = 10;
 const LAUNCH_SHIFT: u32 = 38;
 const CTA_SHIFT: u32 = 11;
 const CTA_MASK: u64 = (1 << CTA_BITS) - 1;
-const NOBODY_LAUNCH: u64 = (1 << LAUNCH_BITS) - 1;
+const UNWRITTEN_LAUNCH: u64 = (1 << LAUNCH_BITS) - 1;
 /// `before` of a word whose bytes have separate entries.
 const SPLIT: u64 = !1;
 
@@ -47,7 +47,7 @@ impl Who {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Host,
-    Nobody,
+    Unwritten,
     Unknown,
     Launch {
         launch: u32,
@@ -76,7 +76,7 @@ pub struct Entry {
 
 impl Entry {
     pub const HOST: Entry = Entry::of_bytes(0);
-    pub const NOBODY: Entry = Entry::of_bytes(0xff);
+    pub const UNWRITTEN: Entry = Entry::of_bytes(0xff);
     pub const UNKNOWN: Entry = Entry::of_bytes(0xee);
 
     const fn of_bytes(byte: u8) -> Self {
@@ -126,7 +126,7 @@ impl Entry {
         let past = self.past(who);
         match past >> LAUNCH_SHIFT {
             0 => Source::Host,
-            NOBODY_LAUNCH => Source::Nobody,
+            UNWRITTEN_LAUNCH => Source::Unwritten,
             _ if past & SPECIAL != 0 => Source::Unknown,
             launch => Source::Launch {
                 launch: launch as u32,

@@ -15,7 +15,7 @@ pub struct Page {
 impl Page {
     pub fn new() -> Self {
         Page {
-            words: vec![Entry::NOBODY; (PAGE_BYTES / WORD_BYTES) as usize].into(),
+            words: vec![Entry::UNWRITTEN; (PAGE_BYTES / WORD_BYTES) as usize].into(),
             bytes: Vec::new(),
         }
     }

@@ -50,7 +50,7 @@ impl Shadow {
             | AllocationKind::Pinned
             | AllocationKind::Imported
             | AllocationKind::Symbol { .. } => Entry::HOST,
-            AllocationKind::Device | AllocationKind::Array => Entry::NOBODY,
+            AllocationKind::Device | AllocationKind::Array => Entry::UNWRITTEN,
         };
         memory.set(address, end, entry);
     }
@@ -59,7 +59,7 @@ impl Shadow {
         let end = address.saturating_add(bytes);
         let memory = &mut *self.memory.write();
         memory.remove_live(address, end);
-        memory.set(address, end, Entry::NOBODY);
+        memory.set(address, end, Entry::UNWRITTEN);
     }
 
     pub fn unknown_wrote_all(&self) {

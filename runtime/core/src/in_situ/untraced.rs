@@ -34,7 +34,7 @@ impl Untraced {
                 self.ranges.insert(at.max(end), (past, old));
             }
         }
-        if entry != Entry::NOBODY {
+        if entry != Entry::UNWRITTEN {
             self.ranges.insert(first, (last, entry));
         }
     }

@@ -56,6 +56,12 @@ fn registered(status: Status, pointer: *mut c_void, bytes: usize) -> Status {
     status
 }
 
+/// Notes memory before it is freed, as another thread may get it at once.
+fn freed(pointer: *mut c_void, real: impl FnOnce() -> Status) -> Status {
+    runtime().freed(pointer as u64);
+    real()
+}
+
 fn pitched(status: Status, pointer: *mut *mut c_void, pitch: *const usize, rows: usize) -> Status {
     if !status.is_success() || pitch.is_null() {
         return status;
@@ -124,15 +130,8 @@ interposed! {
         let bytes = element_bytes(channels) * elements;
         noted(with_room(bytes, real), array, bytes, AllocationKind::Array)
     }
-    // Noted before the memory is freed, as another thread may get it at once.
-    [cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray](pointer: *mut c_void) |real| {
-        runtime().freed(pointer as u64);
-        real()
-    }
-    [cudaFreeAsync, cudaFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| {
-        runtime().freed(pointer as u64);
-        real()
-    }
+    [cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray](pointer: *mut c_void) |real| { freed(pointer, real) }
+    [cudaFreeAsync, cudaFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| { freed(pointer, real) }
 }
 
 // `CUdeviceptr` is as large as a pointer.
@@ -159,12 +158,6 @@ interposed! { driver:
     [cuMemHostRegister_v2](pointer: *mut c_void, bytes: usize, flags: c_uint) |real| {
         registered(real(), pointer, bytes)
     }
-    [cuMemFree_v2, cuMemFreeHost, cuMemHostUnregister](pointer: *mut c_void) |real| {
-        runtime().freed(pointer as u64);
-        real()
-    }
-    [cuMemFreeAsync, cuMemFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| {
-        runtime().freed(pointer as u64);
-        real()
-    }
+    [cuMemFree_v2, cuMemFreeHost, cuMemHostUnregister](pointer: *mut c_void) |real| { freed(pointer, real) }
+    [cuMemFreeAsync, cuMemFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| { freed(pointer, real) }
 }
