@@ -18,7 +18,7 @@ pub fn find(names: &[&str]) -> Option<PathBuf> {
             std::env::var_os("SUPERSTEP_REQUIRE_TOOLS").is_some_and(|value| value == "1");
         assert!(
             !required,
-            "none of {names:?} is on the PATH, and SUPERSTEP_REQUIRE_TOOLS=1 asks for them"
+            "none of {names:?} is on the PATH, and SUPERSTEP_REQUIRE_TOOLS=1 requires one"
         );
         eprintln!("skipped: none of {names:?} is on the PATH");
     }

@@ -67,7 +67,7 @@ impl Device {
     fn of(shape: Shape, workers: usize, seen: Seen, pause: Duration) -> Self {
         let zeroes = (0..shape.host_bytes() / 8).map(|_| AtomicU64::new(0));
         let words: &'static [AtomicU64] = Box::leak(zeroes.collect());
-        // SAFETY: the memory has the size asked for, is zeroed and leaked; alignment to a page is not used.
+        // SAFETY: the memory has the required size, is zeroed and leaked; alignment to a page is not used.
         let (all, ended) = unsafe { HostRing::all(shape, words.as_ptr().cast()) };
         let queue = Arc::new(Queue::counted(ended));
         let team = Team::new(workers);

@@ -35,7 +35,7 @@ impl Memory {
     }
 
     fn bins(&self) -> Bins {
-        // SAFETY: the vectors have the asked-for lengths, are zeroed, and outlive the value in every test here; an
+        // SAFETY: the vectors have the required lengths, are zeroed, and outlive the value in every test here; an
         // `AtomicU64` has the size and alignment of a record's word.
         unsafe {
             Bins::new(
