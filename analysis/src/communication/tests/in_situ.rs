@@ -6,6 +6,7 @@ use super::oracle::{self, Step};
 use crate::communication::{Communication, Flow, Matching, Transfer, Volume};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use superstep_runtime_core::in_situ::entry::Entry;
 use superstep_runtime_core::in_situ::{Accumulator, Shadow};
 use superstep_trace::{AccessGroup, AllocationKind, FirstRead, LaunchSums, Op};
 
@@ -27,14 +28,14 @@ fn add_up(steps: &[Step]) -> Found {
     let mut accumulators: [Accumulator; CTAS] = Default::default();
     for step in steps {
         match step {
-            Step::HostWrote(address, bytes) => shadow.host_wrote(*address, *bytes),
-            Step::Forget(address, bytes) => shadow.forget(*address, *bytes),
+            Step::HostWrote(address, bytes) => shadow.set(*address, *bytes, Entry::HOST),
+            Step::Forget(address, bytes) => shadow.set(*address, *bytes, Entry::UNWRITTEN),
             Step::Allocate(_, address, bytes) => {
                 shadow.allocate(*address, *bytes, &AllocationKind::Device);
             }
             Step::Free(address, bytes) => shadow.free(*address, *bytes),
             Step::Opaque => shadow.unknown_wrote_all(),
-            Step::OpaqueWrote(address, bytes) => shadow.unknown_wrote(*address, *bytes),
+            Step::OpaqueWrote(address, bytes) => shadow.set(*address, *bytes, Entry::UNKNOWN),
             Step::Launch(launch, groups) => {
                 let number = found.launches.len() as u32;
                 let running = shadow.begin(number, launch).unwrap();
