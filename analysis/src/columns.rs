@@ -1,4 +1,4 @@
-//! Meanings of columns that several tables have.
+//! Meanings of columns that multiple tables have.
 
 pub(crate) const KERNEL: &str = "demangled name without parameters";
 pub(crate) const KERNEL_SYMBOL: &str = "mangled name";
@@ -10,10 +10,11 @@ pub(crate) const COMMUNICATED_LOADED_BYTES: &str =
 pub(crate) const SELF_LOADED_BYTES: &str =
     "last written in an earlier launch by the same entity alone";
 pub(crate) const INPUT_LOADED_BYTES: &str = "last written by the host";
-pub(crate) const UNINITIALISED_LOADED_BYTES: &str = "written by nobody";
+pub(crate) const UNINITIALISED_LOADED_BYTES: &str = "never written";
 pub(crate) const UNORDERED_LOADED_BYTES: &str =
-    "not written before the launch, but in it by another CTA; in which order is not known";
-pub(crate) const UNKNOWN_LOADED_BYTES: &str = "last written by an opaque launch, or perhaps by one";
+    "not written before the launch, but by another CTA during it, in unknown order";
+pub(crate) const UNKNOWN_LOADED_BYTES: &str =
+    "last written by an opaque launch, or possibly by one";
 pub(crate) const LOCAL_LOADED_BYTES: &str = "written earlier in the launch by the same thread";
 pub(crate) const WITHIN_LAUNCH_LOADED_BYTES: &str =
     "of loads without atomics: bytes that another CTA stores in the same launch";
