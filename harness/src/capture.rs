@@ -58,7 +58,6 @@ fn kind(error: &TraceError) -> FailureKind {
         | TraceError::FormatVersion { .. }
         | TraceError::Table { .. }
         | TraceError::UnknownSite { .. }
-        | TraceError::NotJson { .. }
         | TraceError::SummaryVersion { .. }
         | TraceError::Journal { .. }
         | TraceError::Unreadable { .. } => FailureKind::Capture,

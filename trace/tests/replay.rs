@@ -261,8 +261,8 @@ fn events_about_nothing_are_named() {
         [
             "launch 0 of stream 0 is announced twice",
             "launch 0 of stream 0 ends twice",
-            "an event is of launch 9 of stream 0, which no event announces",
-            "allocation 7 is freed, which no event makes",
+            "an event refers to launch 9 of stream 0, which no event announces",
+            "allocation 7 is freed, but no event announces it",
             "opaque launch 1000 is announced twice",
         ]
     );

@@ -8,7 +8,7 @@ use crate::{AccessGroup, LaunchId, WARP_LANES};
 /// program is killed.
 pub const TARGET_CHUNK_BYTES: usize = 256 << 10;
 
-/// Limit of its groups, which may take next to nothing.
+/// Number of groups at which a chunk should be sealed, because repeated groups take almost no bytes.
 const TARGET_CHUNK_GROUPS: usize = 128 << 10;
 
 /// Access groups of one launch on their way into the capture. Each producer thread has its own builder; the groups of
@@ -36,7 +36,7 @@ impl ChunkBuilder {
         self.launch
     }
 
-    /// Adds a group. Groups without active lanes are left out.
+    /// Adds a group, unless it has no active lanes.
     pub fn push(&mut self, group: &AccessGroup) {
         if group.mask != 0 {
             self.thread_accesses += group.lanes() as u64;
@@ -44,14 +44,14 @@ impl ChunkBuilder {
         }
     }
 
-    /// Adds `group` with all 32 lanes, whatever its addresses are: lane *l* is at `base + stride * l`.
+    /// Adds `group` with all 32 lanes, lane *l* at `base + stride * l`; its `addresses` are ignored.
     #[inline(always)]
     pub fn push_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         self.thread_accesses += WARP_LANES as u64;
         self.encoder.encode_run(group, base, stride);
     }
 
-    /// Adds `group` with the active lanes at `base` plus their offsets, whatever its addresses are.
+    /// Adds `group` with the active lanes at `base` plus their offsets; its `addresses` are ignored.
     #[inline]
     pub fn push_near<const N: usize>(
         &mut self,
@@ -65,7 +65,7 @@ impl ChunkBuilder {
         }
     }
 
-    /// The encoded groups before compression: the part that is worth compressing, and the part that rarely is.
+    /// Returns the encoded groups before compression: the part that compresses well, and the part that rarely does.
     pub fn encoded(&mut self) -> (&[u8], &[u8]) {
         self.head.clear();
         self.tail.clear();
@@ -82,7 +82,7 @@ impl ChunkBuilder {
         self.encoder.groups() == 0
     }
 
-    /// Whether the chunk should be sealed.
+    /// Returns whether the chunk should be sealed.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.encoder.groups() >= TARGET_CHUNK_GROUPS || self.encoder.bytes() >= TARGET_CHUNK_BYTES

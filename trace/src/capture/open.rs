@@ -1,4 +1,4 @@
-//! Opens a capture: collects what its files hold and what they lack.
+//! Opens a capture: reads its events, and collects what is missing or damaged.
 
 use super::replay::Timeline;
 use super::{Capture, ChunkRef};
@@ -103,13 +103,13 @@ impl Capture {
                 let outcome = serde_json::from_slice(payload).map_err(malformed("outcome"))?;
                 self.outcome = Some(outcome);
             }
-            // Later versions may add kinds that older readers can do without.
+            // Later versions may add kinds that older readers can ignore.
             _ => {}
         }
         Ok(())
     }
 
-    /// Gives each launch of a stream its chunks; those of launches that no event announces are left out.
+    /// Assigns a stream's chunks to their launches, and skips those of launches that no event announces.
     fn take_chunks(&mut self, stream: StreamId, reader: &ChunkReader) {
         let mut unknown = 0;
         for (index, chunk) in reader.chunks.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Capture {
         }
     }
 
-    /// Compares what the launches' ends say with what their chunks hold.
+    /// Compares the access counts of the launches' ends with those of their chunks.
     pub(super) fn check_launches(&mut self) {
         for record in &self.timeline.launches {
             let Some(end) = &record.end else { continue };
@@ -173,22 +173,17 @@ pub(super) fn capture_folder(path: &Path) -> Result<PathBuf> {
     if folder.join(EVENTS_FILE).is_file() {
         return Ok(folder);
     }
-    let mut captures = captures_in(&folder)?;
-    match (captures.pop(), captures.len()) {
-        (Some(only), 0) => Ok(only),
-        (Some(last), _) => {
-            captures.push(last);
-            let names = captures.iter().filter_map(|path| path.file_name());
-            Err(TraceError::SeveralCaptures {
-                path: path.to_owned(),
-                processes: names
-                    .map(|name| name.to_string_lossy().into_owned())
-                    .collect(),
-            })
-        }
-        (None, _) => Err(not(
+    match &captures_in(&folder)?[..] {
+        [] => Err(not(
             "it is not a capture: there is no events.sst; give the folder that a traced run wrote",
         )),
+        [only] => Ok(only.clone()),
+        several => Err(TraceError::SeveralCaptures {
+            path: path.to_owned(),
+            processes: (several.iter().filter_map(|path| path.file_name()))
+                .map(|name| name.to_string_lossy().into_owned())
+                .collect(),
+        }),
     }
 }
 

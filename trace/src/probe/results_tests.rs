@@ -108,10 +108,13 @@ fn a_launch_that_does_not_fit_its_probe_is_refused() {
     type Change = fn(&mut LaunchResult);
     let changes: [(Change, &str); 9] = [
         (|launch| launch.module = 1, "module 1 has no probe"),
-        (|launch| launch.slots = 2, "2 slots from 1 on, of 2 places"),
+        (
+            |launch| launch.slots = 2,
+            "2 slots starting at 1, of 2 in all",
+        ),
         (
             |launch| launch.first_slot = u32::MAX,
-            "1 slots from 4294967295 on",
+            "1 slots starting at 4294967295",
         ),
         (
             |launch| launch.slots = 0,
@@ -121,11 +124,11 @@ fn a_launch_that_does_not_fit_its_probe_is_refused() {
         (|launch| launch.units = 1 << 63, "expected more than 2^64"),
         (
             |launch| launch.fields.first = u64::MAX,
-            "values.bin has 8 in all",
+            "but values.bin has only 8",
         ),
         (
             |launch| launch.thread_slots = Some(vec![0]),
-            "slot 0 is none of the launch's",
+            "slot 0 does not belong to the launch",
         ),
         (
             |launch| launch.threads = Some(Part::default()),

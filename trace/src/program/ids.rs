@@ -1,4 +1,4 @@
-//! Numbers that name things; newtypes, so that none is taken for another.
+//! Numeric identifiers as newtypes.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ macro_rules! id {
 }
 
 id! {
-    /// Number of a launch within its stream, from 0, all kernels counted together: the superstep.
+    /// Superstep: number of a launch of any kernel within its stream, from 0.
     LaunchId
 }
 id! {
@@ -30,7 +30,7 @@ id! {
     SiteId
 }
 id! {
-    /// Ordinal of an allocation or symbol within the program, from 0, in order of appearance; never used twice.
+    /// Ordinal of an allocation or symbol within the program, from 0, in order of appearance; never reused.
     AllocationId
 }
 
