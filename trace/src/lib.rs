@@ -54,7 +54,7 @@ mod selection;
 mod varint;
 
 pub use cancellation::{Cancellation, Progress};
-pub use capture::builder::{ChunkBuilder, TARGET_CHUNK_BYTES};
+pub use capture::builder::ChunkBuilder;
 pub use capture::digest::{self, LaunchDigest};
 pub use capture::header::{DeviceInfo, Header, Outcome};
 pub use capture::writer::{
@@ -98,7 +98,7 @@ pub use selection::{
     Chooser, CtaRange, Recorded, SAMPLE_AT_LEAST, Sample, SampleUnit, Selection, SelectionError,
 };
 
-/// Condition for serde to omit a field.
+/// Returns whether serde should omit a field.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -9,8 +9,7 @@ pub struct UnknownName {
     pub expected: String,
 }
 
-/// Declares an enum whose variants have names, which serde uses, too. The text in parentheses is the enum's name in
-/// messages.
+/// Declares an enum whose variants have names, which serde uses, too. The text in parentheses is the enum's name in messages.
 macro_rules! named {
     (
         $(#[$about:meta])*

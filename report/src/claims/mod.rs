@@ -1,8 +1,7 @@
-//! Statements of the thesis (Rieber 2017) about its figures, compared with measurements: holds, differs or not
-//! measurable.
+//! Statements of the thesis (Rieber 2017) about its figures, compared with measurements: holds, differs or not measurable.
 //!
-//! A rule over the tables judges each statement, and reports the numbers behind its verdict. A statement that differs
-//! is a finding about the statement or the program, never a reason to change a metric.
+//! A rule over the tables judges each statement, and reports the numbers behind its verdict. A statement that differs is a
+//! finding about the statement or the program, never a reason to change a metric.
 
 mod partners;
 mod rules;

@@ -6,7 +6,7 @@ use crate::{AccessGroup, LaunchId, WARP_LANES};
 
 /// Encoded bytes at which a chunk should be sealed: large enough to compress well, small enough to lose little when the
 /// program is killed.
-pub const TARGET_CHUNK_BYTES: usize = 256 << 10;
+const TARGET_CHUNK_BYTES: usize = 256 << 10;
 
 /// Number of groups at which a chunk should be sealed, because repeated groups take almost no bytes.
 const TARGET_CHUNK_GROUPS: usize = 128 << 10;
@@ -25,7 +25,7 @@ impl ChunkBuilder {
     pub fn new(launch: LaunchId) -> Self {
         ChunkBuilder {
             launch,
-            encoder: Encoder::default(),
+            encoder: Encoder::new(),
             head: Vec::new(),
             tail: Vec::new(),
             thread_accesses: 0,
@@ -65,34 +65,27 @@ impl ChunkBuilder {
         }
     }
 
-    /// Returns the encoded groups before compression: the part that compresses well, and the part that rarely does.
-    pub fn encoded(&mut self) -> (&[u8], &[u8]) {
-        self.head.clear();
-        self.tail.clear();
-        self.encoder.head(&mut self.head);
-        self.encoder.tail(&mut self.tail);
-        (&self.head, &self.tail)
-    }
-
     pub fn thread_accesses(&self) -> u64 {
         self.thread_accesses
     }
 
     pub fn is_empty(&self) -> bool {
-        self.encoder.groups() == 0
+        self.encoder.groups == 0
     }
 
-    /// Returns whether the chunk should be sealed.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.encoder.groups() >= TARGET_CHUNK_GROUPS || self.encoder.bytes() >= TARGET_CHUNK_BYTES
+        self.encoder.groups >= TARGET_CHUNK_GROUPS || self.encoder.bytes() >= TARGET_CHUNK_BYTES
     }
 
     /// Compresses and checksums the groups; the builder is empty afterwards and keeps its memory.
     pub fn seal(&mut self) -> SealedChunk {
+        self.head.clear();
+        self.tail.clear();
+        self.encoder.head(&mut self.head);
+        self.encoder.tail(&mut self.tail);
         let (tag, items) = (self.launch.0, self.thread_accesses);
-        let (head, tail) = self.encoded();
-        let sealed = SealedChunk::of_two(Kind::ACCESSES, tag, items, head, tail);
+        let sealed = SealedChunk::of_two(Kind::ACCESSES, tag, items, &self.head, &self.tail);
         self.restart(self.launch);
         sealed
     }

@@ -1,10 +1,9 @@
 //! Digest of a launch: 128 bits over the multiset of its thread accesses, independent of their order and grouping.
 //!
-//! Each thread access is hashed to two 64-bit words from (stream, launch, CTA, thread, site, operation, allocation key,
-//! offset, width); the digest is the two sums, modulo 2^64. Addresses count as allocation and offset, so that the
-//! digests of two runs and of two backends are equal when the program does the same. An address outside every
-//! allocation counts as itself. Sites at which threads wait are left out ([`Site::is_steady`](crate::Site::is_steady)).
-//! `docs/trace-format.md` gives the formula.
+//! Each thread access is hashed to two 64-bit words from (stream, launch, CTA, thread, site, operation, allocation key, offset,
+//! width); the digest is the two sums, modulo 2^64. Addresses count as allocation and offset, so that the digests of two runs and
+//! of two backends are equal when the program does the same. An address outside every allocation counts as itself. Sites at which
+//! threads wait are left out ([`Site::is_steady`](crate::Site::is_steady)). `docs/trace-format.md` gives the formula.
 
 use crate::error::Result;
 use crate::program::allocations::DEVICE_HEAP;
@@ -174,8 +173,8 @@ fn sum(offsets: &[u64], threads: &[u64], seeds: [u64; 2]) -> [u64; 2] {
     sums
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014, variant 13 of Stafford): a bijection that changes half of
-/// the bits on average.
+/// Applies the finaliser of SplitMix64 (Steele, Lea and Flood 2014, variant 13 of Stafford), a bijection that changes half of the
+/// bits on average.
 #[inline(always)]
 pub const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

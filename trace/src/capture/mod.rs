@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 ///
 /// A capture whose program was killed, or whose file was cut off or damaged, opens as far as it is readable: `complete`
 /// is false and `problems` says what is missing.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Capture {
     folder: PathBuf,
     pub header: Header,
@@ -100,7 +100,7 @@ impl Capture {
         if !ended && !capture.damaged {
             capture.problems.push(format!(
                 "{} has no end: the program was killed, ended without its exit handlers, or is still running",
-                events.path().display()
+                events.path.display()
             ));
         }
         let streams_ended = capture.open_streams()?;
@@ -125,10 +125,9 @@ impl Capture {
         all.into_iter()
     }
 
-    /// Returns the total size of the capture's files in bytes.
     pub fn stored_bytes(&self) -> Result<u64> {
         let events = self.folder.join(EVENTS_FILE);
-        let streams = self.streams.values().map(|reader| reader.path());
+        let streams = self.streams.values().map(|reader| &*reader.path);
         let sizes = streams.chain([&*events]).map(|path| {
             let metadata = std::fs::metadata(path).map_err(TraceError::unreadable(path));
             metadata.map(|metadata| metadata.len())

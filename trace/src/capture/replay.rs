@@ -80,10 +80,14 @@ pub struct LaunchRecord<'a> {
 impl LaunchRecord<'_> {
     /// Returns the number of accesses that were recorded or added up, counting each lane.
     pub fn thread_accesses(&self) -> u64 {
-        if let Some(sums) = self.sums {
-            return sums.thread_accesses();
-        }
-        self.chunks.iter().map(|chunk| chunk.thread_accesses).sum()
+        recorded_accesses(self.sums, self.chunks)
+    }
+}
+
+pub(super) fn recorded_accesses(sums: Option<&LaunchSums>, chunks: &[ChunkRef]) -> u64 {
+    match sums {
+        Some(sums) => sums.thread_accesses(),
+        None => chunks.iter().map(|chunk| chunk.thread_accesses).sum(),
     }
 }
 
@@ -164,7 +168,6 @@ impl Capture {
         }
     }
 
-    /// Returns the launches of [`Capture::replay`].
     pub fn launches(&self) -> impl Iterator<Item = LaunchRecord<'_>> {
         self.replay().filter_map(|event| match event.event {
             HostEvent::Launch(record) => Some(record),

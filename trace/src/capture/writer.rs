@@ -104,12 +104,6 @@ impl CaptureWriter {
         Ok(writer)
     }
 
-    pub fn written_bytes(&self) -> u64 {
-        let streams = self.streams.lock();
-        let lengths = streams.values().map(|stream| stream.file.lock().length());
-        lengths.sum::<u64>() + self.events.lock().length()
-    }
-
     /// Ends every file. A capture is incomplete without this, or if anything is written afterwards.
     pub fn finish(&self, outcome: &Outcome) -> Result<()> {
         let mut result = Ok(());
@@ -167,7 +161,7 @@ impl StreamWriter {
         self.flush(&mut chunk)
     }
 
-    /// Like [`write`](Self::write), but keeps the builder, now empty, for more groups of the same launch.
+    /// Writes like [`write`](Self::write), but keeps the builder, now empty, for more groups of the same launch.
     pub fn flush(&self, chunk: &mut ChunkBuilder) -> Result<()> {
         if chunk.is_empty() {
             return Ok(());

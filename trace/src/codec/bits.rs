@@ -1,6 +1,6 @@
 //! Reads and writes packed numbers of any width in bits, lowest bit first.
 
-use super::vectors::Avx2;
+use super::vectors::{self, Avx2};
 use crate::WARP_LANES;
 
 #[inline(always)]
@@ -32,8 +32,7 @@ struct Partial {
 }
 
 impl Partial {
-    /// Appends `width` bits, at most 64. Returns the word, and whether it is full. Avoids a branch, which would be
-    /// unpredictable.
+    /// Appends `width` bits, at most 64. Returns the word, and whether it is full. Avoids a branch, which would be unpredictable.
     #[inline(always)]
     fn put(&mut self, value: u64, width: u32) -> (u64, bool) {
         let word = self.word | value << self.used;
@@ -149,21 +148,24 @@ impl BitWriter {
         match width {
             0 => {}
             1..=8 => {
-                for eight in avx2.bytes(values) {
+                // SAFETY: `avx2` proves the feature.
+                for eight in unsafe { vectors::bytes(values) } {
                     let all = left.min(8 * width);
                     row.put(avx2.gather(eight, low * 0x0101_0101_0101_0101), all);
                     left -= all;
                 }
             }
             9..=16 => {
-                for four in avx2.fours(values, width) {
+                // SAFETY: `avx2` proves the feature.
+                for four in unsafe { vectors::fours(values, width) } {
                     let all = left.min(4 * width);
                     row.put(four, all);
                     left -= all;
                 }
             }
             _ => {
-                for pair in avx2.pairs(values, width) {
+                // SAFETY: `avx2` proves the feature.
+                for pair in unsafe { vectors::pairs(values, width) } {
                     let all = left.min(2 * width);
                     row.put(pair, all);
                     left -= all;

@@ -10,12 +10,12 @@ use crate::AccessGroup;
 use crate::varint::{self, zigzag};
 use rustc_hash::FxHashMap;
 
-/// Moves of up to this many bits are written even if the address would take fewer, because they compress and may
-/// repeat.
+/// Moves of up to this many bits are written even if the address would take fewer, because they compress and may repeat.
 const SHORT_MOVE_BITS: u32 = 16;
 /// Largest distance at which two lanes form a run.
 const CLOSE_BYTES: u64 = 256;
 
+#[derive(Default)]
 pub(crate) struct Encoder {
     pub(super) avx2: Option<Avx2>,
     pub(super) state: State,
@@ -30,30 +30,17 @@ pub(crate) struct Encoder {
     pub(super) bits: BitWriter,
     last_tag: Option<u8>,
     repeated: u64,
-    groups: usize,
-}
-
-impl Default for Encoder {
-    fn default() -> Self {
-        Encoder {
-            avx2: Avx2::detect(),
-            state: State::default(),
-            ranges: Vec::new(),
-            last: Vec::new(),
-            ahead: 0,
-            slot_of: FxHashMap::default(),
-            tags: Vec::new(),
-            places: Vec::new(),
-            numbers: Vec::new(),
-            bits: BitWriter::default(),
-            last_tag: None,
-            repeated: 0,
-            groups: 0,
-        }
-    }
+    pub(crate) groups: usize,
 }
 
 impl Encoder {
+    pub(crate) fn new() -> Self {
+        Encoder {
+            avx2: Avx2::detect(),
+            ..Encoder::default()
+        }
+    }
+
     /// Resets the encoder to its state at the start of a chunk.
     pub(crate) fn clear(&mut self) {
         self.state.clear();
@@ -66,10 +53,6 @@ impl Encoder {
         self.numbers.clear();
         self.bits.clear();
         (self.last_tag, self.repeated, self.groups) = (None, 0, 0);
-    }
-
-    pub(crate) fn groups(&self) -> usize {
-        self.groups
     }
 
     /// Returns the approximate size of head and tail together.

@@ -1,9 +1,8 @@
 //! Codec of access groups, which leaves out what a group shares with earlier ones.
 //!
-//! Each site remembers its last group. A tag of one byte says how the next group follows from it, and repeated tags are
-//! counted. Only what cannot be predicted is written, in as few bits as possible. `docs/trace-format.md` gives the
-//! layout. Encoder and decoder keep the same [`State`]; a chunk starts with a fresh one, so chunks are decoded
-//! independently of each other.
+//! Each site remembers its last group. A tag of one byte says how the next group follows from it, and repeated tags are counted.
+//! Only what cannot be predicted is written, in as few bits as possible. `docs/trace-format.md` gives the layout. Encoder and
+//! decoder keep the same [`State`]; a chunk starts with a fresh one, so chunks are decoded independently of each other.
 
 mod bits;
 mod decode;

@@ -13,8 +13,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Returns the coordinate of an address. [`address`](Self::address) reverses it only if no bits below `shift` are
-    /// set.
+    /// Returns the coordinate of an address. [`address`](Self::address) reverses it only if no bits below `shift` are set.
     #[inline(always)]
     pub(super) fn coordinate(&self, address: u64) -> u64 {
         (address.wrapping_sub(self.base) as i64 >> self.shift) as u64
@@ -65,7 +64,6 @@ impl Slot {
         }
     }
 
-    /// Returns the distance of a lane from the base.
     #[inline(always)]
     pub(super) fn distance(&self, lane: usize) -> u64 {
         if self.is_run {

@@ -5,7 +5,7 @@
 use super::bits;
 use super::encode::Encoder;
 use super::model::{Source, lanes};
-use super::offsets::{Lanes, Numbers, Offsets};
+use super::offsets::{Lanes, Numbers, Offsets, Vectors};
 use super::strays::are_few_strays;
 use super::*;
 use crate::{AccessGroup, WARP_LANES};
@@ -106,7 +106,7 @@ impl Encoder {
         base: u64,
         offsets: &[[u8; N]],
     ) {
-        self.encode_near_as::<super::offsets::Vectors, N>(group, base, offsets);
+        self.encode_near_as::<Vectors, N>(group, base, offsets);
     }
 
     #[inline(always)]
@@ -139,8 +139,7 @@ impl Encoder {
         self.end(tag | form);
     }
 
-    /// Encodes a group with the lanes of the slot's last one. Returns `None` without any change if that takes
-    /// addresses.
+    /// Encodes a group with the lanes of the slot's last one. Returns `None` without any change if that takes addresses.
     #[inline(always)]
     fn form_near<L: Lanes, const N: usize>(
         &mut self,
@@ -232,16 +231,11 @@ impl Encoder {
     /// Writes the values of a group, from its offsets if possible.
     #[inline(always)]
     fn values_near<const N: usize>(&mut self, number: usize, near: Near<'_, N>) -> u8 {
-        let Near {
-            mask,
-            base,
-            offsets,
-        } = near;
         if self.avx2.is_some() {
             // SAFETY: `Avx2` exists only if the processor has all five features of the function.
-            return unsafe { self.values_near_avx2(number, mask, base, offsets.0) };
+            return unsafe { self.values_near_avx2(number, near.mask, near.base, near.offsets.0) };
         }
-        self.values_near_as::<Numbers, N>(number, mask, base, offsets.0)
+        self.values(number, &near.addresses()[..near.lanes()])
     }
 
     #[inline(never)]
@@ -253,21 +247,10 @@ impl Encoder {
         base: u64,
         offsets: &[[u8; N]],
     ) -> u8 {
-        self.values_near_as::<super::offsets::Vectors, N>(number, mask, base, offsets)
-    }
-
-    #[inline(always)]
-    fn values_near_as<L: Lanes, const N: usize>(
-        &mut self,
-        number: usize,
-        mask: u32,
-        base: u64,
-        offsets: &[[u8; N]],
-    ) -> u8 {
         let (slot, offsets) = (&self.state.slots[number], Offsets(offsets));
         if let (Some(frame), u32::MAX) = (slot.frame, mask) {
             let from = frame.coordinate(slot.base);
-            let row = L::of(offsets, WARP_LANES);
+            let row = Vectors::of(offsets, WARP_LANES);
             if let Some(row) = row.row(frame, base) {
                 return self.inside(number, frame, from, row, WARP_LANES);
             }

@@ -7,11 +7,10 @@ use super::vectors::Row;
 use super::vectors::of_all;
 use crate::WARP_LANES;
 
-/// Bound of offsets that are compared, so that neither their differences nor differences of those need more than 32
-/// bits.
+/// Bound of offsets that are compared, so that neither their differences nor differences of those need more than 32 bits.
 const FARTHEST: u32 = 1 << 29;
 
-/// Representation of distance 0 in [`Lanes::spread`], which makes all distances positive.
+/// Representation of distance 0 in [`Vectors::spread`], which makes all distances positive.
 pub(super) const MIDDLE: i32 = 1 << 30;
 
 pub(super) type Numbers = [i32; WARP_LANES];
@@ -38,7 +37,6 @@ impl<const N: usize> Offsets<'_, N> {
         numbers
     }
 
-    /// Returns the addresses of the first `lanes` lanes.
     #[inline]
     pub fn addresses(self, base: u64, lanes: usize) -> [u64; WARP_LANES] {
         let mut addresses = [0; WARP_LANES];
@@ -76,14 +74,6 @@ pub(super) trait Lanes: Copy {
 
     /// Compares the first `lanes` with `old` plus `moved`. All must be close.
     fn off(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Off<Self>;
-
-    /// Converts a whole warp's close offsets from `base` to coordinates of `frame`; `None` if a lane is outside the
-    /// frame, or may be.
-    fn row(self, frame: Frame, base: u64) -> Option<Row>;
-
-    /// Returns the distances of a whole warp's lanes from the first one, plus [`MIDDLE`], in units of `1 << shift`
-    /// bytes; `None` if one is not a multiple of the unit. Differences are not reduced modulo the size of a frame.
-    fn spread(self, shift: u32) -> Option<Row>;
 }
 
 impl Lanes for Numbers {
@@ -125,14 +115,6 @@ impl Lanes for Numbers {
             is_odd: odd & ((1 << shift) - 1) != 0,
         }
     }
-
-    fn row(self, _: Frame, _: u64) -> Option<Row> {
-        None
-    }
-
-    fn spread(self, _: u32) -> Option<Row> {
-        None
-    }
 }
 
 /// Eight lanes in each vector. Exists only if the processor has AVX2.
@@ -168,18 +150,6 @@ impl Lanes for Vectors {
     fn off(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Off<Self> {
         // SAFETY: `Vectors` exists only if the processor has AVX2.
         unsafe { self.off_avx2(old, lanes, moved, shift) }
-    }
-
-    #[inline(always)]
-    fn row(self, frame: Frame, base: u64) -> Option<Row> {
-        // SAFETY: `Vectors` exists only if the processor has AVX2.
-        unsafe { self.row_avx2(frame, base) }
-    }
-
-    #[inline(always)]
-    fn spread(self, shift: u32) -> Option<Row> {
-        // SAFETY: `Vectors` exists only if the processor has AVX2.
-        unsafe { self.spread_avx2(shift) }
     }
 }
 
@@ -296,9 +266,11 @@ impl Vectors {
         }
     }
 
+    /// Converts a whole warp's close offsets from `base` to coordinates of `frame`; `None` if a lane is outside the
+    /// frame, or may be.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn row_avx2(self, frame: Frame, base: u64) -> Option<Row> {
+    pub(super) fn row(self, frame: Frame, base: u64) -> Option<Row> {
         let far = base.wrapping_sub(frame.base);
         let frame_bits = frame.bits + frame.shift;
         // With these limits, lanes below the frame or far above it have the highest of 32 bits set.
@@ -317,9 +289,11 @@ impl Vectors {
         Some(Row::of_coordinates(frame, any.into(), all))
     }
 
+    /// Returns the distances of a whole warp's lanes from the first one, plus [`MIDDLE`], in units of `1 << shift`
+    /// bytes; `None` if one is not a multiple of the unit. Differences are not reduced modulo the size of a frame.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn spread_avx2(self, shift: u32) -> Option<Row> {
+    pub(super) fn spread(self, shift: u32) -> Option<Row> {
         let first = _mm256_broadcastd_epi32(_mm256_castsi256_si128(self.0[0]));
         let far = (self.0).map(|eight| _mm256_sub_epi32(eight, first));
         let any = of_all(far, |a, b| _mm256_or_si256(a, b)) as u32;

@@ -73,7 +73,8 @@ impl Encoder {
         };
         let near = frame.coordinate(slot.base);
         let row = match (self.avx2, addresses.try_into()) {
-            (Some(avx2), Ok(whole)) => Row::whole(avx2, frame, whole),
+            // SAFETY: `Avx2` proves the feature.
+            (Some(_), Ok(whole)) => unsafe { Row::whole(frame, whole) },
             _ => Row::new(frame, addresses),
         };
         if row.any & bits::low_bits(frame.shift) != 0 {

@@ -22,26 +22,6 @@ impl Avx2 {
         // SAFETY: the processor has BMI2.
         unsafe { _pext_u64(word, mask) }
     }
-
-    /// Packs numbers of `width` bits, at most 32, two to a word.
-    #[inline(always)]
-    pub(super) fn pairs(self, numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
-        // SAFETY: the processor has AVX2.
-        unsafe { pairs_avx2(numbers, width) }
-    }
-
-    /// Packs numbers of `width` bits, at most 16, four to a word.
-    #[inline(always)]
-    pub(super) fn fours(self, numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
-        // SAFETY: the processor has AVX2.
-        unsafe { fours_avx2(numbers, width) }
-    }
-
-    #[inline(always)]
-    pub(super) fn bytes(self, numbers: &[u32; WARP_LANES]) -> [u64; 4] {
-        // SAFETY: the processor has AVX2.
-        unsafe { bytes_avx2(numbers) }
-    }
 }
 
 /// Packs two numbers of `width` bits into each 64-bit lane.
@@ -59,9 +39,10 @@ fn paired(numbers: &[u32; WARP_LANES], width: u32) -> [__m256i; 4] {
     })
 }
 
+/// Packs numbers of `width` bits, at most 32, two to a word.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn pairs_avx2(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
+pub(super) fn pairs(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
     let mut pairs = [0; 16];
     let vectors = paired(numbers, width);
     for (four, vector) in pairs.as_chunks_mut::<4>().0.iter_mut().zip(vectors) {
@@ -71,9 +52,10 @@ fn pairs_avx2(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
     pairs
 }
 
+/// Packs numbers of `width` bits, at most 16, four to a word.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn fours_avx2(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
+pub(super) fn fours(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
     let mut fours = [0; 8];
     let pairs = paired(numbers, width);
     let width = _mm_cvtsi32_si128(2 * width as i32);
@@ -94,9 +76,10 @@ fn fours_avx2(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
     fours
 }
 
+/// Packs numbers of at most 8 bits, one to a byte.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn bytes_avx2(numbers: &[u32; WARP_LANES]) -> [u64; 4] {
+pub(super) fn bytes(numbers: &[u32; WARP_LANES]) -> [u64; 4] {
     let eight = |index: usize| {
         let eight: &[u32; 8] = &numbers.as_chunks().0[index];
         // SAFETY: eight numbers are as long as the vector, and it need not be aligned.
@@ -171,16 +154,9 @@ impl Row {
         }
     }
 
-    /// The variant for a whole warp.
-    #[inline(always)]
-    pub(super) fn whole(_: Avx2, frame: Frame, addresses: &[u64; WARP_LANES]) -> Self {
-        // SAFETY: `Avx2` exists only if the processor has the feature of the function.
-        unsafe { Self::whole_avx2(frame, addresses) }
-    }
-
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn whole_avx2(frame: Frame, addresses: &[u64; WARP_LANES]) -> Self {
+    pub(super) fn whole(frame: Frame, addresses: &[u64; WARP_LANES]) -> Self {
         let base = _mm256_set1_epi64x(frame.base as i64);
         let shift = _mm_cvtsi32_si128(frame.shift as i32);
         let mut any = _mm256_setzero_si256();

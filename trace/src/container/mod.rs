@@ -11,7 +11,7 @@
 mod reader;
 mod writer;
 
-pub(crate) use reader::{ChunkReader, Problem};
+pub(crate) use reader::{ChunkInfo, ChunkReader, Problem};
 pub(crate) use writer::ChunkFile;
 pub use writer::SealedChunk;
 

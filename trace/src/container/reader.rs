@@ -5,6 +5,7 @@ use super::{
     HEAD_LENGTH_BYTES, Kind, MAGIC, MAX_CHUNK_ACCESSES, MAX_CHUNK_BYTES, Role,
 };
 use crate::error::{Result, TraceError};
+use serde::de::DeserializeOwned;
 use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -37,7 +38,7 @@ pub(crate) enum Problem {
 #[derive(Debug)]
 pub(crate) struct ChunkReader {
     file: File,
-    path: PathBuf,
+    pub path: PathBuf,
     pub stream: u32,
     pub chunks: Vec<ChunkInfo>,
     pub problem: Option<Problem>,
@@ -88,10 +89,6 @@ impl ChunkReader {
         };
         reader.scan(length)?;
         Ok(reader)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     fn scan(&mut self, length: u64) -> Result<()> {
@@ -151,12 +148,22 @@ impl ChunkReader {
         Ok(())
     }
 
+    /// Parses the payload of a chunk that contains `what` as JSON.
+    pub(crate) fn json<T: DeserializeOwned>(
+        &self,
+        chunk: &ChunkInfo,
+        payload: &[u8],
+        what: &str,
+    ) -> Result<T> {
+        serde_json::from_slice(payload)
+            .map_err(|error| self.damaged(chunk, format!("the {what} is malformed: {error}")))
+    }
+
     pub(crate) fn damaged(&self, chunk: &ChunkInfo, reason: impl Into<String>) -> TraceError {
         TraceError::damaged(&self.path, chunk.offset, reason)
     }
 }
 
-/// Decompresses a stored payload.
 fn decompress(chunk: &ChunkInfo, stored: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let (frame, tail) = if chunk.flags & FLAG_HEAD == 0 {
         (stored, &[][..])

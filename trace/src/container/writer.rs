@@ -1,4 +1,4 @@
-//! Seals chunks and appends them to a file.
+//! Seals chunks and appends them to files.
 
 use super::{
     CHUNK_HEADER_BYTES, CHUNK_MAGIC, ChunkReader, FILE_HEADER_BYTES, FLAG_HEAD, FLAG_ZSTD,
@@ -176,10 +176,6 @@ impl ChunkFile {
         let chunk = last.number(reader.chunks.len() as u32);
         let written = file.and_then(|mut file| file.write_all(chunk));
         written.map_err(TraceError::io("write", path))
-    }
-
-    pub(crate) fn length(&self) -> u64 {
-        self.length
     }
 
     /// Adds the end chunk, replacing an earlier one.

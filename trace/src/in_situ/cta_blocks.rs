@@ -96,10 +96,8 @@ impl FromStr for CtaBlocks {
 }
 
 fn wrong(value: &str) -> SelectionError {
-    SelectionError {
-        value: value.to_owned(),
-        expected: "a number of CTAs that is a power of two, from 2 to 2^26 (67108864)".to_owned(),
-    }
+    let expected = "a number of CTAs that is a power of two, from 2 to 2^26 (67108864)";
+    SelectionError::new(value, expected)
 }
 
 #[cfg(test)]

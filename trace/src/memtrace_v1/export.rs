@@ -12,7 +12,7 @@ pub fn file_name(stream: StreamId) -> String {
     format!("MemTrace-pipe-{stream}")
 }
 
-/// Returns the stream of a file's name, the inverse of [`file_name`].
+/// Parses the name of a stream's file, the inverse of [`file_name`].
 pub fn stream_of_file_name(name: &str) -> Option<StreamId> {
     let number = name.strip_prefix("MemTrace-pipe-")?.parse();
     number.ok().map(StreamId)
@@ -59,10 +59,10 @@ pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Resu
     Ok(records)
 }
 
-/// Like [`export`], to a file.
+/// Exports to a file, like [`export`].
 ///
 /// # Errors
-/// Those of [`export`]; the file cannot be created.
+/// Those of [`export`], or if the file cannot be created.
 pub fn export_file(capture: &Capture, stream: StreamId, path: &Path) -> Result<u64> {
     let file = File::create(path).map_err(TraceError::io("create", path))?;
     let mut out = BufWriter::with_capacity(1 << 20, file);

@@ -19,7 +19,7 @@ mod reader;
 
 pub use export::{export, export_file, file_name, stream_of_file_name};
 pub use import::import;
-pub use reader::{Item, Reader, read};
+pub use reader::{Item, Reader};
 
 use crate::Op;
 

@@ -26,7 +26,6 @@ pub struct Reader<R> {
 }
 
 impl Reader<BufReader<File>> {
-    /// Opens a file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let file = File::open(path).map_err(TraceError::unreadable(path))?;
@@ -158,20 +157,4 @@ impl<R: BufRead> Iterator for Reader<R> {
         self.ended = !matches!(item, Some(Ok(_)));
         item
     }
-}
-
-/// Reads a whole file into memory: each launch's kernel name and accesses.
-///
-/// # Errors
-/// The file cannot be read or is damaged; the error names the byte.
-pub fn read(path: impl AsRef<Path>) -> Result<Vec<(String, Vec<Record>)>> {
-    let mut launches: Vec<(String, Vec<Record>)> = Vec::new();
-    for item in Reader::open(path)? {
-        match (item?, launches.last_mut()) {
-            (Item::Launch(name), _) => launches.push((name, Vec::new())),
-            (Item::Access(record), Some((_, records))) => records.push(record),
-            _ => {}
-        }
-    }
-    Ok(launches)
 }

@@ -1,10 +1,9 @@
-//! Output of a probed run: a folder with `probe.json` (the modules), `launches.jsonl` (one line per launch) and
-//! `values.bin` (little-endian 64-bit words, to which each launch's line points).
+//! Output of a probed run: a folder with `probe.json` (the modules), `launches.jsonl` (one line per launch) and `values.bin`
+//! (little-endian 64-bit words, to which each launch's line points).
 //!
-//! A launch has up to three parts: `fields` (by unit, slot and field for `per: cta` and `per: launch`, the latter with
-//! one unit; for `per: thread`, the four numbers of [`UnitStatistics`] by slot and field), `threads` (optional: the raw
-//! fields of every thread, by slot, field and thread, of all or some slots) and `tables`. Values are as the handler saw
-//! them, not complemented.
+//! A launch has up to three parts: `fields` (by unit, slot and field for `per: cta` and `per: launch`, the latter with one unit;
+//! for `per: thread`, the four numbers of [`UnitStatistics`] by slot and field), `threads` (optional: the raw fields of every
+//! thread, by slot, field and thread, of all or some slots) and `tables`. Values are as the handler saw them, not complemented.
 
 use super::{DefinedProbe, Per};
 use crate::{ModuleTable, TraceError};
@@ -151,54 +150,21 @@ impl ProbeWriter {
     }
 }
 
-/// Numbers of a launch that contradict its module's probe or the size of the values' file.
-#[derive(Debug, thiserror::Error)]
-enum LaunchError {
-    #[error("{slots} slots starting at {first}, of {places} in all")]
-    Slots {
-        slots: u32,
-        first: u32,
-        places: usize,
-    },
-    #[error("slot {0} does not belong to the launch")]
-    ForeignSlot(u32),
-    #[error("the launch has no units")]
-    NoUnit,
-    #[error("`{part}` has {words} words, expected {}", expected.map_or_else(|| "more than 2^64".to_owned(), |n| n.to_string()))]
-    Length {
-        part: &'static str,
-        words: u64,
-        expected: Option<u64>,
-    },
-    #[error("`{part}` has {words} words starting at {first}, but {VALUES} has only {there}")]
-    Outside {
-        part: &'static str,
-        words: u64,
-        first: u64,
-        there: u64,
-    },
-}
-
-/// Checks the numbers of a launch; `there` is the number of words in the values' file.
-fn check(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Result<(), LaunchError> {
+/// Finds numbers of a launch that contradict its probe; `there` is the number of words in the values' file.
+fn problem(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Option<String> {
     let (first, slots, places) = (launch.first_slot, launch.slots, probe.sites.len());
     if u64::from(first) + u64::from(slots) > places as u64 {
-        return Err(LaunchError::Slots {
-            slots,
-            first,
-            places,
-        });
+        return Some(format!(
+            "{slots} slots starting at {first}, of {places} in all"
+        ));
     }
     let kept = launch.thread_slots.as_deref();
-    let outside = kept.and_then(|kept| {
-        kept.iter()
-            .find(|slot| !(first..first + slots).contains(slot))
-    });
-    if let Some(&slot) = outside {
-        return Err(LaunchError::ForeignSlot(slot));
+    let mut all = kept.into_iter().flatten();
+    if let Some(slot) = all.find(|slot| !(first..first + slots).contains(slot)) {
+        return Some(format!("slot {slot} does not belong to the launch"));
     }
     if launch.units == 0 {
-        return Err(LaunchError::NoUnit);
+        return Some("the launch has no units".to_owned());
     }
     let spec = &probe.spec;
     let fields = spec.fields.len() as u64;
@@ -225,22 +191,16 @@ fn check(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Result<(), 
             continue;
         };
         if Some(words) != expected {
-            return Err(LaunchError::Length {
-                part,
-                words,
-                expected,
-            });
+            let expected = expected.map_or("more than 2^64".to_owned(), |words| words.to_string());
+            return Some(format!("`{part}` has {words} words, expected {expected}"));
         }
         if first.checked_add(words).is_none_or(|end| end > there) {
-            return Err(LaunchError::Outside {
-                part,
-                words,
-                first,
-                there,
-            });
+            return Some(format!(
+                "`{part}` has {words} words starting at {first}, but {VALUES} has only {there}"
+            ));
         }
     }
-    Ok(())
+    None
 }
 
 /// A folder of results, opened for reading.
@@ -252,10 +212,7 @@ pub struct ProbeResults {
 }
 
 impl ProbeResults {
-    /// Opens the output folder of a probed run.
-    ///
-    /// # Errors
-    /// A file is missing or damaged.
+    /// Opens the output folder of a probed run. Fails if a file is missing or damaged.
     pub fn open(folder: &Path) -> Result<Self, TraceError> {
         let path = folder.join(MODULES);
         let text = std::fs::read(&path).map_err(|_| TraceError::NotACapture {
@@ -288,15 +245,15 @@ impl ProbeResults {
             let launch = serde_json::from_str(&line);
             let launch: LaunchResult = launch.map_err(|error| malformed(&path, offset, error))?;
             let probe = results.probe(&launch)?;
-            check(&launch, probe, there)
-                .map_err(|reason| TraceError::damaged(&path, offset, reason.to_string()))?;
+            if let Some(reason) = problem(&launch, probe, there) {
+                return Err(TraceError::damaged(&path, offset, reason));
+            }
             results.launches.push(launch);
             offset += line.len() as u64 + 1;
         }
         Ok(results)
     }
 
-    /// Returns the probe in the module of `launch`.
     pub fn probe(&self, launch: &LaunchResult) -> Result<&DefinedProbe, TraceError> {
         let module = self.modules.iter().find(|m| m.module == launch.module);
         let probe = module.and_then(|module| module.defined.as_ref());
@@ -306,7 +263,6 @@ impl ProbeResults {
         })
     }
 
-    /// Reads the words of a part.
     pub fn words(&self, part: Part) -> Result<Vec<u64>, TraceError> {
         let unreadable = || TraceError::unreadable(&self.values);
         let mut file = File::open(&self.values).map_err(unreadable())?;
@@ -332,8 +288,7 @@ impl ProbeResults {
             .collect())
     }
 
-    /// Reads the fields of every thread at `slot`, by field and thread, for `per: thread`; `None` if they were not
-    /// kept.
+    /// Reads the fields of every thread at `slot`, by field and thread, for `per: thread`; `None` if they were not kept.
     pub fn threads(
         &self,
         launch: &LaunchResult,

@@ -25,8 +25,7 @@ pub struct KernelSlots {
     pub native: bool,
 }
 
-/// A site at which a handler is called. Its slot, the index in [`DefinedProbe::sites`], is the lower half of the site's
-/// number.
+/// A site at which a handler is called. Its slot, the index in [`DefinedProbe::sites`], is the lower half of the site's number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointSite {
     /// Index of the point in the definition.
@@ -43,8 +42,7 @@ pub struct PointSite {
     pub what: String,
     /// Number of the basic block in its function, from 0.
     pub block: u32,
-    /// For an access: its operation, numbered as in the capture. For an instruction matched by class: LLVM's opcode.
-    /// Otherwise 0.
+    /// For an access, its operation, numbered as in the capture. For an instruction matched by class, LLVM's opcode. Otherwise 0.
     pub operation: u32,
     /// Size of an access in bytes (0 if it varies), or of a value or result in bits; for a block, its number of
     /// instructions.

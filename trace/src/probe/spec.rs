@@ -54,7 +54,6 @@ pub struct Field {
 }
 
 impl Field {
-    /// Returns the start value.
     pub fn start(&self) -> u64 {
         match (self.combine.is_complemented(), self.word) {
             (false, _) => 0,
@@ -149,15 +148,13 @@ pub enum At {
     Load,
     Store,
     Atomic,
-    /// Each instruction other than phis whose result is an integer, a pointer or a floating-point number of 2 to 64
-    /// bits.
+    /// Each instruction other than phis whose result is an integer, a pointer or a floating-point number of 2 to 64 bits.
     Value,
     /// Each instruction with a result of one bit, mainly comparisons.
     Predicate,
     Barrier,
     Call,
-    /// Arithmetic, logic and comparisons of integers, and address calculations. This and all following points are
-    /// classes.
+    /// Arithmetic, logic and comparisons of integers, and address calculations. This and all following points are classes.
     Integer,
     /// Arithmetic and comparisons of floating-point numbers.
     Float,
@@ -286,8 +283,7 @@ impl ProbeSpec {
         (self.points.iter()).any(|point| point.once_per == OncePer::Warp)
     }
 
-    /// Returns whether the probe applies to the kernel with this mangled name and this readable name without
-    /// parameters.
+    /// Returns whether the probe applies to the kernel with this mangled name and this readable name without parameters.
     pub fn takes_kernel(&self, mangled: &str, readable: &str) -> bool {
         let mut patterns = self.kernels.iter();
         self.kernels.is_empty() || patterns.any(|it| it.matches_function(mangled, readable))
@@ -308,7 +304,6 @@ impl ProbeSpec {
         bytes.next_multiple_of(alignment)
     }
 
-    /// Returns the number of 64-bit words in all tables.
     pub fn table_words(&self) -> u64 {
         self.tables.iter().map(|table| table.words).sum()
     }

@@ -5,8 +5,7 @@ use crate::{AllocationId, AllocationKind, SourcePlace};
 /// Symbol of the heap of device-side `malloc`. Offsets in it differ between runs, so digests ignore them.
 pub const DEVICE_HEAP: &str = "device malloc heap";
 
-/// Size of the pages in which a GPU maps device memory: past an allocation, memory is mapped up to the end of its last
-/// page.
+/// Size of the pages in which a GPU maps device memory: past an allocation, memory is mapped up to the end of its last page.
 pub const DEVICE_PAGE_BYTES: u64 = 2 << 20;
 
 /// Identity of an allocation that is the same in every run and on every backend.
@@ -78,16 +77,18 @@ impl<'a> AllocationMap<'a> {
     }
 
     pub fn find(&self, address: u64) -> Option<&'a Allocation> {
-        let after = (self.live).partition_point(|allocation| allocation.address <= address);
-        let last = self.live[..after].last()?;
-        last.offset_of(address).map(|_| *last)
+        (self.last_before(address)).filter(|last| last.offset_of(address).is_some())
     }
 
-    /// Returns whether `address` is past the end of a device allocation, but in its last page, where a GPU allows
-    /// accesses.
-    pub fn is_behind(&self, address: u64) -> bool {
+    /// Returns the last allocation that starts at or before `address`.
+    fn last_before(&self, address: u64) -> Option<&'a Allocation> {
         let after = (self.live).partition_point(|allocation| allocation.address <= address);
-        (self.live[..after].last()).is_some_and(|last| last.has_behind(address))
+        self.live[..after].last().copied()
+    }
+
+    /// Returns whether `address` is past the end of a device allocation, but in its last page, where a GPU allows accesses.
+    pub fn is_behind(&self, address: u64) -> bool {
+        (self.last_before(address)).is_some_and(|last| last.has_behind(address))
     }
 
     pub fn resolve(&self, address: u64) -> Option<(&'a AllocationKey, u64)> {
@@ -95,8 +96,7 @@ impl<'a> AllocationMap<'a> {
         Some((&allocation.key, address - allocation.address))
     }
 
-    /// Returns a resolver that remembers its last hit, which is faster if consecutive accesses are to the same
-    /// allocation.
+    /// Returns a resolver that remembers its last hit, which is faster if consecutive accesses are to the same allocation.
     pub fn resolver(&self) -> Resolver<'_> {
         Resolver {
             map: self,

@@ -3,7 +3,7 @@
 use crate::{AllocationId, LaunchId, LaunchSums, Recorded, StreamId};
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
     /// Position among the program's numbered events (launches, allocations, frees, copies, memsets).
     pub sequence: u64,
@@ -207,7 +207,7 @@ pub struct OpaqueEnd {
     pub elapsed_ns: u64,
 }
 
-/// Something that the program did to memory, but that the capture lacks.
+/// A memory operation of the program that the capture lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gap {

@@ -39,12 +39,12 @@ impl SiteId {
         Self((module as u32) << 16 | local as u32)
     }
 
-    /// Index of the module (translation unit).
+    /// Returns the index of the module (translation unit).
     pub const fn module(self) -> u32 {
         self.0 >> 16
     }
 
-    /// Index of the site within its module.
+    /// Returns the index of the site within its module.
     pub const fn local(self) -> u32 {
         self.0 & 0xffff
     }

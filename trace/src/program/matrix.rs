@@ -33,8 +33,7 @@ impl Element {
     }
 }
 
-/// Number of 32-bit registers in which a lane passes its part of matrices to the CPU runtime. The result is in the
-/// first ones.
+/// Number of 32-bit registers in which a lane passes its part of matrices to the CPU runtime. The result is in the first ones.
 pub const REGISTERS: usize = 48;
 
 /// Operand of D = A · B + C; C also stands for D.
@@ -46,7 +45,6 @@ pub enum Part {
 }
 
 impl Part {
-    /// Returns the first of a lane's registers for an operand.
     pub const fn first_register(self) -> usize {
         16 * self as usize
     }
@@ -73,7 +71,6 @@ impl Shape {
         ([8, 16, 32].contains(&m) && [8, 16, 32].contains(&n)).then_some(Shape { m, n, k })
     }
 
-    /// Returns the rows and columns of a part.
     pub fn extent(self, part: Part) -> (u32, u32) {
         match part {
             Part::A => (self.m, self.k),

@@ -35,17 +35,10 @@ impl Op {
         Self::ALL.get(usize::from(code).checked_sub(1)?).copied()
     }
 
-    /// Returns whether the operation reads and writes in one step.
-    pub const fn is_atomic(self) -> bool {
-        !matches!(self, Op::Load | Op::Store)
-    }
-
-    /// Returns whether memory is read: loads and atomics.
     pub const fn reads(self) -> bool {
         !matches!(self, Op::Store)
     }
 
-    /// Returns whether memory is written: stores and atomics.
     pub const fn writes(self) -> bool {
         !matches!(self, Op::Load)
     }

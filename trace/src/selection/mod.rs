@@ -90,10 +90,11 @@ pub struct SelectionError {
     pub expected: String,
 }
 
-fn error(value: &str, expected: impl Into<String>) -> SelectionError {
-    let value = value.to_owned();
-    let expected = expected.into();
-    SelectionError { value, expected }
+impl SelectionError {
+    pub(crate) fn new(value: &str, expected: impl Into<String>) -> Self {
+        let (value, expected) = (value.to_owned(), expected.into());
+        Self { value, expected }
+    }
 }
 
 impl Sample {
@@ -109,7 +110,7 @@ impl Sample {
                 rate_per_million: millionths as u32,
                 seed,
             }),
-            _ => Err(error(
+            _ => Err(SelectionError::new(
                 rate,
                 "a share between 0.000001 and 1, 0.1 for a tenth",
             )),
@@ -125,8 +126,7 @@ impl Sample {
         (u64::from(self.rate_per_million) << 32) / u64::from(MILLION)
     }
 
-    /// Returns whether CTA `cta` of a grid of `ctas` CTAs is sampled. Must agree with `selection.cuh` of the CUDA
-    /// runtime.
+    /// Returns whether CTA `cta` of a grid of `ctas` CTAs is sampled. Must agree with `selection.cuh` of the CUDA runtime.
     pub fn takes_cta(&self, ctas: u64, cta: u64) -> bool {
         let least = ((SAMPLE_AT_LEAST << 32) / ctas.max(1)).max(self.threshold());
         ctas <= SAMPLE_AT_LEAST || mix(mix(self.seed ^ ctas).wrapping_add(cta)) >> 32 < least
@@ -147,14 +147,17 @@ impl CtaRange {
         let number = |text: &str| {
             text.trim()
                 .parse::<u32>()
-                .map_err(|_| error(text, expected))
+                .map_err(|_| SelectionError::new(text, expected))
         };
         text.split(',')
             .map(|part| {
                 let (first, last) = part.split_once('-').unwrap_or((part, part));
                 let (first, last) = (number(first)?, number(last)?);
                 if first > last {
-                    return Err(error(part, "a range whose end is not before its start"));
+                    return Err(SelectionError::new(
+                        part,
+                        "a range whose end is not before its start",
+                    ));
                 }
                 Ok(CtaRange { first, last })
             })

@@ -66,10 +66,8 @@ impl std::str::FromStr for Pattern {
         let regex = Regex::new(&expression).map_err(|why| {
             let why = why.to_string();
             let last = why.lines().last().unwrap_or_default();
-            SelectionError {
-                value: text.to_owned(),
-                expected: format!("a glob, or regex: and a regular expression ({last})"),
-            }
+            let expected = format!("a glob, or regex: and a regular expression ({last})");
+            SelectionError::new(text, expected)
         })?;
         let text = text.to_owned();
         Ok(Pattern { text, regex })
