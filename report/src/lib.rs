@@ -20,8 +20,8 @@ macro_rules! text_column {
 }
 use text_column;
 
-/// Declares a table with the value of each column, as a function that makes it from items: `column: type [unit] =
-/// meaning => value;`.
+/// Declares a table with the value of each column, as a function that makes it from items:
+/// `column: type [unit] = meaning => value;`.
 macro_rules! table_from {
     ($(#[doc = $doc:literal])+ fn $name:ident<$life:lifetime>($item:pat, $source:ty) = $table:literal {
         $($column:ident: $type:ty $([$unit:literal])? = $meaning:expr => $value:expr;)+

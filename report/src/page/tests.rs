@@ -332,7 +332,7 @@ fn figures_and_claims_are_in_the_page() {
     assert_eq!(count("<figure>"), 11 + 2 * 10);
     assert_eq!(count("<img "), 3 * 3);
     assert_eq!(count("src="), count("src=\"data:image/png;base64,"));
-    assert_eq!(count("alt=\"Who reads from whom"), 3 * 3);
+    assert_eq!(count("alt=\"Reads between CTAs"), 3 * 3);
     for text in [
         "id=\"claims\"",
         "not measurable",
@@ -345,7 +345,7 @@ fn figures_and_claims_are_in_the_page() {
         "Source lines that communicate most",
         "point-to-point",
         "Footprint and reuse of each launch of bfs",
-        "reads of memory that nothing has written",
+        "reads of uninitialised memory",
         "1,236",
         ">warning<",
         "25.0 %",
@@ -429,9 +429,9 @@ fn run_in_situ_shows_bounds() {
     assert!(!page.contains("stride-hs2d-title"));
     for text in [
         "in situ: added up while kernels ran",
-        "Strides (figure 6.5) need a trace, which there is not of hs2d.",
+        "Strides (figure 6.5) need a trace; there is none of hs2d.",
         "500,000–600,000 of 1,048,576 stored bytes (47.7 %–57.2 %)",
-        "What lies between bounds",
+        "Quantities with bounds",
         "1,234",
         "5,678",
     ] {

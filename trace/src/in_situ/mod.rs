@@ -94,7 +94,7 @@ pub struct LaunchSums {
     pub loaded: LoadedBytes,
     /// Bytes that more than one CTA wrote.
     pub several_writers_bytes: u64,
-    /// Bytes of those with at least one plain store.
+    /// Bytes of those that at least one plain store wrote.
     pub racing_bytes: u64,
     /// Bytes loaded from memory without a shadow. They count as unknown and may be of any class.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -151,7 +151,7 @@ pub struct Received {
 pub struct FirstRead {
     pub source_launch: u32,
     pub receiver_launch: u32,
-    /// Bytes of the source's stores that another CTA or the host reads for the first time.
+    /// Bytes of the source's stores that another entity reads for the first time.
     pub stored_bytes: u64,
     /// Bytes read whose last writer may be any of multiple CTAs of the source. Neither `stored_bytes` nor [`Received`]
     /// counts them fully.

@@ -89,7 +89,7 @@ impl Writer {
         rows.iter().for_each(|row| self.number(of(row)));
     }
 
-    /// Writes the difference of each number from the one before, which is 0 for the first.
+    /// Writes the difference of each number to its predecessor, which is 0 for the first.
     fn differences<T>(&mut self, rows: &[T], of: impl Fn(&T) -> u32) {
         let mut before = 0;
         self.numbers(rows, |row| {

@@ -36,7 +36,7 @@ pub struct Allocation {
     pub kind: AllocationKind,
     /// The host's call that allocated it, if known.
     pub place: Option<SourcePlace>,
-    /// Number of the then current device.
+    /// Number of the device that was current.
     pub device: u32,
     /// Sequence number of the allocation among the host's events.
     pub sequence: u64,

@@ -294,7 +294,7 @@ pub enum Event {
         /// The host's call that allocated it, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<SourcePlace>,
-        /// Number of the then current device; memory of the kind `Managed` may be elsewhere.
+        /// Number of the device that was current; memory of the kind `Managed` may be elsewhere.
         #[serde(default, skip_serializing_if = "crate::is_default")]
         device: u32,
     },

@@ -25,7 +25,7 @@ fn published_values_are_in_and_below_the_figures() {
     let page = index(&published_run(), &measured).unwrap();
     check_nesting(&page);
     for text in [
-        "Lines in vermilion",
+        "Vermilion lines mark",
         "href=\"#published\"",
         "Figure 6.1, published values from the thesis's notebook write-com-ration",
         "18,496,000",
@@ -45,8 +45,8 @@ fn published_values_are_in_and_below_the_figures() {
 fn runs_of_other_sizes_mention_published_values() {
     let measured = vec![("hs2d".to_owned(), metrics())];
     let page = index(&run(), &measured).unwrap();
-    assert!(page.contains("are of the size <code>thesis</code>"));
-    assert!(!page.contains("id=\"published\"") && !page.contains("Lines in vermilion"));
+    assert!(page.contains("values for the size <code>thesis</code>"));
+    assert!(!page.contains("id=\"published\"") && !page.contains("Vermilion lines mark"));
     let mut other = published_run();
     other.suite = "rodinia".to_owned();
     let page = index(&other, &measured).unwrap();
