@@ -66,7 +66,7 @@ static inline __device__ float nanf(const char *tag) { return __nv_nanf((const s
 #define _CG_CLUSTER_INTRINSICS_AVAILABLE
 
 /* Two attributes of which Clang's IR does not show whether they were there: the instrumenter looks for these annotations. Clang puts what is
-   `const` into constant memory too, nvcc only what says `__constant__` (instrument/src/constants.rs). Clang reads the dimensions of clusters
+   `const` into constant memory too, nvcc only what says `__constant__` (instrument/src/semantics/constants.rs). Clang reads the dimensions of clusters
    and forgets them (instrument/src/prepare.rs). */
 #ifdef __CUDA_ARCH__
 #undef __constant__

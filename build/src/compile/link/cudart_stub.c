@@ -41,6 +41,9 @@ static void *find(const char *name) {
     void *function = dlsym(libraries[i], name);
     if (function) return function;
   }
+  /* The CPU runtime notes the name in the capture before it ends the program. */
+  void (*unsupported)(const char *) = (void (*)(const char *))dlsym(libraries[0], "__superstep_unsupported");
+  if (unsupported) unsupported(name);
   fprintf(stderr, "superstep: no CUDA runtime here has %s\n", name);
   exit(70);
 }

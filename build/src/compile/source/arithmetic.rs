@@ -12,7 +12,7 @@ pub(crate) fn has_inexact_roots(flags: &Flags) -> bool {
 }
 
 /// nvcc's `-prec-div=false`, and the same with `-use_fast_math`. Clang puts the value into an attribute of each function, which the
-/// instrumenter reads (`instrument/src/approximate.rs`).
+/// instrumenter reads (`instrument/src/semantics/approximate.rs`).
 pub(crate) const FULL_DIVISIONS: &str = "-mrecip=divf";
 pub(crate) const FAST_DIVISIONS: &str = "-mrecip=divf:0";
 
