@@ -52,7 +52,7 @@ struct Size {
     rows: u32,
     #[arg(long, value_name = "N", default_value_t = 16384)]
     columns: u32,
-    /// Launches on each device; there is one exchange of borders fewer.
+    /// Launches on each device; the borders are exchanged one time fewer.
     #[arg(long, value_name = "N", default_value_t = 100)]
     launches: u32,
 }
