@@ -23,7 +23,7 @@ fn instrumented(tools: &Toolchain, name: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let at = |file: &str| folder.path().join(file);
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suites/thesis");
-    let compiled = Command::new(&tools.llvm.clangxx)
+    let compiled = Command::new(tools.llvm.tool("clang++"))
         .args(
             "-x cuda --cuda-device-only --cuda-gpu-arch=sm_90 -std=c++17 -O2 -g1 -c -emit-llvm \
              -Xclang -disable-llvm-passes"

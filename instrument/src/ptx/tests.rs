@@ -30,7 +30,7 @@ fn preprocessed(tools: &Toolchain, arch: &str) -> String {
         .split(' ')
         .map(|name| format!("#include <{name}>\n"));
     std::fs::write(&source, lines.collect::<String>()).unwrap();
-    let output = Command::new(&tools.llvm.clangxx)
+    let output = Command::new(tools.llvm.tool("clang++"))
         .args(["-x", "cuda", "--cuda-device-only", "-E", "-P", "-std=c++17"])
         .arg("-D_CG_CLUSTER_INTRINSICS_AVAILABLE")
         .arg("-Wno-unknown-cuda-version")
