@@ -1,7 +1,6 @@
-//! State that commands which build or run programs share: the installation, the tools, the reporter, and the source of programs.
+//! State shared by commands that build or run programs: the installation, the tools, the reporter, and the source of programs.
 //!
-//! A [`Session`] gives programs that it builds here, or those of a bundle that was built elsewhere; callers need not know
-//! which.
+//! A [`Session`] either builds programs or takes them from a bundle; its callers do not distinguish these.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -88,7 +87,7 @@ impl Session {
         }
     }
 
-    /// A session with the programs of `bundle`, and its inputs unless `fetch` has a mirror.
+    /// Creates a session with the programs of `bundle`, and its inputs unless `fetch` has a mirror.
     pub fn of_bundle(bundle: Bundle, mut fetch: FetchOptions, format: MessageFormat) -> Self {
         if fetch.data_mirror.is_none() && bundle.data().is_dir() {
             fetch.data_mirror = Some(bundle.data());
@@ -112,7 +111,7 @@ impl Session {
         self.bundle.is_some()
     }
 
-    /// The suite of that name or folder, or the bundle's.
+    /// Loads the suite with this name or folder, or the bundle's suite.
     pub fn suite(&self, name: &str) -> Result<Suite, Failure> {
         let folder = match &self.bundle {
             Some(bundle) => bundle.suite(),
@@ -121,7 +120,7 @@ impl Session {
         Ok(Manifest::load_suite(&folder)?)
     }
 
-    /// The probe of that name, or the one that the bundle was built with.
+    /// Loads the probe with this name, from the bundle if there is one.
     pub fn probe(&self, name: &str) -> Result<Probe, Failure> {
         match &self.bundle {
             Some(bundle) => Probe::load(&bundle.probe(name).to_string_lossy(), &self.installation),
@@ -256,7 +255,7 @@ impl Session {
         }
     }
 
-    /// Builds the executables that a suite runs; one failure does not stop the others. Calls `finished` with each.
+    /// Builds all variants of each program, and calls `finished` after each. A failure does not stop the others.
     pub fn build<'a>(
         &self,
         fetched: &Fetched<'a>,
@@ -276,7 +275,7 @@ impl Session {
         )
     }
 
-    /// On the CPU, the traced program can record as well.
+    /// On the CPU, the traced program can also record.
     fn with_recording(&self, executables: Executables) -> Executables {
         let is_same = self.verify_in_situ && self.backend() == Backend::Cpu;
         let traced = is_same.then(|| executables.traced.clone());

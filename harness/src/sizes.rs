@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Bytes of all files below `path`; 0 for files that disappear meanwhile.
+/// Returns the bytes of all files below `path`; 0 for files that disappear meanwhile.
 pub fn size(path: &Path) -> u64 {
     let Ok(data) = path.symlink_metadata() else {
         return 0;

@@ -191,7 +191,7 @@ fn a_part_is_added_up_in_situ_as_it_is_recorded() {
                 selection.insert("estimates".into(), trace["selection"]["estimates"].clone());
             assert_eq!(none, Some(Value::Array(Vec::new())));
             let page = fs::read_to_string(folder.join("out/toy/latest/index.html")).unwrap();
-            assert!(page.contains("none: what each CTA did needs a trace"));
+            assert!(page.contains("none: sums of single CTAs need a trace"));
         }
         for same in ["selection", "threads", "bytes", "communication", "kernels"] {
             assert_eq!(sums[same], trace[same], "{options:?}: {same}");

@@ -129,7 +129,7 @@ impl Capture {
     }
 }
 
-/// Chosen accesses, read anew by each Arrow stream.
+/// Chosen accesses, which each Arrow stream reads again.
 #[pyclass(frozen, module = "superstep")]
 pub struct Accesses {
     capture: Arc<superstep_trace::Capture>,
@@ -167,7 +167,7 @@ impl Analysis {
             tables::with_metrics(analysis, capture.sites(), &Settings::default())?;
         let folder = capture.folder();
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        // In a run's folder, every capture has the same name.
+        // In the folders of runs, every capture has the same name.
         let named = match folder.file_name() {
             Some(name) if name == "capture" => folder.parent(),
             _ => Some(&*folder),

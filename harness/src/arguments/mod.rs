@@ -1,4 +1,4 @@
-//! Options that several commands share.
+//! Options shared by multiple commands.
 
 pub mod programs;
 pub mod record;
@@ -26,7 +26,7 @@ use crate::results::MessageFormat;
 use crate::session::Session;
 use crate::suite::{Execution, ProgramChoice, Selection, Target};
 
-/// Which benchmarks, and which size of them.
+/// Choice of benchmarks and their size.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Choosing benchmarks")]
 pub struct SelectArgs {
@@ -48,7 +48,7 @@ pub struct PatternArgs {
 }
 
 impl PatternArgs {
-    /// The matching programs, in `size` or the suite's default.
+    /// Returns a choice of the matching programs, in `size` or the suite's default size.
     pub fn choice(&self, size: Option<String>) -> Result<ProgramChoice, Failure> {
         Ok(ProgramChoice {
             size,
@@ -57,7 +57,7 @@ impl PatternArgs {
     }
 }
 
-/// Where sources and inputs come from.
+/// Origin of sources and inputs.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sources and inputs")]
 pub struct FetchArgs {
@@ -72,21 +72,21 @@ pub struct FetchArgs {
     pub offline: bool,
 }
 
-/// How programs are built.
+/// Build options.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Building")]
 pub struct BuildArgs {
-    /// Where kernels run.
+    /// Backend that runs the kernels.
     #[arg(long, default_value = "auto", value_parser = value::backend())]
     pub backend: BackendChoice,
-    /// GPU architectures to compile for, comma-separated; PTX of the lowest is always included [default: sm_90, and that of the GPU
-    /// here if it is newer; that of the GPU here alone if it is older].
+    /// GPU architectures to compile for, comma-separated; PTX of the lowest is always included [default: sm_90, and this machine's GPU if
+    /// it is newer; only this machine's GPU if it is older].
     #[arg(long, value_name = "ARCHS", value_delimiter = ',', value_parser = value::gpu_arch)]
     pub gpu_arch: Vec<u32>,
     /// Refuse a program that has an access whose address space cannot be proven.
     #[arg(long)]
     pub strict: bool,
-    /// Accept inline PTX whose accesses cannot be read from its text. It is not traced; the result says how much there is.
+    /// Accept inline PTX whose accesses cannot be determined from its text. It is not traced; the result reports its amount.
     #[arg(long)]
     pub allow_opaque_asm: bool,
     /// Also build each program with nvcc, on the machine that runs it, and compare what the untraced program prints and writes (CUDA
@@ -98,7 +98,7 @@ pub struct BuildArgs {
     pub jobs: Option<usize>,
 }
 
-/// How programs are run.
+/// Options for running programs.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Running")]
 pub struct ExecuteArgs {
@@ -114,7 +114,7 @@ pub struct ExecuteArgs {
     /// Number of threads of the CPU backend [default: one per core].
     #[arg(long, value_name = "N")]
     pub cpu_threads: Option<NonZeroUsize>,
-    /// How records get from the GPU to the host.
+    /// Protocol that transfers records from the GPU to the host.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = protocol())]
     pub protocol: Protocol,
     /// Format of the messages.
@@ -124,7 +124,7 @@ pub struct ExecuteArgs {
     pub record: RecordArgs,
 }
 
-/// Sums in place of a trace.
+/// Options of runs that keep sums instead of a trace.
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[command(next_help_heading = "In situ")]
 pub struct InSituArgs {
@@ -163,7 +163,7 @@ impl InSituArgs {
 }
 
 pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
-    // In situ has an option of its own.
+    // In situ has its own option.
     let recording = Protocol::ALL
         .into_iter()
         .filter(|one| *one != Protocol::InSitu);
@@ -190,12 +190,12 @@ impl SelectArgs {
 }
 
 impl BuildArgs {
-    /// The options of a build for a protocol of the CUDA backend.
+    /// Returns the build options for the chosen backend.
     pub fn options(&self, protocol: Protocol) -> BuildOptions {
         self.options_on(self.backend.0, protocol)
     }
 
-    /// The options of a build for `backend`; `None`: CUDA where there is a GPU, else the CPU.
+    /// Returns the build options for `backend`; `None` means CUDA if there is a GPU, else the CPU.
     pub fn options_on(&self, backend: Option<Backend>, protocol: Protocol) -> BuildOptions {
         let target = Target::choose(backend, &self.gpu_arch);
         BuildOptions {

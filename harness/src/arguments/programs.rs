@@ -1,4 +1,4 @@
-//! Programs as a command line names them: a CUDA file, a benchmark's manifest, or a suite.
+//! Programs named on the command line: a CUDA file, a benchmark's manifest, or a suite.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ pub struct Asked {
     pub choice: ProgramChoice,
 }
 
-/// Arguments of commands that take a program or those of a suite: which, and how they are built and run.
+/// Arguments of commands that take a program or a suite, with options for building and running.
 #[derive(Debug, clap::Args)]
 pub struct ProgramArgs {
-    /// Program to run: a CUDA file, the executable of a project, a benchmark's manifest, or a suite for its programs.
+    /// Program to run: a CUDA file, the executable of a project, a benchmark's manifest, or a suite.
     #[arg(value_name = "PROG.cu|EXECUTABLE|BENCHMARK.yaml|SUITE")]
     program: PathBuf,
     #[command(flatten)]
@@ -42,7 +42,7 @@ impl ProgramArgs {
         session(bundle, &self.build, &self.fetch, &self.execute, in_situ)
     }
 
-    /// The chosen programs, in the suite that contains them or that the command line describes.
+    /// Returns the chosen programs, in their suite or in one that the command line describes.
     pub fn asked(&self, session: &Session) -> Result<Asked, Failure> {
         let name = self.program.to_string_lossy();
         let manifest = session.installation.suite(&name).join("suite.yaml");
@@ -68,7 +68,7 @@ pub fn one_program(
     }
 }
 
-/// A command that starts programs, given after `--` without a program.
+/// Returns the program for a command after `--`, which starts executables.
 pub fn command(source: &SourceArgs) -> Result<Asked, Failure> {
     alone(source.suite_of_command()?)
 }

@@ -1,4 +1,4 @@
-//! Options of runs that end in a report, and that end itself.
+//! Options of runs that produce a report, and the output of their results.
 
 use std::io::Write;
 
@@ -18,18 +18,17 @@ use crate::results::{
 use crate::session::{Prepared, Session};
 use crate::suite::{AnalysisOptions, Running, SuiteOptions, SuiteRun};
 
-/// How programs run, how often, how they are analysed and reported.
+/// Options for running, repeating, analysing and reporting programs.
 #[derive(Debug, Args)]
 pub struct ReportedRunArgs {
     #[command(flatten)]
     pub execute: ExecuteArgs,
     #[command(flatten)]
     pub in_situ: InSituArgs,
-    /// Keep transfers between blocks of N CTAs in a row, for grids whose pairs of CTAs find no room on the GPU; N is a power of two.
+    /// Keep transfers between blocks of N consecutive CTAs, for grids whose pairs of CTAs do not fit on the GPU; N is a power of two.
     #[arg(long, value_name = "N", requires = "in_situ", help_heading = "In situ")]
     cta_blocks: Option<CtaBlocks>,
-    /// Limit for shadow memory on each GPU, for example 20GiB [default: what the program leaves, but for a 64th of the
-    /// GPU's memory].
+    /// Limit for shadow memory on each GPU, for example 20GiB [default: what the program leaves free, minus 1/64 of the GPU's memory].
     #[arg(
         long,
         value_name = "SIZE",
@@ -44,7 +43,7 @@ pub struct ReportedRunArgs {
 }
 
 impl ReportedRunArgs {
-    /// The options of a run of the programs of `session`, without golden results.
+    /// Returns the options for a run of `session`'s programs, without golden results.
     pub fn options(&self, session: &Session) -> Result<SuiteOptions, Failure> {
         let in_situ = session.build.protocol == Protocol::InSitu;
         if in_situ && self.analysis.matching != Matching::Bytes {
@@ -67,7 +66,7 @@ impl ReportedRunArgs {
         })
     }
 
-    /// Runs the programs and reports the results. Also returns the exit code.
+    /// Runs the programs and reports the results. Returns them with the exit code.
     pub fn finish(
         &self,
         run: SuiteRun<'_>,

@@ -1,4 +1,4 @@
-//! The command line: one file per command, grouped by what it works on. Options that several share are in `arguments`.
+//! The command line: one file per command. Options shared by multiple commands are in `arguments`.
 
 mod captures;
 mod installation;
@@ -43,17 +43,17 @@ enum Command {
     Run(Box<run::Args>),
     /// Builds a project with its own build system, so that its programs can be traced: `superstep build -- make -j4`.
     Build(build::Args),
-    /// Prints the variables with which `build` starts a build system, for `eval "$(superstep env)"`.
+    /// Prints the variables that `build` sets for a build system, for `eval "$(superstep env)"`.
     Env(env::Args),
-    /// Adds proprietary libraries, cuBLAS for instance, to what `build` compiles and links with.
+    /// Adds proprietary libraries, such as cuBLAS, to the toolkit of `build`.
     Toolkit(toolkit::Args),
-    /// Makes the untraced code of an executable's modules, which it asks for itself.
+    /// Builds the untraced code of an executable's modules; called by the executable itself.
     #[command(hide = true)]
     Modules(modules::Args),
-    /// Prints where an executable's proprietary libraries are, which its start script asks for.
+    /// Prints the folders of an executable's proprietary libraries; called by its start script.
     #[command(hide = true)]
     Libraries(libraries::Args),
-    /// Runs a program or a suite with a probe: basic blocks, branches, memory divergence, or one of your own.
+    /// Runs a program or a suite with a probe: basic blocks, branches, memory divergence, or your own.
     Probe(Box<probe::Args>),
     /// Flips one bit per run in a program's values, and classifies the outcome.
     Inject(Box<inject::Args>),
@@ -73,7 +73,7 @@ enum Command {
     Report(report::Args),
     /// Compares counts, digests, volumes and times of two runs.
     Compare(compare::Args),
-    /// Draws what changed over many runs: slowdown, capture bytes, speed of the analysis.
+    /// Draws changes over many runs: slowdown, capture bytes, speed of the analysis.
     Trends(trends::Args),
     /// Builds a suite into a folder that runs on a machine without a compiler.
     Bundle(Box<bundle::Args>),
@@ -81,7 +81,7 @@ enum Command {
     RunBundle(run_bundle::Args),
     /// Checks a capture, or compares it with hardware counters.
     Verify(Box<verify::Args>),
-    /// Installs what programs are compiled with: packages where this user may, and the CUDA pieces in the user's cache.
+    /// Installs the tools that compile programs: packages if this user has the rights, and the CUDA pieces in the user's cache.
     Setup(setup::Args),
     /// Lists tools, libraries and devices, and how to fix what is missing.
     Doctor(doctor::Args),
@@ -94,7 +94,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == "nvcc") {
-        // Its flags are nvcc's.
+        // Takes nvcc's flags.
         return nvcc::run(words).into();
     }
     let cli = Cli::parse();
@@ -138,7 +138,7 @@ pub fn exit(result: Result<i32, Failure>) -> ExitCode {
         Ok(code) => code,
         Err(failure) => {
             eprintln!("error: {failure}");
-            // A command that Ctrl-C ended looks as if it had failed.
+            // Ctrl-C makes commands fail.
             if interrupt::requested() {
                 exit_code::INTERRUPTED
             } else {

@@ -1,4 +1,4 @@
-//! Runs programs with a probe, or with faults that a probe injects, and writes down what was found and what it cost.
+//! Runs programs with a probe or with injected errors, and writes results and costs.
 
 pub mod injection;
 mod overhead;

@@ -1,4 +1,4 @@
-//! Cost of a probe: the table of a run.
+//! Formats the costs of a probe.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub fn run_text(folder: &Path, run: &ProbeRun, study: Option<String>) -> String 
     format!("{study}{}\nresults: {}", run_table(run), folder.display())
 }
 
-/// One line per program: launches and times, with the geometric means below.
+/// Formats a line of launches and times per program, with the geometric means below.
 fn run_table(run: &ProbeRun) -> String {
     let header = [
         "program", "launches", "native", "kernels", "probed", "kernels", "total", "kernels",
@@ -52,7 +52,7 @@ fn run_table(run: &ProbeRun) -> String {
     lines.join("\n")
 }
 
-/// Warns of a program without results.
+/// Returns a warning if a program has no results.
 fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
     let name = &record.name;
     (record.failure.is_none() && record.probed_launches == Some(0)).then(|| match record.launches {
@@ -64,7 +64,7 @@ fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
     })
 }
 
-/// The geometric means of the costs, in a sentence; `None` without times.
+/// Returns a sentence with the geometric means of the costs; `None` without times.
 pub fn means(run: &ProbeRun) -> Option<String> {
     let passed = costs(run);
     let ratios = |times: fn(&Cost) -> [f64; 2]| -> Vec<f64> {

@@ -1,4 +1,4 @@
-//! Runs a program without and with a probe, and writes down what the probe found and what it cost.
+//! Runs programs without and with a probe, and writes the probe's results and costs.
 
 use std::fs;
 use std::path::Path;
@@ -56,12 +56,12 @@ pub struct ProbedBenchmark {
 pub struct RunOptions {
     pub keep_threads: bool,
     pub parameters: Vec<u64>,
-    /// Runs of each program; the shortest times count.
+    /// Number of runs of each program; the shortest times are kept.
     pub repeat: u32,
 }
 
 /// Builds the programs in `fetched` without and with `probe`, runs both into `folder`, and measures the costs. Programs that fail are
-/// in the record.
+/// recorded with their failure.
 pub fn measure(
     session: &Session,
     fetched: &Fetched<'_>,
@@ -220,11 +220,11 @@ pub fn write_tables(results: &Path, folder: &Path) -> Result<u64, Failure> {
 fn summary(run: &Run) -> Result<&superstep_build::run::Summary, Failure> {
     match &run.summary {
         Ok(summary) => Ok(summary),
-        Err(error) => bail!(Run, "failed to read what the runtime said: {error}"),
+        Err(error) => bail!(Run, "failed to read the runtime's summary: {error}"),
     }
 }
 
-/// Values of `NAME=NUMBER` in the order of the probe's parameters; 0 by default.
+/// Parses texts `NAME=NUMBER` to values in the order of the probe's parameters, 0 by default.
 pub fn parameters(probe: &Probe, set: &[String]) -> Result<Vec<u64>, Failure> {
     let mut values = vec![0; probe.spec.parameters.len()];
     for text in set {

@@ -47,7 +47,7 @@ pub fn read_json<T: DeserializeOwned>(
     let text = std::fs::read(path).map_err(|error| failed(&error))?;
     match serde_json::from_slice(&text).map_err(|error| failed(&error))? {
         Version { schema_version } if schema_version != version => Err(failed(&format_args!(
-            "schema version {schema_version} is not known to this version of superstep"
+            "this version of superstep does not support schema version {schema_version}"
         ))),
         Version { .. } => serde_json::from_slice(&text).map_err(|error| failed(&error)),
     }

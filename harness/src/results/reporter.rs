@@ -1,4 +1,4 @@
-//! Output of a command while it works: progress for people on standard error, messages for programs on standard output.
+//! Output of a running command: progress for people on standard error, messages for programs on standard output.
 
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,7 +12,7 @@ use superstep_trace::Capture;
 
 use super::human_bytes;
 
-/// Form of a command's messages.
+/// Format of a command's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum MessageFormat {
     /// Text for people.
@@ -22,7 +22,7 @@ pub enum MessageFormat {
     Json,
 }
 
-/// Whether text is coloured.
+/// Choice of coloured text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Color {
     /// On a terminal, unless `NO_COLOR` is set.
@@ -60,7 +60,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Progress is shown only when standard error is a terminal and messages are for people.
+    /// Creates a reporter that shows progress only if standard error is a terminal and messages are for people.
     pub fn new(format: MessageFormat) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let visible = terminal && format == MessageFormat::Human;
@@ -91,14 +91,14 @@ impl Reporter {
         self.bar.set_message(what.into());
     }
 
-    /// Begins a step, which ends when the result is dropped: a log gets a line with its time. Shows the share of `capture` that has been
-    /// read.
+    /// Begins a step, which ends when the result is dropped; a log then gets a line with its time. Shows the share of `capture` that has
+    /// been read.
     #[must_use]
     pub fn step(&self, what: impl Into<String>, capture: Option<&Capture>) -> Step {
         Step::new(self.clone(), what.into(), capture, true)
     }
 
-    /// The only step of a command: a log gets a line only if it takes long.
+    /// Begins the only step of a command; a log gets lines only if it takes long.
     #[must_use]
     pub fn only_step(what: &str, capture: &Capture) -> Step {
         let reporter = Self::new(MessageFormat::Human);
@@ -137,7 +137,7 @@ impl Reporter {
     }
 }
 
-/// A step, shown on a terminal's progress line while it lasts. A log gets a line now and then, and one at its end.
+/// A step in progress. A terminal shows it on its progress line; a log gets lines at intervals and at its end.
 #[derive(Debug)]
 pub struct Step {
     reporter: Reporter,
@@ -147,9 +147,9 @@ pub struct Step {
     ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// Time between a log's lines about one step: doubles from the first to the second.
+/// First and longest interval between a log's lines about a step; the interval doubles in between.
 const LOG_INTERVAL: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
-/// Time between updates of a terminal's progress line.
+/// Interval between updates of a terminal's progress line.
 const TERMINAL_INTERVAL: Duration = Duration::from_millis(250);
 
 impl Step {
@@ -203,7 +203,7 @@ impl Drop for Step {
 }
 
 impl Reporter {
-    /// Shows a step until the sender of `end` is dropped.
+    /// Reports a step's progress until the sender of `end` is dropped.
     fn tick(&self, started: Instant, text: impl Fn() -> String, end: &Receiver<()>) {
         let mut interval = match self.is_log {
             true => LOG_INTERVAL[0],

@@ -1,4 +1,4 @@
-//! The analysis of one benchmark's capture, and what is drawn from all of them.
+//! Analyses captures, and draws the report of a run.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::suite::{AnalysisOptions, analysis_memory_bytes};
 use crate::verify;
 use superstep_build::failure::{Failure, FailureKind, chain};
 
-/// Analyses a capture, adds the results to the benchmark's record, and writes its tables into `folder`, which also takes what exceeds
-/// the memory limit.
+/// Analyses a capture, adds the results to the benchmark's record, and writes its tables into `folder`, which is also used for temporary
+/// files beyond the memory limit.
 pub(super) fn benchmark(
     capture: &Capture,
     sources: Option<&Path>,
@@ -68,7 +68,7 @@ fn limit(folder: &Path, options: &AnalysisOptions) -> MemoryLimit {
     }
 }
 
-/// Names allocations after the variables in the source lines that made them.
+/// Names allocations after the variables in the source lines that allocate them.
 fn name_arrays(capture: &Capture, folder: &Path, analysis: &mut Analysis) {
     let mut sources: HashMap<&str, Option<String>> = HashMap::new();
     for allocation in capture.allocations() {

@@ -1,4 +1,4 @@
-//! One benchmark: three runs, then the verification and the analysis of what they left.
+//! Runs the three variants of one benchmark, then verifies and analyses the results.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::Origin;
 
-/// Repeated runs that show whether a program differs from itself.
+/// Number of repeated runs that show whether a program's results vary.
 pub(super) const MORE_RUNS: u32 = 3;
 
 /// Runs, verifies and analyses one benchmark. Returns its record and the name of the device.
@@ -150,7 +150,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Adds the likely reason to differing digests.
+    /// Adds the likely reason to failed comparisons of digests.
     fn explain_order(&mut self, order: Order) {
         let digests = ["golden", "repeats-agree"];
         let checks = self.record.verification.iter_mut();
@@ -215,7 +215,7 @@ impl Attempt<'_> {
         })
     }
 
-    /// Fails or warns if the program launched no kernel and its manifest does not expect that.
+    /// Returns a failure or a warning if the program launched no kernel, unless its manifest expects that.
     fn launched(&self, run: &Run) -> Option<Check> {
         let summary = run.summary.as_ref().ok()?;
         let size = &self.suite.progress.summary.size;
@@ -223,7 +223,7 @@ impl Attempt<'_> {
         if expected.is_some_and(|expected| expected.launches == Some(0)) {
             return None;
         }
-        // Programs of the command line have no golden results.
+        // Programs without a manifest have no golden results.
         let is_benchmark = self.suite.options.golden.is_some();
         verify::launched(summary, is_benchmark)
     }
@@ -234,7 +234,7 @@ impl Attempt<'_> {
         run.ended_well(self.case)
     }
 
-    /// Properties that two runs have in common, as far as this run shows them.
+    /// Returns the properties that two runs must have in common, limited to those that this run shows.
     fn comparable(&self, scan: &CaptureScan) -> Reproducibility {
         match self.record.in_situ {
             // The sums do not show which accesses threads made while they waited.
@@ -244,7 +244,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Verifies and analyses a capture by itself; `equal` is its comparison with the counting run.
+    /// Verifies and analyses one capture; `equal` is its comparison with the counting run.
     pub(super) fn fill_from(
         &mut self,
         capture: &Capture,
@@ -356,7 +356,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Time and resources of each kernel in both runs, by mangled name.
+/// Returns the time and resources of each kernel in both runs, by mangled name.
 fn kernel_times(native: &Run, traced: &Run) -> Vec<KernelTime> {
     let (Ok(native), Ok(traced)) = (&native.summary, &traced.summary) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! A program of which several processes launched kernels: each is verified and analysed, and one result joins them.
+//! Joins the results of a program whose processes launch kernels: each process is verified and analysed separately.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -127,7 +127,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Adds sizes and times of a process to the result of all.
+    /// Adds sizes and times of a process to the joint result.
     fn add_process(&mut self, one: &BenchmarkSummary) {
         let record = &mut self.record;
         record.in_situ |= one.in_situ;
@@ -137,7 +137,7 @@ impl<'a> Attempt<'a> {
         *record.seconds.analysis.get_or_insert_default() += analysis;
     }
 
-    /// Compares each process with one of the counting run: of equal rank, and among several, one with equal counts.
+    /// Compares each process with one of the counting run that has the same rank, and equal counts if there is one.
     fn counts_of_processes(&self, runs: &Runs, scans: &[CaptureScan]) -> Vec<Check> {
         let same = self.record.same();
         let mut counted: Vec<&ProcessRun> = runs.counted.processes.iter().collect();
@@ -180,7 +180,7 @@ fn numbers(runs: &Runs) -> String {
     )
 }
 
-/// Whether the untraced processes together launched as many kernels as the traced ones.
+/// Returns whether the untraced processes together launched each kernel as often as the traced ones.
 fn launches_agree(runs: &Runs) -> bool {
     let launches = |run: &Run| {
         let kernels = run.summary.as_ref().ok()?.kernels.iter();
@@ -220,7 +220,7 @@ impl Whole {
             (Some(sum), Some(more)) => {
                 add_part(&mut sum.launches, more.launches);
                 add_part(&mut sum.ctas, more.ctas);
-                // Each process has its own.
+                // Only processes have estimates.
                 sum.estimates.clear();
                 if let Some(sample) = sum.selection.sample {
                     let part = match sample.unit {

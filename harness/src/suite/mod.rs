@@ -1,8 +1,7 @@
-//! A whole suite: fetch and build everything, then run, verify and analyse one benchmark after the other.
+//! Runs a whole suite: fetches and builds everything, then runs, verifies and analyses one benchmark after another.
 //!
-//! Benchmarks are built in parallel and run one at a time, so that their times mean something. A benchmark that fails is
-//! recorded with the kind of its failure and the others go on; `run.json` is written after each, so that an interrupted
-//! run leaves what it had.
+//! Benchmarks are built in parallel but run one at a time, so that their times are meaningful. A failed benchmark is recorded and does not
+//! stop the others. `run.json` is written after each, so that an interrupted run keeps its results.
 
 mod analyse;
 mod benchmark;
@@ -70,7 +69,7 @@ impl<'a> SuiteRun<'a> {
         })
     }
 
-    /// Runs prepared benchmarks and writes their results. Benchmarks that fail are in the summary.
+    /// Runs prepared benchmarks and writes their results, including failures.
     pub fn run(mut self, prepared: &[Prepared<'_>]) -> Result<(RunSummary, RunFolder), Failure> {
         let reporter = &self.session.reporter;
         reporter.message(
@@ -115,7 +114,7 @@ impl<'a> SuiteRun<'a> {
         Ok((summary, folder))
     }
 
-    /// The result of one benchmark: of an earlier process, or of a run now.
+    /// Returns the result of one benchmark, from the interrupted run or by running it.
     fn one(&mut self, item: &Prepared<'_>) -> Result<BenchmarkSummary, Failure> {
         let benchmark = item.benchmark;
         if interrupt::requested() {
@@ -173,7 +172,7 @@ impl<'a> SuiteRun<'a> {
     }
 }
 
-/// Whether another attempt may end differently. A wrong trace or output is not retried.
+/// Returns whether another attempt may end differently. A wrong trace or output is not retried.
 fn may_differ(kind: FailureKind) -> bool {
     matches!(
         kind,
@@ -181,8 +180,8 @@ fn may_differ(kind: FailureKind) -> bool {
     )
 }
 
-/// Folder of a suite's golden results: `golden/<suite>` beside a folder `suites` that contains it, as in the repository and in
-/// bundles; otherwise `golden` in the suite's folder.
+/// Returns the folder of a suite's golden results: `golden/<suite>` next to a folder `suites` that contains the suite, as in the repository
+/// and in bundles; otherwise `golden` in the suite's folder.
 pub fn golden_folder(suite: &Suite) -> PathBuf {
     let folder = suite.folder.canonicalize();
     let folder = folder.unwrap_or_else(|_| suite.folder.clone());
@@ -193,7 +192,7 @@ pub fn golden_folder(suite: &Suite) -> PathBuf {
     }
 }
 
-/// The golden file of a benchmark at a size: of this backend if there is one, else of both.
+/// Returns the golden file of a benchmark and size: that of this backend if there is one, else the common one.
 pub fn golden_file(folder: &Path, benchmark: &str, size: &str, backend: Backend) -> PathBuf {
     let own = folder.join(format!("{benchmark}.{size}.{backend}.json"));
     if own.is_file() {

@@ -1,4 +1,4 @@
-//! How a suite is to be run.
+//! Options for running a suite.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub struct ProgramChoice {
     pub selection: Selection,
 }
 
-/// Benchmarks that the backend does not support, each with the one that does.
+/// Benchmarks that the backend does not support, each with the backend that does.
 pub type LeftOut<'a> = Vec<(&'a str, Backend)>;
 
 impl ProgramChoice {
@@ -35,7 +35,7 @@ impl ProgramChoice {
         })
     }
 
-    /// The chosen benchmarks of `suite` in order: those that `backend` supports, and the others.
+    /// Returns the chosen benchmarks of `suite` in order: those that `backend` supports, and the others.
     pub fn of<'a>(
         &self,
         suite: &'a Suite,
@@ -104,7 +104,7 @@ impl Execution {
     }
 }
 
-/// How captures are analysed.
+/// Options of the analysis.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Analysis")]
 pub struct AnalysisOptions {
@@ -112,7 +112,7 @@ pub struct AnalysisOptions {
     /// quarter of the machine's memory].
     #[arg(long, value_name = "SIZE")]
     pub analysis_memory: Option<ByteSize>,
-    /// What makes a read communication.
+    /// Condition for a read to be communication.
     #[arg(long = "match", value_name = "WHAT", default_value = "bytes", value_parser = matching())]
     pub matching: Matching,
     /// Remove each capture after it is verified and analysed.
@@ -122,7 +122,7 @@ pub struct AnalysisOptions {
     pub metrics: MetricArgs,
 }
 
-/// Choices about the metrics; each has a default.
+/// Options of the metrics.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Tables and figures")]
 pub struct MetricArgs {
@@ -158,7 +158,7 @@ pub struct SuiteOptions {
     pub verify_in_situ: bool,
 }
 
-/// Continuing, repeating, retrying, and the report for CI.
+/// Options for continuing, repeating and retrying runs, and the report for CI.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Repeats and reports")]
 pub struct Running {
@@ -188,8 +188,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Names that match one of `only` (all when empty) and none of `exclude`. Each text is a comma-separated list of patterns; `@NAME`
-    /// selects the members of a group.
+    /// Selects names that match one of `only` (all if it is empty) and none of `exclude`. Each text is a comma-separated list of patterns;
+    /// `@NAME` selects the members of a group.
     pub fn new(only: &[String], exclude: &[String]) -> Result<Self, Failure> {
         Ok(Self {
             only: patterns(only)?,
@@ -231,8 +231,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// `backend`, else CUDA if there is a GPU and the CPU otherwise; `archs`, else sm_90 and the GPU's own. Device IR is compiled for
-    /// the lowest, so that a newer GPU runs the same code as the CPU backend.
+    /// Chooses `backend`, or by default CUDA if there is a GPU and the CPU otherwise; and `archs`, or by default sm_90 and the GPU's own.
+    /// Device IR is compiled for the lowest, so that a newer GPU runs the same code as the CPU backend.
     pub fn choose(backend: Option<Backend>, archs: &[u32]) -> Self {
         let found = match backend {
             Some(Backend::Cpu) => None,
@@ -249,7 +249,7 @@ impl Target {
     }
 }
 
-/// The architecture of the first GPU, 90 for sm_90.
+/// Returns the architecture of the first GPU, 90 for sm_90.
 pub fn arch_here() -> Option<u32> {
     let (major, minor) = gpu::detect().devices.first()?.compute_capability;
     Some(major * 10 + minor)
@@ -263,12 +263,12 @@ fn default_archs(found: Option<u32>) -> Vec<u32> {
     }
 }
 
-/// Nine tenths of this machine's memory.
+/// Returns nine tenths of this machine's memory.
 pub fn default_memory_limit_bytes() -> Option<u64> {
     Some(machine_bytes()? / 10 * 9)
 }
 
-/// Memory of the analysis; by default a quarter of the machine's.
+/// Returns the memory limit of the analysis, by default a quarter of the machine's memory.
 pub fn analysis_memory_bytes(asked: Option<ByteSize>) -> Option<u64> {
     match asked {
         Some(size) => Some(size.bytes),

@@ -1,4 +1,4 @@
-//! Files that the processes of a run left. Processes without kernel launches do not count: shells, launchers, parents that only fork.
+//! Collects the files of a run's processes. Processes without kernel launches are ignored: shells, launchers, parents that only fork.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,12 +23,12 @@ pub struct ProcessRun {
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{0} left no summary, it did not end by itself")]
+#[error("{0} left no summary because it did not end by itself")]
 pub struct NoSummary(String);
 
 pub struct Left {
     pub summary: Result<Summary, NoSummary>,
-    /// In the order of ranks; empty if at most one process launched kernels.
+    /// Processes that launched kernels, in the order of ranks; empty if at most one did.
     pub processes: Vec<ProcessRun>,
     /// Processes that launched kernels and ended without exit handlers.
     pub early: Vec<EarlyEnd>,
@@ -38,11 +38,11 @@ pub struct Left {
 #[derive(Debug, Clone, Copy)]
 pub struct EarlyEnd {
     pub process: Process,
-    /// All its launches had ended.
+    /// True if all its launches had ended.
     pub is_whole: bool,
 }
 
-/// Folder of the processes' journals, and of their summaries where several launched kernels.
+/// Returns the folder of the processes' journals, or of their summaries if more than one launched kernels.
 pub fn summaries(place: &Path) -> PathBuf {
     place.join("summaries")
 }
@@ -55,7 +55,7 @@ struct Found {
 }
 
 /// Collects the [`summaries`] of `place` and the captures, one folder per process, in `capture`. The files of a single process become
-/// `summary.json` and `capture` itself. `is_over`: the program was not stopped, and its files are complete.
+/// `summary.json` and `capture` itself. `is_over` means that the program was not stopped and its files are complete.
 pub fn collect(
     place: &Path,
     capture: Option<&Path>,
@@ -150,7 +150,7 @@ pub fn collect(
     })
 }
 
-/// Whether the process ended early, after it had launched a kernel; ends its capture then.
+/// If the process ended early after launching a kernel, ends its capture.
 fn early_end(found: &Found) -> Option<EarlyEnd> {
     let summary = found.summary.as_ref().filter(|summary| !summary.ended)?;
     let is_whole = match &found.capture {
@@ -175,7 +175,7 @@ fn end(folder: &Path, summary: &Summary) -> Option<bool> {
     }
     let fault = summary.faults.first().cloned();
     let outcome = fault.map_or(Outcome::Finished, Outcome::Failed);
-    // A capture that is not ended fails to verify.
+    // A capture without an end fails to verify.
     let may_end = !capture.damaged && launches.all(|record| record.end.is_some());
     Some(may_end && end_capture(folder, &outcome).is_ok())
 }
@@ -203,10 +203,10 @@ fn captures(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     }
 }
 
-/// A process that launched kernels or failed.
+/// Returns the process if it launched kernels or failed.
 fn process(name: &str, found: &Found) -> Option<ProcessRun> {
     let Some(summary) = &found.summary else {
-        // Its capture says how far it came.
+        // Its capture shows whether it launched kernels.
         let path = found.capture.as_ref()?;
         let capture = Capture::open(path).ok()?;
         capture.launches().next()?;
@@ -261,7 +261,7 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
     })
 }
 
-/// The sum over all processes.
+/// Returns the sum over all processes.
 fn added_up(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
     let mut all = processes.iter();
     let mut sum = match all.next() {

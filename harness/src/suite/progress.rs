@@ -1,7 +1,7 @@
-//! How far a run is: where it begins, what an interrupted one already has, and what is written after each benchmark.
+//! Progress of a run: starts or resumes it, and writes `run.json` after each benchmark.
 //!
-//! Everything that a later process needs to continue is in `run.json`, which is replaced in one step. Anything in the
-//! folder of a benchmark that `run.json` does not list is half done and is removed before the benchmark runs again.
+//! `run.json` contains everything that is needed to resume a run, and is replaced atomically. The folder of a benchmark that it does not
+//! list is incomplete and is removed before the benchmark runs again.
 
 use std::fs;
 use std::io;
@@ -131,7 +131,7 @@ impl Progress {
         Ok(progress)
     }
 
-    /// The result of an earlier process, if the same program would run now.
+    /// Takes the result from the interrupted run if the same program would run now.
     pub(super) fn take_kept(&mut self, name: &str, ran: &str) -> Option<BenchmarkSummary> {
         let mut kept = self.kept.iter();
         let position = kept.position(|benchmark| benchmark.name == name)?;
@@ -186,8 +186,8 @@ impl Progress {
     }
 }
 
-/// Whether another attempt would have the same result: the benchmark passed, or the program is at fault, not the machine, the
-/// network or the user.
+/// Returns whether another attempt would have the same result: the benchmark passed, or it failed because of the program, not the machine,
+/// the network or the user.
 fn stands(benchmark: &BenchmarkSummary) -> bool {
     const OF_THE_PROGRAM: [FailureKind; 6] = [
         FailureKind::Run,
@@ -205,7 +205,7 @@ fn stands(benchmark: &BenchmarkSummary) -> bool {
     }
 }
 
-/// SHA-256 of everything that determines the result of `case`.
+/// Returns the SHA-256 of everything that determines the result of `case`.
 pub(super) fn what_runs(
     case: &Case<'_>,
     SuiteOptions {

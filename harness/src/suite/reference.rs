@@ -1,4 +1,4 @@
-//! The untraced program beside the same program as nvcc builds it.
+//! Compares the untraced program with nvcc's build of the same program.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::session::Prepared;
 use crate::verify::{self, OutputVariation};
 
 const NO_NVCC: &str =
-    "there is no nvcc on this machine; put that of a CUDA toolkit into PATH, or set CUDA_HOME";
+    "there is no nvcc on this machine; add the one of a CUDA toolkit to PATH, or set CUDA_HOME";
 
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
@@ -65,7 +65,7 @@ impl References {
         })
     }
 
-    /// Compares a program with nvcc's build. If they differ, both run again, which shows outputs that vary.
+    /// Compares a program with nvcc's build. If they differ, both run again to find outputs that vary.
     pub fn compare(
         &self,
         case: &Case<'_>,

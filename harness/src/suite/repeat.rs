@@ -1,4 +1,4 @@
-//! Repeated runs of a benchmark, for times with their variation. The traces must be the same each time.
+//! Repeats the runs of a benchmark to measure the variation of times. The traces must be equal each time.
 
 use std::fs;
 
@@ -87,7 +87,7 @@ pub(super) fn run(
     Ok((checks, repeats))
 }
 
-/// The difference of another run from the first one, in properties that all runs have in common.
+/// Returns the difference of another run from the first one, in properties that all runs have in common.
 fn disagreement(
     same: Reproducibility,
     first: &First<'_>,

@@ -218,7 +218,7 @@ fn where_runs_differ_sums_lie_between_two_traces() {
     for within in [64, 100, 128] {
         let check = check(within);
         assert!(check.ok && !check.warning, "{check:?}");
-        let detail = "runs differ; 24 of 24 volumes of kernels lie between two traces";
+        let detail = "runs differ; 24 of 24 volumes of kernels are between those of two traces";
         assert_eq!(check.detail, detail);
     }
     let check = check(60);

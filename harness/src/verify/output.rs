@@ -1,4 +1,4 @@
-//! Outputs of programs: each compared with the manifest, and the traced one with the untraced one.
+//! Compares outputs of programs with the manifest, and those of two runs with each other.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ pub struct RunFiles {
     pub end: End,
     pub stdout: PathBuf,
     pub work: PathBuf,
-    /// Lines of several processes come in any order.
+    /// True if lines of multiple processes come in any order.
     pub any_order: bool,
 }
 
@@ -54,7 +54,7 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
 #[derive(Debug, Default)]
 pub struct OutputVariation {
     lines: BTreeSet<usize>,
-    /// First line after which the number of lines differs.
+    /// Index from which lines are not compared, because their number varies.
     rest: Option<usize>,
     files: BTreeSet<PathBuf>,
 }
@@ -79,7 +79,7 @@ impl OutputVariation {
         compare("output-equal", native, other, checks, self)
     }
 
-    /// Compares the native build with nvcc's, without what varies.
+    /// Compares the native build with nvcc's, except for what varies.
     pub fn reference_equal(&self, nvcc: &RunFiles, native: &RunFiles, checks: &Checks) -> Check {
         compare(REFERENCE, nvcc, native, checks, self)
     }
@@ -188,11 +188,11 @@ fn same_file(a: &Path, b: &Path) -> Result<(), FileDifference> {
         Ordering::Greater => ("second", "first", b.len()),
     };
     Err(FileDifference(format!(
-        "the {shorter} one ends after {bytes} bytes, the {longer} goes on"
+        "the {shorter} one ends after {bytes} bytes, the {longer} one is longer"
     )))
 }
 
-/// The content of a file; empty if it cannot be read.
+/// Returns the content of a file; empty if it cannot be read.
 pub fn read_text(path: &Path) -> String {
     fs::read(path)
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())

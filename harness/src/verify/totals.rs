@@ -1,4 +1,4 @@
-//! Sums of a scan: the counts of `run.json`.
+//! Sums up scans for the counts in `run.json`.
 
 use std::collections::HashMap;
 
@@ -59,7 +59,7 @@ pub fn totals(scan: &CaptureScan) -> Totals {
     totals_of(scan, |_| true)
 }
 
-/// Sums over the sites that execute equally often in each run.
+/// Sums up the sites that execute equally often in each run.
 pub fn steady_totals(scan: &CaptureScan) -> Totals {
     totals_of(scan, Site::is_steady)
 }
@@ -111,7 +111,7 @@ fn totals_of(scan: &CaptureScan, is_counted: fn(&Site) -> bool) -> Totals {
     totals
 }
 
-/// Whether the averages per launch are equal.
+/// Returns whether the averages per launch are equal.
 pub fn same_each_launch(a: &KernelSummary, b: &KernelSummary) -> bool {
     let counts = |kernel: &KernelSummary| {
         let bytes = kernel.bytes;

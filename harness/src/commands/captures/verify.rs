@@ -1,4 +1,4 @@
-//! `superstep verify`: a capture against itself, or with `--counters` against the GPU's own counters.
+//! `superstep verify`: checks a capture, or compares it with hardware counters.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct Args {
     /// Capture: its folder, or any file in it.
     #[arg(value_name = "CAPTURE", required_unless_present = "ncu_options")]
     path: Option<PathBuf>,
-    /// Compare access groups with the hardware counters in this CSV file, which Nsight Compute made of the untraced program.
+    /// Compare access groups with the hardware counters in this CSV file, which Nsight Compute wrote for the untraced program.
     #[arg(long, value_name = "FILE")]
     counters: Option<PathBuf>,
     /// Print the options with which Nsight Compute collects the counters: `ncu $(superstep verify --ncu-options) PROGRAM`.

@@ -1,4 +1,4 @@
-//! `superstep doctor`: what is here, what is missing, and how to fix it.
+//! `superstep doctor`: lists tools, libraries and devices, and how to fix what is missing.
 
 use std::fmt::Display;
 use superstep_toolchain::variable::{CACHE, CUDA, LLVM};
@@ -88,7 +88,7 @@ impl Findings {
         }
     }
 
-    /// A missing GPU is no fault: the CPU backend serves.
+    /// A missing GPU is not an error, since the CPU backend needs none.
     fn gpus(&mut self) {
         let gpus = gpu::detect();
         if let Some(driver) = &gpus.driver {

@@ -1,4 +1,4 @@
-//! `superstep setup`: installs what programs are compiled with.
+//! `superstep setup`: installs the tools that compile programs.
 
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};

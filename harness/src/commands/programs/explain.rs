@@ -1,4 +1,4 @@
-//! `superstep explain`: which memory each operation of a program touches and why; for a suite, the sums.
+//! `superstep explain`: explains which memory each operation of a program accesses, or summarises that for a suite.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -46,7 +46,7 @@ pub struct Args {
     /// Refuse a program that has an access whose address space cannot be proven.
     #[arg(long)]
     strict: bool,
-    /// Accept inline PTX whose accesses cannot be read from its text, and count it.
+    /// Accept inline PTX whose accesses cannot be determined from its text, and count it.
     #[arg(long)]
     allow_opaque_asm: bool,
     /// GPU architecture to compile for.

@@ -42,14 +42,14 @@ table! {
     /// One injection.
     struct OutcomeRow = "outcomes" {
         injection: Injection;
-        outcome: &'static str = "what came of it";
+        outcome: &'static str = "outcome of the run";
     }
 }
 
 /// Name and title.
-const PAGE: (&str, &str) = ("injection", "what came of one flipped bit");
+const PAGE: (&str, &str) = ("injection", "outcomes of one flipped bit");
 
-/// Processes that share one GPU; more of them only wait for the driver.
+/// Number of processes that share one GPU; more would only wait for the driver.
 const GPU_JOBS: usize = 4;
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
@@ -140,11 +140,11 @@ fn run_one(
     Ok(tally(&classes))
 }
 
-/// Reports unsteady places and missed injections.
+/// Warns about instructions whose counts vary, and about missed injections.
 fn warn(name: &str, made: &Made, reporter: &Reporter) {
     if made.unsteady_places > 0 {
         reporter.line(&format!(
-            "warning: {name} executed {} of the chosen instructions more or less often when it ran again: what its threads do differs from run to run",
+            "warning: {name} executed {} of the chosen instructions a different number of times in another run: its threads behave differently from run to run",
             made.unsteady_places
         ));
     }
@@ -159,7 +159,7 @@ fn warn(name: &str, made: &Made, reporter: &Reporter) {
 
 /// Disables address randomisation of the programs that we start: the effect of a flipped bit of a pointer depends on addresses.
 fn fix_addresses() {
-    /// Makes `personality` return the setting without a change.
+    /// Makes `personality` return the setting unchanged.
     const ASK: libc::c_ulong = 0xffff_ffff;
     // SAFETY: no pointers; children inherit the setting, this process keeps its addresses.
     unsafe {

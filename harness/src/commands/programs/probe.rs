@@ -1,4 +1,4 @@
-//! `superstep probe`: a program or a suite with a probe, from its definition to its tables.
+//! `superstep probe`: runs a program or a suite with probes, and writes their tables.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub struct Args {
     programs: ProgramArgs,
 }
 
-/// Runs each probe by itself: its code must not be measured by another.
+/// Runs probes separately, so that none measures the code of another.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let programs = &args.programs;
     programs.execute.record.whole_launches()?;

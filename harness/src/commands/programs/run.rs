@@ -1,4 +1,4 @@
-//! `superstep run`: one program, the same way as a suite.
+//! `superstep run`: runs one program in the same way as a suite.
 
 use std::path::PathBuf;
 
@@ -15,8 +15,8 @@ use crate::terminal::print_lines;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// CUDA file, executable of a project, or manifest of a benchmark in the folder of its suite. Without it, what follows `--` is
-    /// a command that starts executables of projects: mpirun, a script.
+    /// CUDA file, executable of a project, or manifest of a benchmark in the folder of its suite. If it is left out, a command that starts
+    /// executables of projects, such as mpirun or a script, follows `--`.
     #[arg(
         value_name = "PROG.cu|EXECUTABLE|BENCHMARK.yaml",
         required_unless_present = "args"

@@ -1,4 +1,4 @@
-//! `superstep run-bundle`: runs, verifies and reports what a bundle holds.
+//! `superstep run-bundle`: runs, verifies and reports the programs of a bundle.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `superstep suite`: a whole suite, from its manifest to its report.
+//! `superstep suite`: builds, runs, verifies and reports a suite.
 
 use serde_json::json;
 use superstep_build::compile::PruneLimits;

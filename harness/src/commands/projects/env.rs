@@ -1,4 +1,4 @@
-//! `superstep env`: the variables with which `build` starts a build system.
+//! `superstep env`: prints the variables that `build` sets for a build system.
 
 use superstep_build::compile::quote;
 use superstep_build::exit_code;

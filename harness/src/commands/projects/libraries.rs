@@ -1,4 +1,4 @@
-//! `superstep libraries`, which an executable's start script calls: where its proprietary libraries are.
+//! `superstep libraries`, called by an executable's start script: prints the folders of its proprietary libraries.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `superstep modules`, which an executable calls itself: makes the untraced code of its modules.
+//! `superstep modules`, called by an executable: builds the untraced code of its modules.
 
 use std::path::PathBuf;
 

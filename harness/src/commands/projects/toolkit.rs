@@ -17,7 +17,8 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Adds proprietary libraries of NVIDIA's to compile and link with. Their own code is not kept: the machine that runs the program has it.
+    /// Adds NVIDIA's proprietary libraries to compile and link with. Their code is not kept; the machine that runs the program has to have
+    /// it.
     Add {
         #[arg(required = true, value_name = "NAME", value_parser = PossibleValuesParser::new(PROPRIETARY_PACKAGES.iter().map(|package| package.name)))]
         names: Vec<String>,

@@ -1,4 +1,4 @@
-//! Runs a campaign on one program, and goes on with one that was interrupted.
+//! Runs a campaign on one program, or continues an interrupted one.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -39,7 +39,7 @@ struct Line {
     outcome: Outcome,
 }
 
-/// `campaign.json`, equal for a campaign that is continued.
+/// Contents of `campaign.json`, which must be equal to continue a campaign.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
     schema_version: u32,
@@ -54,7 +54,7 @@ pub struct Campaign<'a> {
     pub size: &'a str,
     /// The program with the probe `injection-profile`, which counts.
     pub profile: &'a Path,
-    /// With the probe `injection`, which flips a bit.
+    /// The program with the probe `injection`, which flips a bit.
     pub flip: &'a Path,
     pub folder: &'a Path,
 }
@@ -64,7 +64,7 @@ pub(super) struct Setting<'a> {
     pub program: &'a Path,
     pub place: &'a Path,
     pub parameters: [u64; 5],
-    /// A file with the places whose counts by thread are kept.
+    /// File with the places for which counts by thread are kept.
     pub places: Option<&'a Path>,
     pub limit: Option<Duration>,
 }
@@ -120,8 +120,8 @@ impl Campaign<'_> {
         })
     }
 
-    /// One run with one flipped bit, in a folder that is removed afterwards; `None` after an interruption. A run that seems to hang is
-    /// repeated without the `company` of other runs, which may have slowed it down.
+    /// Runs the program with one flipped bit, in a temporary folder. Returns `None` after an interruption. A run that seems to hang is
+    /// repeated alone, since parallel runs may have slowed it down.
     fn inject(
         &self,
         injection: &Injection,
@@ -167,7 +167,7 @@ impl Campaign<'_> {
             std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
         };
         let mut execution = self.case.execution.clone();
-        // One worker on the CPU backend: threads interact in the same order in each run.
+        // With one worker on the CPU backend, threads interact in the same order in each run.
         execution.config.cpu_threads = Some(NonZeroUsize::MIN);
         execution.config.probe_parameters = setting.parameters.to_vec();
         let place = absolute(setting.place);
@@ -207,7 +207,7 @@ impl Campaign<'_> {
     }
 }
 
-/// The outcomes so far. A truncated last line is dropped, and its injection repeated.
+/// Reads the outcomes so far. A truncated last line is dropped, and its injection repeated.
 fn read_lines(path: &Path) -> Result<BTreeMap<u64, Line>, Failure> {
     let Ok(file) = File::open(path) else {
         return Ok(BTreeMap::new());
@@ -234,7 +234,7 @@ fn append(file: &Mutex<File>, line: &Line, path: &Path) -> Result<(), Failure> {
     file.write_all(&text).map_err(Failure::io("write", &path))
 }
 
-/// Number of flipped bits, of a launch that ended.
+/// Returns the number of flipped bits; `None` if no launch ended.
 fn flips(results: &Path) -> Option<u64> {
     let results = ProbeResults::open(results).ok()?;
     let launch = results.launches.first()?;
@@ -242,6 +242,6 @@ fn flips(results: &Path) -> Option<u64> {
 }
 
 pub(super) fn remove(folder: &Path) {
-    // The next run there replaces leftovers.
+    // The next run replaces leftovers.
     let _ = fs::remove_dir_all(folder);
 }

@@ -1,4 +1,4 @@
-//! Runs of the program without an error: how it comes out, and what its threads execute.
+//! Runs the program without an error, for its output and its counts of executions.
 
 use std::path::Path;
 
@@ -63,7 +63,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         Ok(profile)
     }
 
-    /// Finds thread and execution of each choice by another run. Also returns the number of places whose counts changed.
+    /// Finds the thread and execution of each choice in another run. Also returns the number of places whose counts changed.
     pub fn locate(&self, choices: &[Choice]) -> Result<(Vec<Injection>, u64), Failure> {
         if choices.is_empty() {
             return Ok((Vec::new(), 0));
@@ -76,7 +76,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         found.map_err(capture::failure)
     }
 
-    /// Runs the counting program; `places` names the places whose counts by thread are kept.
+    /// Runs the counting program; `places` is a file with the places for which counts by thread are kept.
     fn count(&self, name: &str, places: Option<&Path>) -> Result<ProbeResults, Failure> {
         let place = self.campaign.folder.join(name);
         remove(&place);
@@ -96,14 +96,14 @@ impl<'a, 'b> Profile<'a, 'b> {
         if !equal.ok {
             bail!(
                 Verification,
-                "failed to inject into {name}: the effect of an error could not be told from its own changes from run to run: {}",
+                "failed to inject into {name}: the effect of an error cannot be distinguished from variation between runs: {}",
                 equal.detail
             );
         }
         ProbeResults::open(&place.join("results")).map_err(capture::failure)
     }
 
-    /// Fails unless both probes number the instructions alike.
+    /// Fails unless both probes number the instructions identically.
     fn same_places(&self, flip: &Path, counts: &ProbeResults) -> Result<(), Failure> {
         let flip = ProbeResults::open(flip).map_err(capture::failure)?;
         let places = |results: &ProbeResults| -> Vec<(u32, Vec<String>)> {

@@ -1,4 +1,4 @@
-//! The space of injections, and which of them are made.
+//! The space of possible injections, and the choice among them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use superstep_trace::probe::At;
 use superstep_trace::{ProbeResults, SiteTable, TraceError};
 
 table! {
-    /// One injection: a bit of what one execution of an instruction brought.
+    /// One injection: a flipped bit in the result of one execution of an instruction.
     pub struct Injection: Eq, Serialize, Deserialize {
         number: u64 = "number of the injection, from 0";
         launch: u32 = "the launch, in its stream";
@@ -19,13 +19,13 @@ table! {
         thread: u64 = "the thread, by its number in the launch";
         execution: u64 = "which of the thread's executions of it in the launch, from 0";
         bit: u32 = "the bit that was flipped, from 0";
-        target: String = "value, predicate or memory (what a load or an atomic brought)";
+        target: String = "value, predicate or memory (the result of a load or an atomic)";
         what: String = "the instruction's operation";
         line: u32 = "its source line; 0 when unknown";
     }
 }
 
-/// An injection into an instruction of a launch; the counts of threads give the execution.
+/// An injection into an instruction of a launch, for which thread and execution are not located yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     row: usize,
@@ -56,7 +56,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Launches of other streams than the first are left out: their order may change.
+    /// Builds the space from launches of the first stream, since the order of others may change.
     pub fn of(profile: &ProbeResults) -> Result<Self, TraceError> {
         let names = SiteTable::new(&profile.modules);
         let mut space = Space::default();
@@ -98,7 +98,7 @@ impl Space {
         self.before.last().copied().unwrap_or(0)
     }
 
-    /// Injection `number` of the campaign with `seed`: uniform over executions, then over the bits of the result.
+    /// Chooses injection `number` of the campaign with `seed`, uniformly over executions, then over the bits of the result.
     pub fn choose(&self, seed: u64, number: u64) -> Option<Choice> {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -116,7 +116,7 @@ impl Space {
         })
     }
 
-    /// Slots by launch whose counts by thread are needed.
+    /// Returns the slots, by launch, for which counts by thread are needed.
     pub fn places(&self, choices: &[Choice]) -> BTreeMap<u32, Vec<u32>> {
         let mut places: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for row in choices
@@ -133,7 +133,7 @@ impl Space {
     }
 
     /// Finds the execution of each choice in a second profile, which has counts by thread. Also returns the number of places whose counts
-    /// changed: another thread's timing may decide them.
+    /// changed, for example because of the timing of threads.
     pub fn locate(
         &self,
         choices: &[Choice],
@@ -162,7 +162,7 @@ impl Space {
 }
 
 impl Row {
-    /// The chosen execution, in the order of threads; `None` without any.
+    /// Returns the chosen execution, in the order of threads; `None` if there is none.
     fn injection(&self, choice: &Choice, counts: &[u64]) -> Option<Injection> {
         let mut execution = share(choice.part, counts.iter().sum());
         let thread = counts.iter().position(|&count| {
@@ -187,7 +187,7 @@ impl Row {
     }
 }
 
-/// `part / 2^64` of `n`, rounded down.
+/// Returns `n * part / 2^64`, rounded down.
 fn share(part: u64, n: u64) -> u64 {
     ((u128::from(part) * u128::from(n)) >> 64) as u64
 }
