@@ -116,7 +116,7 @@ static inline cudaError_t superstep_copy_2d_from_array_async(void *to, size_t pi
     return superstep_copy_2d_from_array(to, pitch, from, x_bytes, y, width_bytes, height, kind, stream, true);
 }
 
-/* Copies consecutive bytes into an array's rows from a position on: the rest of a row, whole rows, the beginning of one. */
+/* Splits consecutive bytes over an array's rows from a position on: the rest of a row, whole rows, the beginning of one. */
 template <class Copy> static inline cudaError_t superstep_in_rows(const superstep_array *array, size_t x_bytes, size_t y, size_t bytes, Copy copy) {
     for (size_t done = 0; done < bytes;) {
         if (array == nullptr || x_bytes >= array->width_bytes() || y >= array->rows()) return cudaErrorInvalidValue;

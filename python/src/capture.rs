@@ -196,13 +196,13 @@ impl Analysis {
     }
 
     fn figures(&self, py: Python<'_>) -> Vec<Figure> {
-        let figures = py.detach(|| self.program.figures());
-        figures.into_iter().map(Figure::from).collect()
+        let figures = py.detach(|| self.program.figures()).into_iter();
+        figures.map(|figure| Figure { figure }).collect()
     }
 
     fn figure(&self, py: Python<'_>, name: &str) -> PyResult<Figure> {
         let figure = py.detach(|| self.program.figure(name));
-        figure.map(Figure::from).map_err(of_report)
+        figure.map(|figure| Figure { figure }).map_err(of_report)
     }
 
     fn __len__(&self) -> usize {

@@ -17,13 +17,7 @@ use crate::stream::Table;
 /// A figure, drawn when it is shown.
 #[pyclass(frozen, module = "superstep")]
 pub struct Figure {
-    figure: Multiples,
-}
-
-impl From<Multiples> for Figure {
-    fn from(figure: Multiples) -> Self {
-        Self { figure }
-    }
+    pub figure: Multiples,
 }
 
 impl Figure {

@@ -201,6 +201,8 @@ pub struct Part {
     pub recorded: u64,
 }
 
+added_up!(Part: program, scope, recorded);
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EstimatedTotal {
     /// Readable name of the kernel; `None` for all kernels together.
@@ -249,6 +251,9 @@ pub struct ByteCounts {
     pub stored: u64,
     pub atomic: u64,
 }
+
+added_up!(ThreadCounts: loads, stores, atomics);
+added_up!(ByteCounts: loaded, stored, atomic);
 
 impl ByteCounts {
     /// Bytes loaded and stored, atomics in both. Saturates: a damaged `run.json` can hold any numbers.

@@ -24,9 +24,8 @@ use self::value::{BackendChoice, ByteSize};
 use crate::bundle::Bundle;
 use crate::results::MessageFormat;
 use crate::session::Session;
-use crate::suite::{Execution, ProgramChoice, Selection, Target};
+use crate::suite::{Execution, ProgramChoice, Selection, choose_target};
 
-/// Choice of benchmarks and their size.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Choosing benchmarks")]
 pub struct SelectArgs {
@@ -57,7 +56,6 @@ impl PatternArgs {
     }
 }
 
-/// Origin of sources and inputs.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sources and inputs")]
 pub struct FetchArgs {
@@ -72,7 +70,6 @@ pub struct FetchArgs {
     pub offline: bool,
 }
 
-/// Build options.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Building")]
 pub struct BuildArgs {
@@ -98,7 +95,6 @@ pub struct BuildArgs {
     pub jobs: Option<usize>,
 }
 
-/// Options for running programs.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Running")]
 pub struct ExecuteArgs {
@@ -124,7 +120,6 @@ pub struct ExecuteArgs {
     pub record: RecordArgs,
 }
 
-/// Options of runs that keep sums instead of a trace.
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[command(next_help_heading = "In situ")]
 pub struct InSituArgs {
@@ -197,14 +192,14 @@ impl BuildArgs {
 
     /// Returns the build options for `backend`; `None` means CUDA if there is a GPU, else the CPU.
     pub fn options_on(&self, backend: Option<Backend>, protocol: Protocol) -> BuildOptions {
-        let target = Target::choose(backend, &self.gpu_arch);
+        let (backend, gpu_archs) = choose_target(backend, &self.gpu_arch);
         BuildOptions {
-            gpu_archs: target.gpu_archs,
+            gpu_archs,
             strict: self.strict,
             allow_opaque_asm: self.allow_opaque_asm,
             reference: self.nvcc,
             protocol,
-            ..BuildOptions::new(target.backend)
+            ..BuildOptions::new(backend)
         }
     }
 }

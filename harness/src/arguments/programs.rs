@@ -10,10 +10,10 @@ use superstep_build::manifest::{Manifest, Suite};
 use crate::arguments::source::SourceArgs;
 use crate::arguments::{BuildArgs, ExecuteArgs, FetchArgs, InSituArgs, SelectArgs, session};
 use crate::session::Session;
-use crate::suite::{ProgramChoice, Selection};
+use crate::suite::ProgramChoice;
 
 /// A suite and the chosen programs.
-pub struct Asked {
+pub struct ChosenPrograms {
     pub suite: Suite,
     pub choice: ProgramChoice,
 }
@@ -43,12 +43,12 @@ impl ProgramArgs {
     }
 
     /// Returns the chosen programs, in their suite or in one that the command line describes.
-    pub fn asked(&self, session: &Session) -> Result<Asked, Failure> {
+    pub fn chosen(&self, session: &Session) -> Result<ChosenPrograms, Failure> {
         let name = self.program.to_string_lossy();
         let manifest = session.installation.suite(&name).join("suite.yaml");
         let is_suite = !self.program.is_file() && manifest.is_file();
         if is_suite || session.has_bundle() {
-            return Ok(Asked {
+            return Ok(ChosenPrograms {
                 suite: session.suite(&name)?,
                 choice: self.select.choice()?,
             });
@@ -61,7 +61,7 @@ pub fn one_program(
     program: &Path,
     source: &SourceArgs,
     size: Option<String>,
-) -> Result<Asked, Failure> {
+) -> Result<ChosenPrograms, Failure> {
     match is_manifest(program) {
         true => from_manifest(program, source, size),
         false => alone(source.suite(program)?),
@@ -69,16 +69,13 @@ pub fn one_program(
 }
 
 /// Returns the program for a command after `--`, which starts executables.
-pub fn command(source: &SourceArgs) -> Result<Asked, Failure> {
+pub fn command(source: &SourceArgs) -> Result<ChosenPrograms, Failure> {
     alone(source.suite_of_command()?)
 }
 
-fn alone(suite: Suite) -> Result<Asked, Failure> {
-    let choice = ProgramChoice {
-        size: Some(suite.default_size.clone()),
-        selection: Selection::new(&suite.names, &[])?,
-    };
-    Ok(Asked { suite, choice })
+fn alone(suite: Suite) -> Result<ChosenPrograms, Failure> {
+    let choice = ProgramChoice::one(suite.name.clone(), suite.default_size.clone())?;
+    Ok(ChosenPrograms { suite, choice })
 }
 
 pub fn is_manifest(program: &Path) -> bool {
@@ -90,7 +87,7 @@ fn from_manifest(
     program: &Path,
     source: &SourceArgs,
     size: Option<String>,
-) -> Result<Asked, Failure> {
+) -> Result<ChosenPrograms, Failure> {
     if source.any() {
         bail!(
             Usage,
@@ -110,7 +107,7 @@ fn from_manifest(
         );
     }
     let size = size.unwrap_or_else(|| suite.default_size.clone());
-    Ok(Asked {
+    Ok(ChosenPrograms {
         suite,
         choice: ProgramChoice::one(name, size)?,
     })

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use clap::Args;
+use clap::{Args, ColorChoice};
 use superstep_analysis::communication::Matching;
 use superstep_analysis::run_summary::{RunSummary, Status};
 use superstep_build::failure::Failure;
@@ -12,13 +12,12 @@ use superstep_trace::{Backend, CtaBlocks, Protocol};
 use crate::arguments::value::ByteSize;
 use crate::arguments::{ExecuteArgs, InSituArgs};
 use crate::results::{
-    Color, MessageFormat, RunFolder, in_situ_notes, not_compared, partial_notes, slowdown_table,
-    summary_table, warnings, write_junit,
+    MessageFormat, RunFolder, in_situ_notes, is_coloured, not_compared, partial_notes,
+    slowdown_table, summary_table, warnings, write_junit,
 };
 use crate::session::{Prepared, Session};
 use crate::suite::{AnalysisOptions, Running, SuiteOptions, SuiteRun};
 
-/// Options for running, repeating, analysing and reporting programs.
 #[derive(Debug, Args)]
 pub struct ReportedRunArgs {
     #[command(flatten)]
@@ -71,7 +70,7 @@ impl ReportedRunArgs {
         &self,
         run: SuiteRun<'_>,
         programs: &[Prepared<'_>],
-        color: Color,
+        color: ColorChoice,
     ) -> Result<(RunSummary, i32), Failure> {
         let (summary, folder) = run.run(programs)?;
         if let Some(path) = &self.running.junit {
@@ -93,9 +92,9 @@ impl ReportedRunArgs {
     }
 }
 
-fn print(summary: &RunSummary, folder: &RunFolder, color: Color) -> std::io::Result<()> {
+fn print(summary: &RunSummary, folder: &RunFolder, color: ColorChoice) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "\n{}\n", summary_table(summary, color.on_stdout()))?;
+    writeln!(out, "\n{}\n", summary_table(summary, is_coloured(color)))?;
     let (partial, compared) = (partial_notes(summary), not_compared(summary));
     let in_situ = in_situ_notes(summary);
     for line in partial

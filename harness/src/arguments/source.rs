@@ -19,7 +19,6 @@ use crate::results::write_json;
 
 const STARTER: &str = "/usr/bin/env";
 
-/// Name of the only size.
 const SIZE: &str = "run";
 
 /// The program's other files, compiler options, inputs and expected results.

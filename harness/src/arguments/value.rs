@@ -7,7 +7,6 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use superstep_analysis::communication::Matching;
 use superstep_trace::Backend;
 
-/// An invalid value of an option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}, found `{found}`")]
 pub struct InvalidValue {

@@ -8,7 +8,7 @@ mod results;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, Parser, Subcommand};
 use superstep_build::failure::Failure;
 use superstep_build::{exit_code, interrupt};
 
@@ -17,7 +17,6 @@ use self::installation::{cache, completions, doctor, setup};
 use self::programs::{bundle, explain, inject, probe, run, run_bundle, suite};
 use self::projects::{build, env, libraries, modules, nvcc, toolkit};
 use self::results::{compare, report, trends};
-use crate::results::Color;
 
 /// Traces the global-memory accesses of CUDA programs, on a GPU or on a CPU.
 #[derive(Debug, Parser)]
@@ -30,9 +29,9 @@ use crate::results::Color;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// When to use colours; NO_COLOR is respected.
+    /// When to use colours; auto is on a terminal, unless NO_COLOR is set.
     #[arg(long, value_enum, default_value_t, global = true)]
-    color: Color,
+    color: ColorChoice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -44,7 +43,7 @@ enum Command {
     /// Builds a project with its own build system, so that its programs can be traced: `superstep build -- make -j4`.
     Build(build::Args),
     /// Prints the variables that `build` sets for a build system, for `eval "$(superstep env)"`.
-    Env(env::Args),
+    Env,
     /// Adds proprietary libraries, such as cuBLAS, to the toolkit of `build`.
     Toolkit(toolkit::Args),
     /// Builds the untraced code of an executable's modules; called by the executable itself.
@@ -82,9 +81,9 @@ enum Command {
     /// Checks a capture, or compares it with hardware counters.
     Verify(Box<verify::Args>),
     /// Installs the tools that compile programs: packages if this user has the rights, and the CUDA pieces in the user's cache.
-    Setup(setup::Args),
+    Setup,
     /// Lists tools, libraries and devices, and how to fix what is missing.
-    Doctor(doctor::Args),
+    Doctor,
     /// Shows what the user's cache contains, and prunes it.
     Cache(cache::Args),
     /// Prints a completion script for a shell.
@@ -106,7 +105,7 @@ pub fn main() -> ExitCode {
         Command::Suite(args) => suite::run(args, color),
         Command::Run(args) => run::run(*args, color),
         Command::Build(args) => build::run(&args),
-        Command::Env(args) => env::run(&args),
+        Command::Env => env::run(),
         Command::Toolkit(args) => toolkit::run(&args),
         Command::Modules(args) => modules::run(&args),
         Command::Libraries(args) => libraries::run(&args),
@@ -124,8 +123,8 @@ pub fn main() -> ExitCode {
         Command::Bundle(args) => bundle::run(&args),
         Command::RunBundle(args) => run_bundle::run(args, color),
         Command::Verify(args) => verify::run(&args),
-        Command::Setup(args) => setup::run(&args),
-        Command::Doctor(args) => doctor::run(&args),
+        Command::Setup => setup::run(),
+        Command::Doctor => doctor::run(),
         Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => completions::run::<Cli>(&args),
     };

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
-use superstep_trace::{Capture, LaunchId, Op, SiteId, StreamId, TraceError};
+use superstep_trace::{Capture, LaunchId, SiteId, StreamId, TraceError};
 
 use super::ncu::Profiled;
 use super::{CLASSES, Class};
+use crate::verify::kind_of;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ClassCounts {
@@ -116,13 +117,10 @@ pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, Tr
         });
         let of_launch = (number, SiteId(0))..=(number, SiteId(u32::MAX));
         for (&(_, site), (all, wide)) in groups.range(of_launch) {
-            let class = match sites.get(site).map(|site| site.op) {
-                Some(Op::Load) => 0,
-                Some(Op::Store) => 1,
-                _ => 2,
-            };
-            classes[class].1.groups += all;
-            classes[class].1.wide_groups += wide;
+            let kind = sites.get(site).map_or(2, |site| kind_of(site.op));
+            let (_, counts) = &mut classes[kind as usize];
+            counts.groups += all;
+            counts.wide_groups += wide;
         }
         comparison.launches.push(LaunchComparison {
             stream: launch.stream,

@@ -71,14 +71,14 @@ impl Class {
 }
 
 /// Returns the options that make Nsight Compute write a CSV.
-pub fn ncu_options(log: &str) -> String {
+pub fn ncu_options() -> String {
     let metrics =
         (CLASSES.iter()).flat_map(|class| class.requests().iter().chain(class.executed()));
     let metrics: Vec<&str> = metrics.copied().collect();
     // A script starts the program, so all processes are profiled.
     format!(
         "--csv --print-units base --kernel-name-base mangled --print-kernel-base mangled --clock-control none --cache-control none \
-         --target-processes all --force-overwrite --log-file {log} --metrics {}",
+         --target-processes all --force-overwrite --log-file counters.csv --metrics {}",
         metrics.join(",")
     )
 }

@@ -108,21 +108,11 @@ fn log(text: &str) -> String {
     logged.map(|line| format!("\n  {line}")).collect()
 }
 
-/// The fields of a line; each is quoted, and a quote in it is doubled.
 fn fields(line: &str) -> Vec<String> {
-    let (mut fields, mut field) = (Vec::new(), String::new());
-    let mut quoted = false;
-    let mut characters = line.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '"' if quoted && characters.next_if_eq(&'"').is_some() => field.push('"'),
-            '"' => quoted = !quoted,
-            ',' if !quoted => fields.push(std::mem::take(&mut field)),
-            _ => field.push(character),
-        }
-    }
-    fields.push(field);
-    fields
+    let mut reader = csv::ReaderBuilder::new();
+    let reader = reader.has_headers(false).from_reader(line.as_bytes());
+    let record = reader.into_records().next().and_then(Result::ok);
+    (record.iter().flatten()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,5 @@ mod run;
 mod study;
 
 pub use overhead::run_text;
-use overhead::write_run;
 pub use run::{ProbeRun, RunOptions, measure, parameters};
 pub use study::{write_found, write_page, write_study};

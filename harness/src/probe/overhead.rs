@@ -1,19 +1,12 @@
 //! Formats the costs of a probe.
 
-use std::fs;
 use std::path::Path;
 
 use superstep_report::probes::Cost;
 
 use super::ProbeRun;
 use super::run::ProbedBenchmark;
-use crate::results::{geometric_mean, plain_table, table_lines, write_json};
-use superstep_build::failure::Failure;
-
-pub fn write_run(folder: &Path, run: &ProbeRun) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(Failure::io("make", &folder))?;
-    write_json(&folder.join("run.json"), run)
-}
+use crate::results::{geometric_mean, plain_table, table_lines};
 
 pub fn run_text(folder: &Path, run: &ProbeRun, study: Option<String>) -> String {
     let study = study.map_or_else(String::new, |study| study + "\n\n");

@@ -10,7 +10,7 @@ mod table;
 pub use folder::RunFolder;
 pub use junit::write_junit;
 pub use partial::{in_situ_notes, not_compared, partial_notes, warnings};
-pub use reporter::{Color, MessageFormat, Reporter, Step};
+pub use reporter::{MessageFormat, Reporter, Step, is_coloured};
 pub use slowdown::slowdown_table;
 pub use table::{
     counted, geometric_mean, human_bytes, human_count, plain_table, summary_table, table_lines,

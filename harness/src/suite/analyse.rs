@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use superstep_analysis::communication::{MemoryLimit, Options};
+use superstep_analysis::communication::Options;
 use superstep_analysis::metrics::arrays;
 use superstep_analysis::run_summary::{BenchmarkSummary, CommunicationSummary, RunSummary};
 use superstep_analysis::{Analysis, analyse_within, tables};
@@ -13,7 +13,7 @@ use superstep_trace::Capture;
 
 use crate::capture;
 use crate::results::RunFolder;
-use crate::suite::{AnalysisOptions, analysis_memory_bytes};
+use crate::suite::{AnalysisOptions, memory_limit};
 use crate::verify;
 use superstep_build::failure::{Failure, FailureKind, chain};
 
@@ -27,7 +27,7 @@ pub(super) fn benchmark(
     record: &mut BenchmarkSummary,
 ) -> Result<(Analysis, Vec<Table>), Failure> {
     std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
-    let limit = limit(folder, options);
+    let limit = memory_limit(options.analysis_memory, folder);
     let kept = Options {
         matching: options.matching,
         ..Options::everything()
@@ -58,14 +58,8 @@ pub(super) fn communication(
         transfers: true,
         ..Options::default()
     };
-    analyse_within(capture, kept, &limit(folder, options)).map_err(capture::failure)
-}
-
-fn limit(folder: &Path, options: &AnalysisOptions) -> MemoryLimit {
-    MemoryLimit {
-        bytes: analysis_memory_bytes(options.analysis_memory).unwrap_or(u64::MAX),
-        spill_into: folder.to_owned(),
-    }
+    let limit = memory_limit(options.analysis_memory, folder);
+    analyse_within(capture, kept, &limit).map_err(capture::failure)
 }
 
 /// Names allocations after the variables in the source lines that allocate them.

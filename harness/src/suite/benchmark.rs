@@ -133,9 +133,7 @@ impl Attempt<'_> {
             let first = repeat::First {
                 native: &runs.native,
                 traced: &runs.traced,
-                digest: self.record.digest.clone().unwrap_or_default(),
-                same: self.comparable(&scan),
-                totals: &verify::steady_totals(&scan),
+                result: self.as_golden(&scan, &verify::steady_totals(&scan)),
             };
             let (checks, repeats) = repeat::run(self.suite, self.case, self.executables, &first)?;
             self.add_checks(checks);
@@ -255,7 +253,7 @@ impl Attempt<'_> {
         self.record.capture_bytes = Some(bytes);
         self.check_capture(capture, scan);
         self.add_checks([equal]);
-        if let Some(selection) = verify::selection_of(capture) {
+        if let Some(selection) = &capture.header.selection {
             let (check, summary) =
                 verify::check_selection(capture, scan, selection).map_err(capture::failure)?;
             self.add_checks([check]);
@@ -320,14 +318,19 @@ impl Attempt<'_> {
         Ok(())
     }
 
+    fn as_golden(&self, scan: &CaptureScan, totals: &Totals) -> Golden {
+        let identity = &self.suite.identity;
+        let build = (identity.llvm.as_str(), identity.gpu_arch);
+        let same = self.comparable(scan);
+        Golden::new(scan, totals, build, &self.record.inputs, same)
+    }
+
     fn compare_with_golden(&mut self, scan: &CaptureScan, totals: &Totals) -> Result<(), Failure> {
         let (suite, name) = (self.suite, &self.case.benchmark.name);
         let Some(folder) = &suite.options.golden else {
             return Ok(());
         };
-        let build = (suite.identity.llvm.as_str(), suite.identity.gpu_arch);
-        let same = self.comparable(scan);
-        let now = Golden::new(scan, totals, build, &self.record.inputs, same);
+        let now = self.as_golden(scan, totals);
         let summary = &suite.progress.summary;
         let path = golden_file(folder, name, &summary.size, summary.backend);
         if suite.options.bless && !self.record.verification.iter().any(Check::failed) {

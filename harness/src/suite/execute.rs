@@ -97,8 +97,8 @@ impl Case<'_> {
     /// Returns the limit of resident memory: the command line's, else the manifest's, else most of the machine's.
     pub fn memory_limit_bytes(&self) -> Option<u64> {
         let manifest = self.benchmark.memory_limit_mib.map(|mib| mib << 20);
-        let asked = self.execution.memory_limit_bytes.or(manifest);
-        asked.or_else(default_memory_limit_bytes)
+        let configured = self.execution.memory_limit_bytes.or(manifest);
+        configured.or_else(default_memory_limit_bytes)
     }
 
     /// Runs `program` in `folder/<kind>/work`, which contains its inputs. Its outputs are next to that folder. An unsuccessful exit is not

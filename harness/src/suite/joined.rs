@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use superstep_analysis::run_summary::{
-    BenchmarkSummary, Check, CommunicationSummary, Part, ProcessSummary, SelectionSummary, Status,
+    BenchmarkSummary, Check, CommunicationSummary, ProcessSummary, SelectionSummary, Status,
 };
 use superstep_analysis::scan::CaptureScan;
 use superstep_analysis::tables;
@@ -207,19 +207,14 @@ impl Whole {
     fn add(&mut self, record: &BenchmarkSummary, totals: &Totals) {
         self.totals.add(totals);
         if let Some(communication) = &record.communication {
-            let between = communication.communicated_between();
-            let sum = self.between.unwrap_or(Bounds::exactly(0));
-            self.between = Some(Bounds {
-                least: sum.least + between.least,
-                most: sum.most + between.most,
-            });
+            *self.between.get_or_insert_default() += communication.communicated_between();
             self.stored_bytes += communication.stored_bytes;
             self.communicated_bytes += communication.communicated_bytes;
         }
         match (&mut self.selection, &record.selection) {
             (Some(sum), Some(more)) => {
-                add_part(&mut sum.launches, more.launches);
-                add_part(&mut sum.ctas, more.ctas);
+                sum.launches += more.launches;
+                sum.ctas += more.ctas;
                 // Only processes have estimates.
                 sum.estimates.clear();
                 if let Some(sample) = sum.selection.sample {
@@ -243,10 +238,4 @@ impl Whole {
         record.communication = Some(communication);
         record.selection = self.selection;
     }
-}
-
-fn add_part(sum: &mut Part, more: Part) {
-    sum.program += more.program;
-    sum.scope += more.scope;
-    sum.recorded += more.recorded;
 }

@@ -22,8 +22,8 @@ use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 pub use analyse::{redraw, reproduction};
 pub use execute::{Case, Kind, Run};
 pub use options::{
-    AnalysisOptions, Execution, ProgramChoice, Running, Selection, SuiteOptions, Target,
-    analysis_memory_bytes, arch_here,
+    AnalysisOptions, Execution, ProgramChoice, Running, Selection, SuiteOptions, arch_here,
+    choose_target, memory_limit,
 };
 pub use processes::NoSummary;
 
@@ -39,7 +39,7 @@ use superstep_trace::{Backend, Protocol};
 
 pub struct SuiteRun<'a> {
     pub session: &'a Session,
-    pub suite: &'a Suite,
+    pub fetched: &'a Fetched<'a>,
     pub options: &'a SuiteOptions,
     pub progress: Progress,
     identity: BuildIdentity,
@@ -50,7 +50,7 @@ impl<'a> SuiteRun<'a> {
     /// Starts a run of the programs in `fetched`, or resumes one.
     pub fn begin(
         session: &'a Session,
-        fetched: &Fetched<'a>,
+        fetched: &'a Fetched<'a>,
         options: &'a SuiteOptions,
     ) -> Result<Self, Failure> {
         if options.bless && session.build.protocol == Protocol::InSitu {
@@ -61,7 +61,7 @@ impl<'a> SuiteRun<'a> {
         }
         Ok(Self {
             session,
-            suite: fetched.suite,
+            fetched,
             options,
             progress: Progress::begin(fetched, options, &session.reporter)?,
             identity: session.identity()?,
@@ -74,7 +74,7 @@ impl<'a> SuiteRun<'a> {
         let reporter = &self.session.reporter;
         reporter.message(
             "run-started",
-            json!({ "suite": self.suite.name, "folder": self.progress.folder.path(), "benchmarks": prepared.len() }),
+            json!({ "suite": self.fetched.suite.name, "folder": self.progress.folder.path(), "benchmarks": prepared.len() }),
         );
         self.references = References::build(prepared, reporter)?;
         let mut stopped = false;
@@ -126,18 +126,11 @@ impl<'a> SuiteRun<'a> {
             Ok(executables) => executables,
             Err(failure) => return Ok(failed(benchmark, failure.clone())),
         };
-        let Some(size) = benchmark.sizes.get(&self.progress.summary.size) else {
-            let why = format!("it has no size `{}`", self.progress.summary.size);
-            return Ok(skipped(benchmark, Failure::new(FailureKind::Usage, why)));
+        let case = match self.fetched.case(item, &self.options.execution) {
+            Ok(case) => case,
+            Err(failure) => return Ok(skipped(benchmark, failure)),
         };
-        let case = Case {
-            suite: self.suite,
-            benchmark,
-            size,
-            execution: &self.options.execution,
-            sources: &item.sources,
-        };
-        let ran = progress::what_runs(&case, self.options, executables)?;
+        let ran = progress::fingerprint(&case, self.options, executables)?;
         if let Some(kept) = self.progress.take_kept(&benchmark.name, &ran) {
             return Ok(kept);
         }

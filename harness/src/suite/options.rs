@@ -1,11 +1,11 @@
 //! Options for running a suite.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use superstep_abi::Config;
-use superstep_analysis::communication::Matching;
+use superstep_analysis::communication::{Matching, MemoryLimit};
 use superstep_analysis::metrics::{CtaWindow, Settings};
 use superstep_toolchain::gpu;
 use superstep_trace::{Backend, Pattern};
@@ -104,7 +104,6 @@ impl Execution {
     }
 }
 
-/// Options of the analysis.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Analysis")]
 pub struct AnalysisOptions {
@@ -122,7 +121,6 @@ pub struct AnalysisOptions {
     pub metrics: MetricArgs,
 }
 
-/// Options of the metrics.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Tables and figures")]
 pub struct MetricArgs {
@@ -158,7 +156,6 @@ pub struct SuiteOptions {
     pub verify_in_situ: bool,
 }
 
-/// Options for continuing, repeating and retrying runs, and the report for CI.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Repeats and reports")]
 pub struct Running {
@@ -223,30 +220,19 @@ fn patterns(texts: &[String]) -> Result<Vec<Pattern>, Failure> {
     }
 }
 
-/// Backend and architectures.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
-    pub backend: Backend,
-    pub gpu_archs: Vec<u32>,
-}
-
-impl Target {
-    /// Chooses `backend`, or by default CUDA if there is a GPU and the CPU otherwise; and `archs`, or by default sm_90 and the GPU's own.
-    /// Device IR is compiled for the lowest, so that a newer GPU runs the same code as the CPU backend.
-    pub fn choose(backend: Option<Backend>, archs: &[u32]) -> Self {
-        let found = match backend {
-            Some(Backend::Cpu) => None,
-            _ => arch_here(),
-        };
-        let present = found.map_or(Backend::Cpu, |_| Backend::Cuda);
-        Self {
-            backend: backend.unwrap_or(present),
-            gpu_archs: match archs {
-                [] => default_archs(found),
-                asked => asked.to_vec(),
-            },
-        }
-    }
+/// Returns `backend`, or by default CUDA if there is a GPU and the CPU otherwise; and `archs`, or by default sm_90 and the GPU's own.
+/// Device IR is compiled for the lowest, so that a newer GPU runs the same code as the CPU backend.
+pub fn choose_target(backend: Option<Backend>, archs: &[u32]) -> (Backend, Vec<u32>) {
+    let found = match backend {
+        Some(Backend::Cpu) => None,
+        _ => arch_here(),
+    };
+    let present = found.map_or(Backend::Cpu, |_| Backend::Cuda);
+    let archs = match archs {
+        [] => default_archs(found),
+        chosen => chosen.to_vec(),
+    };
+    (backend.unwrap_or(present), archs)
 }
 
 /// Returns the architecture of the first GPU, 90 for sm_90.
@@ -269,10 +255,11 @@ pub fn default_memory_limit_bytes() -> Option<u64> {
 }
 
 /// Returns the memory limit of the analysis, by default a quarter of the machine's memory.
-pub fn analysis_memory_bytes(asked: Option<ByteSize>) -> Option<u64> {
-    match asked {
-        Some(size) => Some(size.bytes),
-        None => Some(machine_bytes()? / 4),
+pub fn memory_limit(configured: Option<ByteSize>, spill_into: &Path) -> MemoryLimit {
+    let default = || machine_bytes().map_or(u64::MAX, |bytes| bytes / 4);
+    MemoryLimit {
+        bytes: configured.map_or_else(default, |size| size.bytes),
+        spill_into: spill_into.to_owned(),
     }
 }
 

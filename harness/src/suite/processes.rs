@@ -26,7 +26,7 @@ pub struct ProcessRun {
 #[error("{0} left no summary because it did not end by itself")]
 pub struct NoSummary(String);
 
-pub struct Left {
+pub struct Collected {
     pub summary: Result<Summary, NoSummary>,
     /// Processes that launched kernels, in the order of ranks; empty if at most one did.
     pub processes: Vec<ProcessRun>,
@@ -48,7 +48,7 @@ pub fn summaries(place: &Path) -> PathBuf {
 }
 
 #[derive(Default)]
-struct Found {
+struct ProcessFiles {
     summary: Option<Summary>,
     capture: Option<PathBuf>,
     early: Option<EarlyEnd>,
@@ -61,9 +61,9 @@ pub fn collect(
     capture: Option<&Path>,
     backend: Backend,
     is_over: bool,
-) -> Result<Left, Failure> {
+) -> Result<Collected, Failure> {
     let folder = summaries(place);
-    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+    let mut found: BTreeMap<String, ProcessFiles> = BTreeMap::new();
     for entry in fs::read_dir(&folder).map_err(Failure::io("read", &folder))? {
         let path = entry.map_err(Failure::io("read", &folder))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -82,7 +82,7 @@ pub fn collect(
     }
     let early = found.values().filter_map(|found| found.early).collect();
     let mut kept: Vec<ProcessRun> = Vec::new();
-    let mut idle: Vec<Found> = Vec::new();
+    let mut idle: Vec<ProcessFiles> = Vec::new();
     for (name, found) in found {
         match process(&name, &found) {
             Some(process) => kept.push(process),
@@ -102,7 +102,7 @@ pub fn collect(
                 write(summary, folder.join(format!("{}.json", one.process)))?;
             }
         }
-        return Ok(Left {
+        return Ok(Collected {
             summary: added_up(&kept),
             processes: kept,
             early,
@@ -111,10 +111,10 @@ pub fn collect(
     // The program may have launched nothing. Without a summary, it used no CUDA or ended early.
     let (only, is_idle) = match kept.pop() {
         Some(only) => {
-            let found = Found {
+            let found = ProcessFiles {
                 summary: only.summary.ok(),
                 capture: only.capture,
-                ..Found::default()
+                ..ProcessFiles::default()
             };
             (found, false)
         }
@@ -143,7 +143,7 @@ pub fn collect(
         };
         ended.map_err(crate::capture::failure)?;
     }
-    Ok(Left {
+    Ok(Collected {
         summary,
         processes: Vec::new(),
         early,
@@ -151,7 +151,7 @@ pub fn collect(
 }
 
 /// If the process ended early after launching a kernel, ends its capture.
-fn early_end(found: &Found) -> Option<EarlyEnd> {
+fn early_end(found: &ProcessFiles) -> Option<EarlyEnd> {
     let summary = found.summary.as_ref().filter(|summary| !summary.ended)?;
     let is_whole = match &found.capture {
         None => (summary.launches > 0).then_some(true),
@@ -204,7 +204,7 @@ fn captures(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
 }
 
 /// Returns the process if it launched kernels or failed.
-fn process(name: &str, found: &Found) -> Option<ProcessRun> {
+fn process(name: &str, found: &ProcessFiles) -> Option<ProcessRun> {
     let Some(summary) = &found.summary else {
         // Its capture shows whether it launched kernels.
         let path = found.capture.as_ref()?;
@@ -227,7 +227,7 @@ fn process(name: &str, found: &Found) -> Option<ProcessRun> {
     })
 }
 
-fn remove(found: &Found) -> Result<(), Failure> {
+fn remove(found: &ProcessFiles) -> Result<(), Failure> {
     if let Some(path) = &found.capture {
         fs::remove_dir_all(path).map_err(Failure::io("remove", path))?;
     }

@@ -48,13 +48,13 @@ impl Progress {
         let latest = options.out.join(suite).join("latest");
         let earlier = match &options.running.resume {
             None => None,
-            Some(Some(folder)) => Some(Self::take_up(RunFolder::open(folder), &fresh)?),
+            Some(Some(folder)) => Some(Self::resume(RunFolder::open(folder), &fresh)?),
             Some(None) if !latest.join("run.json").is_file() => None,
             Some(None) => {
                 let folder = RunFolder::open(latest.canonicalize().unwrap_or(latest));
                 let newest = folder.read_summary()?;
                 let is_open = !newest.complete && !newest.planned.is_empty();
-                is_open.then(|| Self::take_up(folder, &fresh)).transpose()?
+                is_open.then(|| Self::resume(folder, &fresh)).transpose()?
             }
         };
         if let Some(progress) = earlier {
@@ -79,7 +79,7 @@ impl Progress {
     }
 
     /// Resumes the run in `folder`, which must have been started with the same options.
-    fn take_up(folder: RunFolder, now_asked: &RunSummary) -> Result<Self, Failure> {
+    fn resume(folder: RunFolder, current: &RunSummary) -> Result<Self, Failure> {
         let folder = folder.lock()?;
         let mut summary = folder.read_summary()?;
         let usage = |why: String| {
@@ -93,14 +93,14 @@ impl Progress {
             return usage("it is complete".to_owned());
         }
         for (what, then, asked) in [
-            ("suite", &summary.suite, &now_asked.suite),
-            ("size", &summary.size, &now_asked.size),
+            ("suite", &summary.suite, &current.suite),
+            ("size", &summary.size, &current.size),
             (
                 "backend",
                 &summary.backend.to_string(),
-                &now_asked.backend.to_string(),
+                &current.backend.to_string(),
             ),
-            ("version", &summary.tool, &now_asked.tool),
+            ("version", &summary.tool, &current.tool),
         ] {
             if then != asked {
                 return usage(format!(
@@ -108,18 +108,18 @@ impl Progress {
                 ));
             }
         }
-        if summary.matching != now_asked.matching {
+        if summary.matching != current.matching {
             return usage("it used another --match".to_owned());
         }
-        if summary.planned != now_asked.planned {
+        if summary.planned != current.planned {
             return usage(format!(
                 "it was started for {}, this command selects {}",
                 summary.planned.join(", "),
-                now_asked.planned.join(", ")
+                current.planned.join(", ")
             ));
         }
         let mut kept = std::mem::take(&mut summary.benchmarks);
-        kept.retain(stands);
+        kept.retain(is_final);
         summary.resumed.push(now());
         let progress = Self {
             folder,
@@ -188,7 +188,7 @@ impl Progress {
 
 /// Returns whether another attempt would have the same result: the benchmark passed, or it failed because of the program, not the machine,
 /// the network or the user.
-fn stands(benchmark: &BenchmarkSummary) -> bool {
+fn is_final(benchmark: &BenchmarkSummary) -> bool {
     const OF_THE_PROGRAM: [FailureKind; 6] = [
         FailureKind::Run,
         FailureKind::Memory,
@@ -206,7 +206,7 @@ fn stands(benchmark: &BenchmarkSummary) -> bool {
 }
 
 /// Returns the SHA-256 of everything that determines the result of `case`.
-pub(super) fn what_runs(
+pub(super) fn fingerprint(
     case: &Case<'_>,
     SuiteOptions {
         running,

@@ -6,7 +6,7 @@ use std::fmt;
 use superstep_analysis::run_summary::{Check, Reproducibility};
 use superstep_trace::{LaunchId, Op, Site, SiteId, StreamId};
 
-use super::{failed, passed, warned};
+use super::{Difference, failed, passed, warned};
 use superstep_analysis::scan::{CaptureScan, LaunchScan, launch_name, site_name};
 use superstep_build::run::{LaunchCounts, Summary};
 
@@ -168,10 +168,6 @@ impl CountVariation {
         passed(NAME, detail)
     }
 }
-
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Difference(String);
 
 /// Number of executions of each site, or in situ of each kind of access.
 type Counts = BTreeMap<u32, u64>;
@@ -351,7 +347,8 @@ impl Comparison<'_> {
 
 const KINDS: [&str; 3] = ["loads", "stores", "atomics"];
 
-fn kind_of(op: Op) -> u32 {
+/// Returns the index of an operation in [`KINDS`].
+pub fn kind_of(op: Op) -> u32 {
     match op {
         Op::Load => 0,
         Op::Store => 1,

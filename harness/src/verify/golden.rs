@@ -122,7 +122,7 @@ impl Golden {
     }
 
     /// Describes the first difference in properties that both have. `scan` is the source of `now`.
-    fn difference(&self, now: &Golden, scan: &CaptureScan) -> Option<String> {
+    pub fn difference(&self, now: &Golden, scan: &CaptureScan) -> Option<String> {
         let same = self.same.min(now.same);
         if same >= Reproducibility::Launches
             && (self.launches, self.ctas) != (now.launches, now.ctas)

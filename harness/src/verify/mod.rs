@@ -37,7 +37,7 @@ mod totals;
 
 use superstep_analysis::run_summary::{Check, NotCompared};
 
-pub use counts::{CountVariation, Order};
+pub use counts::{CountVariation, Order, kind_of};
 pub use expected::expected_counts;
 pub use golden::{Golden, compare_with_golden, golden_is_whole, in_short, require_golden};
 pub use in_situ::{check_sums, in_situ_between, in_situ_equal};
@@ -46,9 +46,14 @@ pub use output::{
 };
 pub use runtime::{capture_complete, check_runtime, launched, opaque_assembly, shared_memory};
 pub use scan::{checks, uninitialised};
-pub use selection::{check_selection, selection_of};
+pub use selection::check_selection;
 pub use superstep_analysis::scan::{CaptureScan, scan};
 pub use totals::{Totals, same_each_launch, steady_totals, totals};
+
+/// Description of the first difference between two runs.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Difference(pub String);
 
 pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
     Check {

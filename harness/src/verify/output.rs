@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use superstep_analysis::run_summary::Check;
 
-use super::{failed, passed, warned};
+use super::{Difference, failed, passed, warned};
 use superstep_build::manifest::Checks;
 use superstep_build::run::End;
 
@@ -168,26 +168,22 @@ fn compare(
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct FileDifference(String);
-
-fn same_file(a: &Path, b: &Path) -> Result<(), FileDifference> {
+fn same_file(a: &Path, b: &Path) -> Result<(), Difference> {
     let read = |path: &Path| {
         let content = fs::read(path);
-        content.map_err(|error| FileDifference(format!("cannot read {}: {error}", path.display())))
+        content.map_err(|error| Difference(format!("cannot read {}: {error}", path.display())))
     };
     let (a, b) = (read(a)?, read(b)?);
     if let Some(position) = a.iter().zip(&b).position(|(a, b)| a != b) {
         let text = format!("the first different byte is at {position}");
-        return Err(FileDifference(text));
+        return Err(Difference(text));
     }
     let (shorter, longer, bytes) = match a.len().cmp(&b.len()) {
         Ordering::Equal => return Ok(()),
         Ordering::Less => ("first", "second", a.len()),
         Ordering::Greater => ("second", "first", b.len()),
     };
-    Err(FileDifference(format!(
+    Err(Difference(format!(
         "the {shorter} one ends after {bytes} bytes, the {longer} one is longer"
     )))
 }

@@ -8,6 +8,7 @@ use superstep_trace::{
     Capture, Launch, Op, Recorded, SAMPLE_AT_LEAST, SampleUnit, Selection, SiteTable, TraceError,
 };
 
+use super::counts::kind_of;
 use super::{failed, passed};
 use superstep_analysis::scan::{CaptureScan, launch_name};
 
@@ -26,10 +27,6 @@ type Sums = [u64; 6];
 
 const NO_ESTIMATES: &str =
     "sums of single CTAs need a trace; sample launches (--sample-launches), or leave out --in-situ";
-
-pub fn selection_of(capture: &Capture) -> Option<&Selection> {
-    capture.header.selection.as_ref()
-}
 
 /// Compares the recorded accesses with the selection, and estimates totals of a sample.
 pub fn check_selection(
@@ -178,13 +175,9 @@ fn in_transfers(capture: &Capture) -> impl Iterator<Item = CtaKey<'_>> {
 }
 
 fn add(sums: &mut Sums, op: Op, accesses: u64, bytes: u64) {
-    let class = match op {
-        Op::Load => 0,
-        Op::Store => 1,
-        _ => 2,
-    };
-    sums[class] += accesses;
-    sums[class + 3] += bytes;
+    let kind = kind_of(op) as usize;
+    sums[kind] += accesses;
+    sums[kind + 3] += bytes;
 }
 
 /// Units of a stratum, with sums by kernel.

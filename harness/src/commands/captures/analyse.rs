@@ -6,8 +6,8 @@ use std::process::Command;
 use crate::arguments::value::ByteSize;
 use crate::capture::failure;
 use crate::results::Reporter;
-use crate::suite::analysis_memory_bytes;
-use superstep_analysis::communication::{MemoryLimit, Options};
+use crate::suite::memory_limit;
+use superstep_analysis::communication::Options;
 use superstep_analysis::metrics::Settings;
 use superstep_analysis::{analyse_within, tables};
 use superstep_build::failure::Failure;
@@ -53,10 +53,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     if let Some(master) = &args.spark {
         return on_cluster(args, &captures, master);
     }
-    let limit = MemoryLimit {
-        bytes: analysis_memory_bytes(args.analysis_memory).unwrap_or(u64::MAX),
-        spill_into: args.out.clone(),
-    };
+    let limit = memory_limit(args.analysis_memory, &args.out);
     std::fs::create_dir_all(&args.out).map_err(Failure::io("create", &args.out))?;
     let mut code = exit_code::OK;
     for (path, folder) in captures.iter().zip(folders(&captures)) {

@@ -17,7 +17,6 @@ use superstep_trace::{Capture, memtrace_v1};
 
 use crate::{capture, terminal};
 
-/// Export format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// The format of the thesis: one file per stream, one record per thread access.

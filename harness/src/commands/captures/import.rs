@@ -10,7 +10,6 @@ use superstep_build::{bail, exit_code};
 use superstep_export::nvbit;
 use superstep_trace::{StreamId, memtrace_v1};
 
-/// Import format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// The format of the thesis: one file per stream.

@@ -31,9 +31,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let Some(path) = &args.path else {
-        let options = counters::ncu_options("counters.csv");
-        terminal::print(|out| writeln!(out, "{options}"))?;
-        return Ok(exit_code::OK);
+        return terminal::print_lines(&[counters::ncu_options()]);
     };
     let Some(file) = &args.counters else {
         return check_capture(path);
@@ -60,7 +58,7 @@ fn check_capture(path: &Path) -> Result<i32, Failure> {
         true => checks.extend(verify::check_sums(&capture)),
         false => checks.extend(verify::checks(&scan)),
     }
-    if let Some(selection) = verify::selection_of(&capture) {
+    if let Some(selection) = &capture.header.selection {
         let held = verify::check_selection(&capture, &scan, selection);
         checks.push(held.map_err(failure)?.0);
     }

@@ -8,10 +8,6 @@ use superstep_build::failure::Failure;
 use superstep_build::installation::Installation;
 use superstep_toolchain::{Purpose, Survey, cache_dir, check, gpu};
 
-#[derive(Debug, clap::Args)]
-pub struct Args {}
-
-/// Lines of the output.
 #[derive(Default)]
 struct Findings {
     lines: Vec<String>,
@@ -106,7 +102,7 @@ impl Findings {
     }
 }
 
-pub fn run(_args: &Args) -> Result<i32, Failure> {
+pub fn run() -> Result<i32, Failure> {
     let mut findings = Findings::default();
     findings.toolchain();
     findings.installation();

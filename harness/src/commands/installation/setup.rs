@@ -6,10 +6,7 @@ use superstep_toolchain::{Purpose, Toolchain};
 
 use crate::terminal::print;
 
-#[derive(Debug, clap::Args)]
-pub struct Args {}
-
-pub fn run(_args: &Args) -> Result<i32, Failure> {
+pub fn run() -> Result<i32, Failure> {
     let mut progress = |step: &str| eprintln!("superstep: {step}");
     let tools = Toolchain::install(Purpose::Run, &mut progress)
         .map_err(|error| Failure::new(FailureKind::Tool, error.to_string()))?;

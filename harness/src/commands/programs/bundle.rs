@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         session.suite(&args.suite)?
     };
     start_workers(args.build.jobs)?;
-    let probes: Vec<Probe> = (with_their_own(&args.probe).into_iter())
+    let probes: Vec<Probe> = (with_both_injections(&args.probe).into_iter())
         .map(|name| session.probe(name))
         .collect::<Result<_, _>>()?;
     // Missing inputs are left out of the bundle with a warning.
@@ -124,7 +124,7 @@ fn say_how_to_run(folder: &Path, bytes: u64, suite: &str, probe: Option<&Probe>)
 }
 
 /// Replaces either probe of an injection by both.
-fn with_their_own(names: &[String]) -> Vec<&str> {
+fn with_both_injections(names: &[String]) -> Vec<&str> {
     let mut all = Vec::new();
     for name in names {
         let group = match PROBES.contains(&name.as_str()) {

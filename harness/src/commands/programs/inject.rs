@@ -13,7 +13,8 @@ use superstep_trace::Backend;
 use crate::arguments::programs::ProgramArgs;
 use crate::arguments::start_workers;
 use crate::probe::injection::{
-    Campaign, CampaignOptions, Injection, Made, Outcome, PROBES, Tally, tally, tally_table,
+    Campaign, CampaignOptions, CampaignResult, Injection, Outcome, PROBES, Tally, tally,
+    tally_table,
 };
 use crate::probe::{write_found, write_page};
 use crate::results::Reporter;
@@ -46,7 +47,6 @@ table! {
     }
 }
 
-/// Name and title.
 const PAGE: (&str, &str) = ("injection", "outcomes of one flipped bit");
 
 /// Number of processes that share one GPU; more would only wait for the driver.
@@ -59,10 +59,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let own_jobs = (session.backend() == Backend::Cuda).then_some(GPU_JOBS);
     start_workers(args.programs.build.jobs.or(own_jobs))?;
     let execution = args.programs.execute.execution(&session)?;
-    let asked = args.programs.asked(&session)?;
+    let chosen = args.programs.chosen(&session)?;
     let [counting, flipping] = PROBES.map(|name| session.probe(name));
     let (counting, flipping) = (counting?, flipping?);
-    let fetched = session.fetch(&asked.suite, &asked.choice)?;
+    let fetched = session.fetch(&chosen.suite, &chosen.choice)?;
     let profiles = session.build_probed(&fetched, &counting)?;
     let flips = session.build_probed(&fetched, &flipping)?;
     let campaign = CampaignOptions {
@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         patience: args.patience.max(1.0),
     };
     let out = &args.programs.execute.out;
-    let folder = out.join(PAGE.0).join(&asked.suite.name);
+    let folder = out.join(PAGE.0).join(&chosen.suite.name);
     let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
     let mut failed = None;
     for (profile, flip) in profiles.iter().zip(&flips) {
@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
     }
     session.reporter.finish();
-    let (suite, size, backend) = (&asked.suite.name, &fetched.size, session.backend());
+    let (suite, size, backend) = (&chosen.suite.name, &fetched.size, session.backend());
     let (injections, seed) = (args.injections, args.seed);
     let command: Vec<String> = std::env::args().collect();
     let lines = [
@@ -141,7 +141,7 @@ fn run_one(
 }
 
 /// Warns about instructions whose counts vary, and about missed injections.
-fn warn(name: &str, made: &Made, reporter: &Reporter) {
+fn warn(name: &str, made: &CampaignResult, reporter: &Reporter) {
     if made.unsteady_places > 0 {
         reporter.line(&format!(
             "warning: {name} executed {} of the chosen instructions a different number of times in another run: its threads behave differently from run to run",
@@ -170,7 +170,7 @@ fn fix_addresses() {
     }
 }
 
-fn write_outcomes(folder: &Path, made: &Made) -> Result<(), Failure> {
+fn write_outcomes(folder: &Path, made: &CampaignResult) -> Result<(), Failure> {
     let rows = made.outcomes.iter().map(|(injection, outcome)| OutcomeRow {
         injection: injection.clone(),
         outcome: outcome.word(),

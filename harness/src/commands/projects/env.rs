@@ -7,11 +7,7 @@ use superstep_build::failure::Failure;
 use super::Tools;
 use crate::terminal::print;
 
-/// Prints the variables by which build systems find Superstep's compiler, for `eval "$(superstep env)"`.
-#[derive(Debug, clap::Args)]
-pub struct Args {}
-
-pub fn run(_: &Args) -> Result<i32, Failure> {
+pub fn run() -> Result<i32, Failure> {
     let variables = Tools::find()?.toolkit()?.variables();
     print(|out| {
         for (name, value) in variables {

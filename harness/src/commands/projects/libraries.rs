@@ -8,7 +8,6 @@ use superstep_build::{exit_code, run as program};
 
 use crate::terminal::print;
 
-/// Prints the LD_LIBRARY_PATH with which a program finds its proprietary libraries.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     file: PathBuf,

@@ -12,7 +12,6 @@ use super::Tools;
 use crate::arguments::value::{self, BackendChoice};
 use crate::terminal::print;
 
-/// Makes the untraced code of a program's modules and prints the list of it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Executable, or shared library.

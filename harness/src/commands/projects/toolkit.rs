@@ -8,7 +8,6 @@ use superstep_toolchain::proprietary::PROPRIETARY_PACKAGES;
 
 use super::Tools;
 
-/// Changes what the compiler of `build` has.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::arguments::value;
 use crate::results::{MessageFormat, RunFolder, human_bytes};
-use crate::verify::{in_short, same_each_launch};
+use crate::verify::{Difference, in_short, same_each_launch};
 use serde::Serialize;
 use superstep_analysis::run_summary::{
     BenchmarkSummary, CommunicationSummary, Reproducibility, RunSummary, Seconds, Status, in_words,
@@ -139,11 +139,6 @@ fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
         .map(|(name, a, b)| (name, b / a))
         .collect()
 }
-
-/// The first difference between two runs of a benchmark.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Difference(String);
 
 /// Compares two values; `show` formats them for the message.
 fn same<T: PartialEq>(

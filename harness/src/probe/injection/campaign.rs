@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use superstep_abi::KeepThreads;
 use superstep_trace::ProbeResults;
 
@@ -39,16 +40,6 @@ struct Line {
     outcome: Outcome,
 }
 
-/// Contents of `campaign.json`, which must be equal to continue a campaign.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Identity {
-    schema_version: u32,
-    seed: u64,
-    program_sha256: String,
-    size: String,
-    executions: u64,
-}
-
 pub struct Campaign<'a> {
     pub case: Case<'a>,
     pub size: &'a str,
@@ -59,18 +50,8 @@ pub struct Campaign<'a> {
     pub folder: &'a Path,
 }
 
-/// One run of the program. The probe's results go to `results` in `place`.
-pub(super) struct Setting<'a> {
-    pub program: &'a Path,
-    pub place: &'a Path,
-    pub parameters: [u64; 5],
-    /// File with the places for which counts by thread are kept.
-    pub places: Option<&'a Path>,
-    pub limit: Option<Duration>,
-}
-
 #[derive(Debug, Clone, Default)]
-pub struct Made {
+pub struct CampaignResult {
     pub outcomes: Vec<(Injection, Outcome)>,
     /// Places with different counts in two runs without an error.
     pub unsteady_places: u64,
@@ -82,7 +63,7 @@ impl Campaign<'_> {
         &self,
         options: &CampaignOptions,
         progress: impl Fn() + Sync,
-    ) -> Result<Made, Failure> {
+    ) -> Result<CampaignResult, Failure> {
         fs::create_dir_all(self.folder).map_err(Failure::io("make", &self.folder))?;
         let profile = Profile::of(self)?;
         self.check_identity(options, &profile.space)?;
@@ -95,12 +76,12 @@ impl Campaign<'_> {
         let file = Mutex::new(file.map_err(Failure::io("open", &path))?);
         let reference = &profile.reference;
         let limit = reference.outcome.wall.mul_f64(options.patience) + Duration::from_secs(2);
-        let company = RwLock::new(());
+        let alone = RwLock::new(());
         let made = missing
             .into_par_iter()
             .filter(|_| !interrupt::requested())
             .map(|injection| {
-                let outcome = self.inject(&injection, reference, limit, &company)?;
+                let outcome = self.inject(&injection, reference, limit, &alone)?;
                 let Some(outcome) = outcome else {
                     return Ok(None);
                 };
@@ -113,9 +94,11 @@ impl Campaign<'_> {
             known.insert(line.injection.number, line);
         }
         let in_order = known.into_values();
-        let asked = in_order.filter(|line| line.injection.number < options.injections);
-        Ok(Made {
-            outcomes: asked.map(|line| (line.injection, line.outcome)).collect(),
+        let requested = in_order.filter(|line| line.injection.number < options.injections);
+        Ok(CampaignResult {
+            outcomes: requested
+                .map(|line| (line.injection, line.outcome))
+                .collect(),
             unsteady_places,
         })
     }
@@ -127,7 +110,7 @@ impl Campaign<'_> {
         injection: &Injection,
         reference: &Run,
         limit: Duration,
-        company: &RwLock<()>,
+        alone: &RwLock<()>,
     ) -> Result<Option<Outcome>, Failure> {
         let place = self.folder.join(format!("run-{}", injection.number));
         remove(&place);
@@ -138,21 +121,15 @@ impl Campaign<'_> {
             injection.execution,
             u64::from(injection.bit),
         ];
-        let setting = Setting {
-            program: self.flip,
-            place: &place,
-            parameters,
-            places: None,
-            limit: Some(limit),
-        };
+        let execute = || self.execute(self.flip, &place, parameters, None, Some(limit));
         let mut run = {
-            let _others = company.read();
-            self.execute(&setting)?
+            let _shared = alone.read();
+            execute()?
         };
         if run.files.end == End::TimedOut && !interrupt::requested() {
-            let _alone = company.write();
+            let _alone = alone.write();
             remove(&place);
-            run = self.execute(&setting)?;
+            run = execute()?;
         }
         let outcome = (!interrupt::requested()).then(|| {
             let checks = &self.case.benchmark.checks;
@@ -162,37 +139,47 @@ impl Campaign<'_> {
         Ok(outcome)
     }
 
-    pub(super) fn execute(&self, setting: &Setting<'_>) -> Result<Run, Failure> {
+    /// Runs `program`. The probe's results go to `results` in `place`. `places` is a file with the places for which counts by thread
+    /// are kept.
+    pub(super) fn execute(
+        &self,
+        program: &Path,
+        place: &Path,
+        parameters: [u64; 5],
+        places: Option<&Path>,
+        limit: Option<Duration>,
+    ) -> Result<Run, Failure> {
         let absolute = |path: &Path| -> PathBuf {
             std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
         };
         let mut execution = self.case.execution.clone();
         // With one worker on the CPU backend, threads interact in the same order in each run.
         execution.config.cpu_threads = Some(NonZeroUsize::MIN);
-        execution.config.probe_parameters = setting.parameters.to_vec();
-        let place = absolute(setting.place);
+        execution.config.probe_parameters = parameters.to_vec();
+        let place = absolute(place);
         execution.config.probe_results = Some(place.join("results"));
-        if let Some(path) = setting.places {
+        if let Some(path) = places {
             execution.config.probe_threads = KeepThreads::At(absolute(path));
         }
-        execution.timeout = setting.limit.or(execution.timeout);
+        execution.timeout = limit.or(execution.timeout);
         let case = Case {
             execution: &execution,
             ..self.case
         };
-        case.execute(Kind::Probed, setting.program, &place, None)
+        case.execute(Kind::Probed, program, &place, None)
     }
 
+    /// Writes `campaign.json`, or fails if it exists and describes another campaign.
     fn check_identity(&self, options: &CampaignOptions, space: &Space) -> Result<(), Failure> {
         let path = self.folder.join("campaign.json");
         let program = self.flip;
-        let identity = Identity {
-            schema_version: 2,
-            seed: options.seed,
-            program_sha256: identity(program).map_err(Failure::io("read", &program))?,
-            size: self.size.to_owned(),
-            executions: space.executions(),
-        };
+        let identity = json!({
+            "schema_version": 2,
+            "seed": options.seed,
+            "program_sha256": identity(program).map_err(Failure::io("read", &program))?,
+            "size": self.size,
+            "executions": space.executions(),
+        });
         let is_same = |text: &[u8]| serde_json::from_slice(text).ok().as_ref() == Some(&identity);
         match fs::read(&path) {
             Ok(text) if is_same(&text) => Ok(()),

@@ -9,7 +9,7 @@ mod outcome;
 mod profile;
 mod select;
 
-pub use campaign::{Campaign, CampaignOptions, Made};
+pub use campaign::{Campaign, CampaignOptions, CampaignResult};
 pub use outcome::{Outcome, Tally, tally, tally_table};
 /// The probes of a campaign: the first counts, the second flips a bit.
 pub const PROBES: [&str; 2] = ["injection-profile", "injection"];

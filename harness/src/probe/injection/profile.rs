@@ -4,7 +4,7 @@ use std::path::Path;
 
 use superstep_trace::{PointSite, ProbeResults};
 
-use super::campaign::{Campaign, Setting, remove};
+use super::campaign::{Campaign, remove};
 use super::{Choice, Injection, Space};
 use crate::capture;
 use crate::results::write_json;
@@ -15,16 +15,6 @@ use superstep_build::failure::Failure;
 
 /// Parameters that match no launch.
 const NO_ERROR: [u64; 5] = [u64::MAX, 0, 0, 0, 0];
-
-fn without_error<'a>(program: &'a Path, place: &'a Path, places: Option<&'a Path>) -> Setting<'a> {
-    Setting {
-        program,
-        place,
-        parameters: NO_ERROR,
-        places,
-        limit: None,
-    }
-}
 
 pub(super) struct Profile<'a, 'b> {
     campaign: &'a Campaign<'b>,
@@ -37,7 +27,7 @@ impl<'a, 'b> Profile<'a, 'b> {
     pub fn of(campaign: &'a Campaign<'b>) -> Result<Self, Failure> {
         let place = campaign.folder.join("reference");
         remove(&place);
-        let reference = campaign.execute(&without_error(campaign.flip, &place, None))?;
+        let reference = campaign.execute(campaign.flip, &place, NO_ERROR, None, None)?;
         reference.ended_well(&campaign.case)?;
         if reference.summary.as_ref().is_ok_and(|s| s.launches == 0) {
             bail!(
@@ -80,9 +70,8 @@ impl<'a, 'b> Profile<'a, 'b> {
     fn count(&self, name: &str, places: Option<&Path>) -> Result<ProbeResults, Failure> {
         let place = self.campaign.folder.join(name);
         remove(&place);
-        let setting = without_error(self.campaign.profile, &place, places);
-        let run = self.campaign.execute(&setting)?;
-        let case = &self.campaign.case;
+        let Campaign { case, profile, .. } = self.campaign;
+        let run = (self.campaign).execute(profile, &place, NO_ERROR, places, None)?;
         run.ended_well(case)?;
         let name = &case.benchmark.name;
         let fault = run.summary.as_ref().ok().and_then(|s| s.faults.first());

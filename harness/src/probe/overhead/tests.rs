@@ -1,6 +1,7 @@
 //! Tests of `overhead`.
 
 use super::*;
+use superstep_build::failure::Failure;
 
 #[test]
 fn means_are_geometric_and_failures_do_not_count() {

@@ -53,7 +53,7 @@ fn place() -> tempfile::TempDir {
     place
 }
 
-fn collected(place: &Path) -> Left {
+fn collected(place: &Path) -> Collected {
     collect(place, Some(&place.join("capture")), Backend::Cpu, true).unwrap()
 }
 
