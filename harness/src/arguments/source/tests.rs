@@ -10,7 +10,7 @@ struct Line {
 }
 
 #[test]
-fn an_executable_takes_no_option_for_a_compilation() {
+fn compiler_options_for_an_executable_are_refused() {
     let program = std::env::current_exe().unwrap();
     let suite = |words: &[&str]| {
         let line = Line::parse_from([&["line"], words].concat());

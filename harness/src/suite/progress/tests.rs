@@ -10,7 +10,7 @@ fn failed(kind: FailureKind) -> BenchmarkSummary {
 }
 
 #[test]
-fn failures_of_the_machine_are_tried_again_and_those_of_the_program_stand() {
+fn failures_of_the_machine_are_retried_and_those_of_the_program_are_final() {
     assert!(is_final(&failed(FailureKind::Timeout)));
     assert!(is_final(&failed(FailureKind::Verification)));
     for kind in [
@@ -23,7 +23,7 @@ fn failures_of_the_machine_are_tried_again_and_those_of_the_program_stand() {
 }
 
 #[test]
-fn results_not_yet_come_to_are_not_lost_and_others_are_run_again() {
+fn kept_results_of_later_benchmarks_are_written_and_changed_programs_run_again() {
     let out = tempfile::tempdir().unwrap();
     let named = |name: &str| BenchmarkSummary {
         name: name.to_owned(),
@@ -43,7 +43,7 @@ fn results_not_yet_come_to_are_not_lost_and_others_are_run_again() {
     };
     folder.write_summary(&interrupted).unwrap();
     let path = folder.path().to_owned();
-    // The first process still holds the folder.
+    // The first process still locks the folder.
     let failure = Progress::resume(RunFolder::open(&path), &asked)
         .err()
         .unwrap();

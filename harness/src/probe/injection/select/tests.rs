@@ -76,7 +76,7 @@ fn places_are_named_once() {
 }
 
 #[test]
-fn a_choice_depends_on_seed_and_number_alone() {
+fn a_choice_depends_only_on_seed_and_number() {
     let space = space(&[5, 5]);
     assert_eq!(space.choose(1, 9), space.choose(1, 9));
     let differ = (0..50).filter(|&n| space.choose(1, n) != space.choose(2, n));
