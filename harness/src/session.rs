@@ -69,7 +69,7 @@ pub struct Session {
     pub build: BuildOptions,
     /// Also build a variant that records, to compare with the sums of a run in situ.
     pub verify_in_situ: bool,
-    bundle: Option<Bundle>,
+    pub bundle: Option<Bundle>,
     /// Located when the first program is built.
     tools: OnceLock<(Toolchain, Builder)>,
 }
@@ -105,10 +105,6 @@ impl Session {
 
     pub fn backend(&self) -> Backend {
         self.build.backend
-    }
-
-    pub fn has_bundle(&self) -> bool {
-        self.bundle.is_some()
     }
 
     /// Loads the suite with this name or folder, or the bundle's suite.

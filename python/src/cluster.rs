@@ -45,10 +45,6 @@ fn row((bucket, kind, chunk, number, bytes): RowTuple) -> AnalysisResult<Row> {
     })
 }
 
-fn limit(bytes: u64, spill_into: PathBuf) -> MemoryLimit {
-    MemoryLimit { bytes, spill_into }
-}
-
 /// Returns ranges of chunks with about `accesses` accesses each.
 #[pyfunction]
 pub fn tasks(capture: &Capture, accesses: u64) -> Vec<(u64, u64)> {
@@ -110,11 +106,11 @@ fn step(
 pub fn reduce_pages(
     capture: &Capture,
     buckets: (u32, u32),
-    memory_bytes: u64,
+    bytes: u64,
     spill_into: PathBuf,
     rows: &Bound<'_, PyIterator>,
 ) -> PyResult<RowIterator> {
-    let limit = limit(memory_bytes, spill_into);
+    let limit = MemoryLimit { bytes, spill_into };
     step(rows, |next| {
         cluster::reduce(&capture.capture, buckets, &limit, next)
     })
@@ -125,11 +121,11 @@ pub fn reduce_pages(
 pub fn combine_ctas(
     capture: &Capture,
     buckets: (u32, u32),
-    memory_bytes: u64,
+    bytes: u64,
     spill_into: PathBuf,
     rows: &Bound<'_, PyIterator>,
 ) -> PyResult<RowIterator> {
-    let limit = limit(memory_bytes, spill_into);
+    let limit = MemoryLimit { bytes, spill_into };
     step(rows, |next| {
         cluster::combine(&capture.capture, buckets.0, &limit, next)
     })
@@ -140,11 +136,11 @@ pub fn combine_ctas(
 pub fn merge(
     py: Python<'_>,
     capture: &Capture,
-    memory_bytes: u64,
+    bytes: u64,
     spill_into: PathBuf,
     rows: &Bound<'_, PyIterator>,
 ) -> PyResult<Analysis> {
-    let limit = limit(memory_bytes, spill_into);
+    let limit = MemoryLimit { bytes, spill_into };
     let mut merged = cluster::Merged::new(&capture.capture, &limit);
     for next in rows.clone() {
         let found: RowTuple = next?.extract()?;

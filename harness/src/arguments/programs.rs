@@ -47,7 +47,7 @@ impl ProgramArgs {
         let name = self.program.to_string_lossy();
         let manifest = session.installation.suite(&name).join("suite.yaml");
         let is_suite = !self.program.is_file() && manifest.is_file();
-        if is_suite || session.has_bundle() {
+        if is_suite || session.bundle.is_some() {
             return Ok(ChosenPrograms {
                 suite: session.suite(&name)?,
                 choice: self.select.choice()?,

@@ -55,7 +55,6 @@ impl ReportedRunArgs {
         execution.config.cta_blocks = self.cta_blocks.unwrap_or_default();
         execution.config.shadow_memory = self.shadow_memory.map(|size| size.bytes);
         Ok(SuiteOptions {
-            verify_in_situ: session.verify_in_situ,
             execution,
             analysis: self.analysis.clone(),
             running: self.running.clone(),

@@ -69,15 +69,11 @@ impl Bundle {
 
     /// Opens the bundle in `folder`, or by default the one that contains the running executable.
     pub fn open_or_own(folder: Option<PathBuf>) -> Result<Self, Failure> {
-        match folder.or_else(Self::own_folder) {
+        let own = || std::env::current_exe().ok()?.parent().map(Path::to_owned);
+        match folder.or_else(own) {
             Some(folder) => Self::open(&folder),
             None => bail!(Usage, "failed to find the bundle: give its folder"),
         }
-    }
-
-    /// The folder of the running executable, which is its bundle if it is in one.
-    pub fn own_folder() -> Option<PathBuf> {
-        std::env::current_exe().ok()?.parent().map(Path::to_owned)
     }
 
     pub fn suite(&self) -> PathBuf {

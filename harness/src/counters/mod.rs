@@ -1,12 +1,5 @@
 //! Compares a capture with hardware counters, which Nsight Compute reads while the same code runs without instrumentation.
-//!
-//! Three numbers are compared for each launch and class of access:
-//!
-//! - *groups*: access groups in the capture. One group is one execution of an instruction by the active lanes of a warp.
-//! - *requests*: requests to the memory pipeline, one for each execution with at least one active lane. Their number must
-//!   equal that of groups.
-//! - *executed*: issued instructions. An instruction whose predicate is false in every lane of the warp is issued but
-//!   accesses nothing, so this number may be larger, never smaller.
+//! `docs/counters.md` describes the three numbers that are compared: groups, requests and executed instructions.
 
 mod compare;
 mod ncu;

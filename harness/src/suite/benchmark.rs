@@ -13,7 +13,7 @@ use superstep_trace::Capture;
 
 use super::execute::{Case, Kind, Run};
 use super::processes;
-use super::{SuiteRun, analyse, failed, golden_file, repeat};
+use super::{SuiteRun, analyse, golden_file, repeat};
 use crate::capture;
 use crate::results::Step;
 use crate::verify::{self, CaptureScan, Golden, Order, Totals};
@@ -53,7 +53,7 @@ pub(super) fn run(
                 FailureKind::Interrupted => Status::Skipped,
                 _ => Status::Failed,
             };
-            record.failure = failed(case.benchmark, failure).failure;
+            record.failure = Some(failure);
         }
     }
     (record, attempt.device)
@@ -140,7 +140,7 @@ impl Attempt<'_> {
             repeat::medians(&mut self.record.seconds, &repeats);
             self.record.repeats = Some(repeats);
         }
-        if self.suite.options.verify_in_situ && filled.totals.launches > 0 {
+        if self.suite.session.verify_in_situ && filled.totals.launches > 0 {
             let check = self.verify_in_situ(&filled.analysis, &capture, runs, place)?;
             self.add_checks(check);
         }

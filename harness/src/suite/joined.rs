@@ -22,7 +22,10 @@ impl<'a> Attempt<'a> {
     pub(super) fn join(&mut self, runs: &Runs, place: &Path) -> Result<(), Failure> {
         let options = self.suite.options;
         let name = self.record.name.clone();
-        let one_only = match (options.running.repeat > 1, options.verify_in_situ) {
+        let one_only = match (
+            options.running.repeat > 1,
+            self.suite.session.verify_in_situ,
+        ) {
             (true, _) => Some("--repeat"),
             (_, true) => Some("--verify-in-situ"),
             _ => None,

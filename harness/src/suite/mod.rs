@@ -130,7 +130,8 @@ impl<'a> SuiteRun<'a> {
             Ok(case) => case,
             Err(failure) => return Ok(skipped(benchmark, failure)),
         };
-        let ran = progress::fingerprint(&case, self.options, executables)?;
+        let (running, in_situ) = (&self.options.running, self.session.verify_in_situ);
+        let ran = progress::fingerprint(&case, running, in_situ, executables)?;
         if let Some(kept) = self.progress.take_kept(&benchmark.name, &ran) {
             return Ok(kept);
         }

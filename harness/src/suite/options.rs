@@ -152,8 +152,6 @@ pub struct SuiteOptions {
     /// Folder of golden results; `None`: no comparison.
     pub golden: Option<PathBuf>,
     pub bless: bool,
-    /// Compare sums with those of a trace.
-    pub verify_in_situ: bool,
 }
 
 #[derive(Debug, Clone, clap::Args)]

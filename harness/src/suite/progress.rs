@@ -8,7 +8,7 @@ use std::io;
 
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, SCHEMA_VERSION, Status};
 
-use super::{Case, SuiteOptions, now};
+use super::{Case, Running, SuiteOptions, now};
 use crate::results::{Reporter, RunFolder, host};
 use crate::session::Fetched;
 use superstep_build::bail;
@@ -208,11 +208,8 @@ fn is_final(benchmark: &BenchmarkSummary) -> bool {
 /// Returns the SHA-256 of everything that determines the result of `case`.
 pub(super) fn fingerprint(
     case: &Case<'_>,
-    SuiteOptions {
-        running,
-        verify_in_situ,
-        ..
-    }: &SuiteOptions,
+    running: &Running,
+    verify_in_situ: bool,
     executables: &Executables,
 ) -> Result<String, Failure> {
     let mut text = String::new();
@@ -235,7 +232,7 @@ pub(super) fn fingerprint(
         case.execution.config.to_env(),
         running.repeat,
     ));
-    if *verify_in_situ {
+    if verify_in_situ {
         text.push_str("verify-in-situ\n");
     }
     if running.require_golden {

@@ -1,22 +1,5 @@
 //! Verification: every run is checked in multiple independent ways, and each check is an entry of `run.json`.
-//!
-//! | check | what it compares |
-//! |---|---|
-//! | `exit-code`, `stdout-contains` | each run with the manifest |
-//! | `output-equal` | standard output and output files of the traced program with those of the untraced one |
-//! | `nvcc-build` | with `--nvcc`: outputs of the untraced program with those of nvcc's build |
-//! | `nothing-lost`, `no-faults` | the runtimes' own counts of lost records and faults with zero |
-//! | `kernel-launches` | nothing; reports that the program launched no kernel |
-//! | `capture-complete` | the capture with its own end marks |
-//! | `inside-grid`, `inside-allocations`, `known-sites`, `launch-totals` | every access with its launch (module `scan`, and `superstep_analysis::scan`) |
-//! | `counts-equal` | thread accesses of each site in each launch with a separate counting run |
-//! | `expected-counts` | totals with those that the manifest expects |
-//! | `opaque-asm` | nothing; reports inline PTX that is not traced |
-//! | `shared-memory` | nothing; reports memory that was shared with another process |
-//! | `inside-selection` | of a partial capture: every access with the selection |
-//! | `sums-consistent`, `in-situ` | of a run in situ: the sums of each launch with each other, in place of every access |
-//! | `in-situ-equal` | with `--verify-in-situ`: these sums with the analysis of a trace |
-//! | `golden` | digest and counts with those accepted earlier |
+//! `docs/results.md` describes the checks.
 
 mod counts;
 #[cfg(test)]

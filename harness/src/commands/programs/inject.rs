@@ -26,15 +26,8 @@ pub struct Args {
     /// Take the programs from this bundle (`superstep bundle … --probe injection`) instead of building them.
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
-    /// Number of errors to inject into each program, one per run.
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
-    injections: u64,
-    /// Seed that chooses the errors.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Treat a run as a hang after this many times the duration of a run without an error, plus 2 seconds.
-    #[arg(long, value_name = "TIMES", default_value_t = 10.0)]
-    patience: f64,
+    #[command(flatten)]
+    campaign: CampaignOptions,
     #[command(flatten)]
     programs: ProgramArgs,
 }
@@ -65,11 +58,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let fetched = session.fetch(&chosen.suite, &chosen.choice)?;
     let profiles = session.build_probed(&fetched, &counting)?;
     let flips = session.build_probed(&fetched, &flipping)?;
-    let campaign = CampaignOptions {
-        injections: args.injections,
-        seed: args.seed,
-        patience: args.patience.max(1.0),
-    };
     let out = &args.programs.execute.out;
     let folder = out.join(PAGE.0).join(&chosen.suite.name);
     let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
@@ -80,7 +68,14 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
         let name = &profile.benchmark.name;
         let (programs, place) = ((profile, flip), folder.join(name));
-        match run_one(&session, &fetched, &execution, programs, &campaign, &place) {
+        match run_one(
+            &session,
+            &fetched,
+            &execution,
+            programs,
+            &args.campaign,
+            &place,
+        ) {
             Ok(tally) => tallies.push((name.clone(), tally)),
             Err(failure) => {
                 session.reporter.line(&format!("error: {failure}"));
@@ -90,7 +85,9 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     session.reporter.finish();
     let (suite, size, backend) = (&chosen.suite.name, &fetched.size, session.backend());
-    let (injections, seed) = (args.injections, args.seed);
+    let CampaignOptions {
+        injections, seed, ..
+    } = args.campaign;
     let command: Vec<String> = std::env::args().collect();
     let lines = [
         format!("Suite {suite}, size {size}, backend {backend}."),

@@ -24,12 +24,17 @@ use superstep_build::failure::Failure;
 use superstep_build::interrupt;
 use superstep_build::run::End;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct CampaignOptions {
+    /// Number of errors to inject into each program, one per run.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub injections: u64,
+    /// Seed that chooses the errors.
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// A run counts as a hang after this multiple of the reference's time plus 2 seconds.
-    pub patience: f64,
+    /// Treat a run as a hang after this many times the duration of a run without an error, plus 2 seconds.
+    #[arg(long, value_name = "TIMES", default_value_t = 10.0)]
+    patience: f64,
 }
 
 /// A line of `outcomes.jsonl`.
@@ -75,7 +80,8 @@ impl Campaign<'_> {
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let file = Mutex::new(file.map_err(Failure::io("open", &path))?);
         let reference = &profile.reference;
-        let limit = reference.outcome.wall.mul_f64(options.patience) + Duration::from_secs(2);
+        let limit =
+            reference.outcome.wall.mul_f64(options.patience.max(1.0)) + Duration::from_secs(2);
         let alone = RwLock::new(());
         let made = missing
             .into_par_iter()
