@@ -1,12 +1,10 @@
 //! Probes, from their definition to their tables, on the CPU backend: their counts are those of the programs.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use common::{DOUBLE, root, run, superstep};
+use crate::common::{DOUBLE, root, run, superstep};
 use superstep_trace::probe::{At, LaunchResult};
 use superstep_trace::{Capture, PointSite, ProbeResults};
 

@@ -4,13 +4,11 @@
 //! order, so nothing may differ. `SUPERSTEP_GENERATED_KERNELS` sets how many kernels are made (24 by default), `SUPERSTEP_GENERATED_SEED`
 //! the number of the first.
 
-mod common;
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 
 /// Random numbers that depend only on the seed.

@@ -1,8 +1,6 @@
 //! Launches by constructors of global objects, before `main`: a unit's device code is registered before its own, as with nvcc.
 
-mod common;
-
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 use std::fs;
 

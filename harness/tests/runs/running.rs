@@ -1,11 +1,9 @@
 //! Runs that are repeated, retried and limited, on the CPU backend.
 
-mod common;
-
 use std::fs;
 
-use common::toys::{PROGRAM, suite, summary, write_suite};
-use common::{run, superstep};
+use crate::common::toys::{PROGRAM, suite, summary, write_suite};
+use crate::common::{run, superstep};
 use serde_json::Value;
 use sha2::Digest;
 
@@ -130,7 +128,7 @@ fn a_mirror_s_input_is_not_compared_with_the_generated_one_s_golden_result() {
         "{{args: [], inputs: [{{name: graph.txt, data: bfs/graph.txt, sha256: {hash}, \
          generate: {{generator: bfs-graph, seed: 1, parameters: {{nodes: 300, degree: 6}}}}}}]}}"
     );
-    common::write_suite(&folder.join("suites"), "{in-tree: true}", &size, READER);
+    crate::common::write_suite(&folder.join("suites"), "{in-tree: true}", &size, READER);
     fs::create_dir_all(folder.join("data/bfs")).unwrap();
     fs::write(folder.join("data/bfs/graph.txt"), original).unwrap();
     let golden = |choices: &[&str]| {

@@ -1,11 +1,9 @@
 //! Runs in situ on the CPU backend, compared with traces of the same programs.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 
 fn benchmarks(latest: &Path) -> Vec<Value> {

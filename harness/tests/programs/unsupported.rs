@@ -1,8 +1,6 @@
 //! Programs that need what Superstep or the CPU backend lacks end with an error that names it.
 
-mod common;
-
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use std::fs;
 use std::path::Path;
 

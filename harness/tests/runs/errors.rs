@@ -1,10 +1,8 @@
 //! Errors before and during the build of a program have a clear message and a documented exit code.
 
-mod common;
-
 use std::fs;
 
-use common::{DOUBLE, run, superstep, write_suite};
+use crate::common::{DOUBLE, run, superstep, write_suite};
 
 #[test]
 fn a_malformed_manifest_is_shown_with_its_line() {

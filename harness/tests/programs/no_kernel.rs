@@ -1,8 +1,6 @@
 //! Programs that launch no kernel: a run warns and passes, a benchmark fails, and their captures are readable.
 
-mod common;
-
-use common::{DOUBLE, run, superstep, write_suite};
+use crate::common::{DOUBLE, run, superstep, write_suite};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! On the CPU backend, misaligned addresses end the launch, as on a GPU, and CTAs that are larger than their kernel allows do not launch.
 
-mod common;
-
-use common::{root, run, superstep};
+use crate::common::{root, run, superstep};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -1,11 +1,9 @@
 //! Parts of a program on the CPU backend: exactly the selection is recorded, and results are marked as partial.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{run, superstep, write_suite};
+use crate::common::{run, superstep, write_suite};
 use serde_json::Value;
 
 /// Two kernels, one with a barrier, launched alternately, twenty times each, with 40 CTAs of 32 threads.

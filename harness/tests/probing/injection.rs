@@ -1,15 +1,13 @@
 //! Injected errors on the CPU backend: the chosen bit is flipped, and a campaign that is interrupted and continued, or uses a bundle, has
 //! the same result as any other.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{run, superstep, write_suite};
+use crate::common::{run, superstep, write_suite};
 use superstep_trace::ProbeResults;
 
 /// No loops, so that a flipped bit cannot make it slow. A wrong number may change standard output, the output file, the exit code, or an

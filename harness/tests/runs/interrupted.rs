@@ -1,7 +1,5 @@
 //! Runs that are interrupted and continued, on the CPU backend, at chosen and at random points.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -9,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::toys::{Going, files, lasting, runs, suite, summary, write_suite};
-use common::{run, superstep};
+use crate::common::toys::{Going, files, lasting, runs, suite, summary, write_suite};
+use crate::common::{run, superstep};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;

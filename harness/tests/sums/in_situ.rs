@@ -1,12 +1,10 @@
 //! Programs on the CPU backend whose accesses are added up while they run: the tables equal those of a trace.
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{run, superstep, traced_program, write_suite};
+use crate::common::{run, superstep, traced_program, write_suite};
 use superstep_analysis::communication::{Communication, Flow, Options, Transfer, Volume};
 use superstep_analysis::counts::Counts;
 use superstep_analysis::{Analysis, VolumeBounds, analyse};

@@ -1,15 +1,13 @@
 //! A project with a static library, a shared library with a kernel, separately compiled device code, C++20 and a host compiler's file,
 //! built with its own Makefile and CMakeLists.txt, run directly, and traced.
 
-mod common;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{root, run, superstep};
+use crate::common::{root, run, superstep};
 use serde_json::Value;
 
 /// Its output: the sum of 3·((i + 1) mod 1000) + 1 + (1, 2, 3 or 4) for i below 1000.

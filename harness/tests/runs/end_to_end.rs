@@ -1,13 +1,11 @@
 //! From CUDA source to verified results on the CPU backend, and captures of killed programs.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{DOUBLE, run, superstep, traced_program, write_suite};
+use crate::common::{DOUBLE, run, superstep, traced_program, write_suite};
 use serde_json::Value;
 
 fn summary(folder: &Path, suite: &str) -> Value {

@@ -1,11 +1,9 @@
 //! Processes that do not end by `exit`: their captures are complete and verified.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 

@@ -1,11 +1,9 @@
 //! nvcc's flags have their effect on the output of the stand-in for nvcc.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{root, run, superstep};
+use crate::common::{root, run, superstep};
 use superstep_trace::Capture;
 
 fn copy_project(name: &str, to: &Path) {

@@ -1,12 +1,10 @@
 //! Probes at run time, on the CPU backend: their API, code on the host, and launches without the probe.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{DOUBLE, root, run, superstep};
+use crate::common::{DOUBLE, root, run, superstep};
 use superstep_trace::ProbeResults;
 
 /// Runs `superstep probe` and returns its standard output.

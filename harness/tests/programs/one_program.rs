@@ -1,11 +1,9 @@
 //! A program of one file without a manifest: run here, and elsewhere as a bundle.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 
 /// Reads numbers from a file, scales them, and ends with 7; prints a time.

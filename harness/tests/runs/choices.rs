@@ -1,10 +1,8 @@
 //! Warnings about reads of unwritten memory, and chosen parts of figures.
 
-mod common;
-
 use std::fs;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 
 /// Eight CTAs fill the first half of an array, eight others sum up the whole array.

@@ -1,9 +1,7 @@
 //! Launches in destructors of libraries: of those that are loaded when the program ends, and of one that it closes. As on a GPU, CUDA is no
 //! longer available in those that were registered before its first call, and in those that the dynamic loader calls at the end.
 
-mod common;
-
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 use std::fs;
 

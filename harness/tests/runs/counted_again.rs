@@ -1,8 +1,6 @@
 //! If the traced and the counting run disagree, more counting runs show whether the program's counts vary.
 
-mod common;
-
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

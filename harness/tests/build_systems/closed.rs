@@ -1,12 +1,10 @@
 //! Proprietary libraries: errors of a project that needs one, adding it, and messages on the machine that runs the program.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 
 const PROGRAM: &str = "#include <cublas_v2.h>\n\
     int main() { cublasHandle_t handle; return cublasCreate(&handle) | cublasOther(); }\n";

@@ -1,13 +1,11 @@
 //! Programs of multiple processes: forks, ranks of a launcher, and programs that a script starts.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use common::{run, superstep};
+use crate::common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
