@@ -10,7 +10,6 @@ mod counters;
 mod probe;
 mod results;
 mod session;
-mod sizes;
 mod suite;
 mod terminal;
 mod verify;

@@ -187,8 +187,7 @@ impl Session {
         Ok(BuildIdentity { llvm, gpu_arch })
     }
 
-    /// Selects programs of `suite`, fetches their sources and finds the inputs of their size. Fails if none is selected or none can be
-    /// fetched.
+    /// Selects programs of `suite`, and fetches their sources and inputs. Fails if none is selected or none can be fetched.
     pub fn fetch<'a>(
         &self,
         suite: &'a Suite,
@@ -259,43 +258,35 @@ impl Session {
     ) -> Result<Vec<Prepared<'a>>, Failure> {
         self.prepare(
             fetched,
-            |bundle, name| Ok(self.with_recording(bundle.executables(name)?)),
-            |builder, program| {
-                let executables = self.with_recording(builder.build(program)?);
-                match self.verify_in_situ && executables.recording.is_none() {
-                    true => self.build_recording(program, executables),
-                    false => Ok(executables),
-                }
-            },
+            |bundle, name| self.with_recording(bundle.executables(name)?, None),
+            |builder, program| self.with_recording(builder.build(program)?, Some(program)),
             finished,
         )
     }
 
-    /// On the CPU, the traced program can also record.
-    fn with_recording(&self, executables: Executables) -> Executables {
-        let is_same = self.verify_in_situ && self.backend() == Backend::Cpu;
-        let traced = is_same.then(|| executables.traced.clone());
-        Executables {
-            recording: executables.recording.or(traced),
-            ..executables
-        }
-    }
-
-    fn build_recording(
+    /// Adds a program that records, if it is needed. It is built from `program` unless the bundle has it.
+    fn with_recording(
         &self,
-        program: &Program,
-        executables: Executables,
+        mut executables: Executables,
+        program: Option<&Program>,
     ) -> Result<Executables, Failure> {
-        let recording = BuildOptions {
-            protocol: Protocol::default(),
-            reference: false,
-            ..self.build.clone()
-        };
-        let builder = self.new_builder(self.toolchain()?, recording)?;
-        Ok(Executables {
-            recording: Some(builder.build(program)?.traced),
-            ..executables
-        })
+        if self.verify_in_situ && executables.recording.is_none() {
+            executables.recording = match (self.backend(), program) {
+                // On the CPU, the traced program can also record.
+                (Backend::Cpu, _) => Some(executables.traced.clone()),
+                (Backend::Cuda, None) => None,
+                (Backend::Cuda, Some(program)) => {
+                    let build = BuildOptions {
+                        protocol: Protocol::default(),
+                        reference: false,
+                        ..self.build.clone()
+                    };
+                    let builder = self.new_builder(self.toolchain()?, build)?;
+                    Some(builder.build(program)?.traced)
+                }
+            };
+        }
+        Ok(executables)
     }
 
     pub fn build_probed<'a>(

@@ -185,7 +185,6 @@ impl SelectArgs {
 }
 
 impl BuildArgs {
-    /// Returns the build options for the chosen backend.
     pub fn options(&self, protocol: Protocol) -> BuildOptions {
         self.options_on(self.backend.0, protocol)
     }

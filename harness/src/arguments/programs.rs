@@ -12,7 +12,6 @@ use crate::arguments::{BuildArgs, ExecuteArgs, FetchArgs, InSituArgs, SelectArgs
 use crate::session::Session;
 use crate::suite::ProgramChoice;
 
-/// A suite and the chosen programs.
 pub struct ChosenPrograms {
     pub suite: Suite,
     pub choice: ProgramChoice,

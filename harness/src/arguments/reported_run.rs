@@ -94,14 +94,11 @@ impl ReportedRunArgs {
 fn print(summary: &RunSummary, folder: &RunFolder, color: ColorChoice) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n{}\n", summary_table(summary, is_coloured(color)))?;
-    let (partial, compared) = (partial_notes(summary), not_compared(summary));
-    let in_situ = in_situ_notes(summary);
-    for line in partial
-        .iter()
-        .chain(&in_situ)
-        .chain(&compared)
-        .chain(&warnings(summary))
-    {
+    let mut lines = partial_notes(summary);
+    lines.extend(in_situ_notes(summary));
+    lines.extend(not_compared(summary));
+    lines.extend(warnings(summary));
+    for line in lines {
         writeln!(out, "{line}")?;
     }
     if summary.backend == Backend::Cuda {

@@ -329,8 +329,7 @@ pub fn is_elf(file: &Path) -> bool {
     read.is_ok() && start == *b"\x7fELF"
 }
 
-/// Writes the manifests and inputs of a suite from [`SourceArgs::suite`] into `folder`, for a machine without a compiler. Returns the suite
-/// in `folder`.
+/// Writes the manifests and inputs of a suite into `folder`, for a machine without a compiler. Returns the suite in `folder`.
 pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
     // YAML is a superset of JSON.
     write_json(&folder.join("suite.yaml"), suite)?;

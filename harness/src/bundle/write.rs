@@ -14,9 +14,8 @@ use superstep_build::probe::Probe;
 use superstep_trace::Backend;
 
 use super::{BundleInfo, RECIPE, SCHEMA_VERSION};
-use crate::results::write_json;
+use crate::results::{bytes_below, write_json};
 use crate::session::{Session, SourceHashes};
-use crate::sizes::size;
 use crate::suite::{golden_file, golden_folder};
 
 #[derive(Debug, Default)]
@@ -79,7 +78,7 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
     let mut missing = libraries(folder, parts)?;
     missing.extend(inputs(folder, parts)?);
     write_info(folder, parts)?;
-    Ok((size(folder), missing))
+    Ok((bytes_below(folder), missing))
 }
 
 /// Copies a program's executables (usually only one) and their start scripts.

@@ -31,9 +31,9 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
         return Err(no_table(text));
     };
     let header = fields(header);
-    let column = |name: &str| header.iter().position(|field| field == name);
-    let column = |name| {
-        column(name).ok_or_else(|| {
+    let column = |name: &str| {
+        let found = header.iter().position(|field| field == name);
+        found.ok_or_else(|| {
             CountersError::NoTable(format!(
                 "the table has no column \"{name}\"; collect it with the options that `superstep verify --ncu-options` prints"
             ))
@@ -97,7 +97,6 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
     Ok(launches.into_values().collect())
 }
 
-/// Returns the errors and warnings that Nsight Compute logged.
 fn log(text: &str) -> String {
     let lines = text.lines();
     let logged = lines.filter(|line| {

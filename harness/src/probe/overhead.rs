@@ -45,7 +45,6 @@ fn run_table(run: &ProbeRun) -> String {
     lines.join("\n")
 }
 
-/// Returns a warning if a program has no results.
 fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
     let name = &record.name;
     (record.failure.is_none() && record.probed_launches == Some(0)).then(|| match record.launches {

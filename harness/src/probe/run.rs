@@ -19,9 +19,6 @@ use superstep_build::failure::Failure;
 use superstep_build::interrupt;
 use superstep_build::probe::Probe;
 
-/// Version of `run.json` of a probed run.
-const RUN_SCHEMA_VERSION: u32 = 1;
-
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeRun {
     pub schema_version: u32,
@@ -60,8 +57,7 @@ pub struct RunOptions {
     pub repeat: u32,
 }
 
-/// Builds the programs in `fetched` without and with `probe`, runs both into `folder`, and measures the costs. Programs that fail are
-/// recorded with their failure.
+/// Builds and runs the programs in `fetched` without and with `probe`, and measures the costs. Failures are recorded.
 pub fn measure(
     session: &Session,
     fetched: &Fetched<'_>,
@@ -72,7 +68,7 @@ pub fn measure(
 ) -> Result<ProbeRun, Failure> {
     let reporter = &session.reporter;
     let mut record = ProbeRun {
-        schema_version: RUN_SCHEMA_VERSION,
+        schema_version: 1,
         probe: probe.spec.name.clone(),
         title: probe.spec.title.clone(),
         suite: fetched.suite.name.clone(),

@@ -53,6 +53,18 @@ pub fn read_json<T: DeserializeOwned>(
     }
 }
 
+/// Returns the bytes of all files below `path`; 0 for files that disappear meanwhile.
+pub fn bytes_below(path: &Path) -> u64 {
+    let Ok(data) = path.symlink_metadata() else {
+        return 0;
+    };
+    if !data.is_dir() {
+        return data.len();
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| bytes_below(&entry.path())).sum()
+}
+
 pub fn host() -> Host {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|line| {

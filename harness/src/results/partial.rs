@@ -9,7 +9,6 @@ use superstep_trace::SampleUnit;
 
 use super::human_count;
 
-/// Returns lines about benchmarks that are only recorded in part.
 pub fn partial_notes(summary: &RunSummary) -> Vec<String> {
     let mut lines = Vec::new();
     // Each process has its own estimates.
@@ -51,7 +50,6 @@ pub fn in_situ_notes(summary: &RunSummary) -> Option<String> {
     })
 }
 
-/// Returns lines about checks with a warning.
 pub fn warnings(summary: &RunSummary) -> Vec<String> {
     let of = |benchmark: &BenchmarkSummary| {
         let checks = benchmark.verification.iter().filter(|check| check.warning);

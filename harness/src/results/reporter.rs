@@ -12,7 +12,6 @@ use superstep_trace::Capture;
 
 use super::human_bytes;
 
-/// Format of a command's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum MessageFormat {
     /// Text for people.
@@ -33,9 +32,6 @@ pub fn is_coloured(choice: ColorChoice) -> bool {
         }
     }
 }
-
-/// Version of the messages of `--message-format json`.
-const MESSAGE_SCHEMA_VERSION: u32 = 1;
 
 /// Reports the progress of a command. Clones share one progress line.
 #[derive(Debug, Clone)]
@@ -70,16 +66,11 @@ impl Reporter {
         }
     }
 
-    pub fn format(&self) -> MessageFormat {
-        self.format
-    }
-
     pub fn doing(&self, what: impl Into<String>) {
         self.bar.set_message(what.into());
     }
 
-    /// Begins a step, which ends when the result is dropped; a log then gets a line with its time. Shows the share of `capture` that has
-    /// been read.
+    /// Begins a step, which ends when the result is dropped. Its progress is the share of `capture` that has been read.
     #[must_use]
     pub fn step(&self, what: impl Into<String>, capture: Option<&Capture>) -> Step {
         Step::new(self.clone(), what.into(), capture, true)
@@ -112,7 +103,7 @@ impl Reporter {
         if self.format != MessageFormat::Json {
             return;
         }
-        let mut message = json!({ "reason": reason, "schema_version": MESSAGE_SCHEMA_VERSION });
+        let mut message = json!({ "reason": reason, "schema_version": 1 });
         if let (Value::Object(message), Value::Object(fields)) = (&mut message, fields) {
             message.extend(fields);
         }
@@ -121,6 +112,23 @@ impl Reporter {
 
     pub fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+
+    /// Reports a step's progress until the sender of `end` is dropped.
+    fn tick(&self, started: Instant, text: impl Fn() -> String, end: &Receiver<()>) {
+        let mut interval = match self.is_log {
+            true => LOG_INTERVAL[0],
+            false => TERMINAL_INTERVAL,
+        };
+        while end.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+            if self.is_log {
+                let seconds = started.elapsed().as_secs();
+                self.line(&format!("{}, {seconds} s so far", text()));
+                interval = LOG_INTERVAL[1].min(2 * interval);
+            } else {
+                self.doing(text());
+            }
+        }
     }
 }
 
@@ -185,25 +193,6 @@ impl Drop for Step {
             let seconds = self.started.elapsed().as_secs_f64();
             self.reporter
                 .line(&format!("{}: {seconds:.2} s", self.what));
-        }
-    }
-}
-
-impl Reporter {
-    /// Reports a step's progress until the sender of `end` is dropped.
-    fn tick(&self, started: Instant, text: impl Fn() -> String, end: &Receiver<()>) {
-        let mut interval = match self.is_log {
-            true => LOG_INTERVAL[0],
-            false => TERMINAL_INTERVAL,
-        };
-        while end.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-            if self.is_log {
-                let seconds = started.elapsed().as_secs();
-                self.line(&format!("{}, {seconds} s so far", text()));
-                interval = LOG_INTERVAL[1].min(2 * interval);
-            } else {
-                self.doing(text());
-            }
         }
     }
 }

@@ -4,7 +4,6 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Tab
 use indicatif::{HumanBytes, HumanCount};
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Seconds, Spread, Status};
 
-/// Formats the table of a run, one line per benchmark.
 pub fn summary_table(summary: &RunSummary, color: bool) -> String {
     let header = "benchmark, status, launches, CTAs, loads, stores, atomics, bytes, communicated, \
                   native, traced, slowdown, capture, B/access";
@@ -73,7 +72,6 @@ fn slowdown(seconds: &Seconds) -> Option<f64> {
         .or_else(|| ratio(seconds.native, seconds.traced))
 }
 
-/// Returns the bytes of the capture per thread access.
 fn bytes_per_access(benchmark: &BenchmarkSummary) -> Option<f64> {
     let threads = benchmark.threads?;
     let accesses = threads.loads + threads.stores + threads.atomics;
@@ -98,7 +96,6 @@ pub fn human_bytes(bytes: u64) -> String {
     HumanBytes(bytes).to_string()
 }
 
-/// Creates a table without borders.
 pub fn plain_table<T: ToString>(header: impl IntoIterator<Item = T>, color: bool) -> Table {
     let mut table = Table::new();
     table

@@ -17,8 +17,7 @@ use crate::suite::{AnalysisOptions, memory_limit};
 use crate::verify;
 use superstep_build::failure::{Failure, FailureKind, chain};
 
-/// Analyses a capture, adds the results to the benchmark's record, and writes its tables into `folder`, which is also used for temporary
-/// files beyond the memory limit.
+/// Analyses a capture for the benchmark's record, and writes its tables into `folder`, which is also used for temporary files.
 pub(super) fn benchmark(
     capture: &Capture,
     sources: Option<&Path>,

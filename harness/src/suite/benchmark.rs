@@ -251,7 +251,15 @@ impl Attempt<'_> {
     ) -> Result<Filled, Failure> {
         let bytes = capture.stored_bytes().map_err(capture::failure)?;
         self.record.capture_bytes = Some(bytes);
-        self.check_capture(capture, scan);
+        self.record.in_situ = scan.is_in_situ();
+        self.record.cta_blocks = capture.header.cta_blocks;
+        self.add_checks([verify::capture_complete(capture)]);
+        self.add_checks(verify::opaque_assembly(capture));
+        self.add_checks(verify::shared_memory(capture));
+        match self.record.in_situ {
+            true => self.add_checks(verify::check_sums(capture)),
+            false => self.add_checks(verify::checks(scan)),
+        }
         self.add_checks([equal]);
         if let Some(selection) = &capture.header.selection {
             let (check, summary) =
@@ -276,18 +284,6 @@ impl Attempt<'_> {
             analysis,
             tables,
         })
-    }
-
-    fn check_capture(&mut self, capture: &Capture, scan: &CaptureScan) {
-        self.add_checks([verify::capture_complete(capture)]);
-        self.add_checks(verify::opaque_assembly(capture));
-        self.add_checks(verify::shared_memory(capture));
-        self.record.in_situ = scan.is_in_situ();
-        self.record.cta_blocks = capture.header.cta_blocks;
-        match self.record.in_situ {
-            true => self.add_checks(verify::check_sums(capture)),
-            false => self.add_checks(verify::checks(scan)),
-        }
     }
 
     pub(super) fn fill_totals(&mut self, scan: &CaptureScan, totals: &Totals) {

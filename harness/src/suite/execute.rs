@@ -101,8 +101,7 @@ impl Case<'_> {
         configured.or_else(default_memory_limit_bytes)
     }
 
-    /// Runs `program` in `folder/<kind>/work`, which contains its inputs. Its outputs are next to that folder. An unsuccessful exit is not
-    /// an error here.
+    /// Runs `program` in `folder/<kind>/work`, with inputs there and outputs next to it. An unsuccessful exit is not an error here.
     pub fn execute(
         &self,
         kind: Kind,

@@ -8,7 +8,7 @@ use superstep_analysis::run_summary::{
 };
 use superstep_analysis::scan::CaptureScan;
 use superstep_analysis::tables;
-use superstep_trace::{Bounds, Capture, LaunchDigest, SampleUnit};
+use superstep_trace::{Capture, LaunchDigest, SampleUnit};
 
 use super::benchmark::{Attempt, Runs};
 use super::execute::Run;
@@ -73,7 +73,7 @@ impl<'a> Attempt<'a> {
             }
             None => same_number(runs),
         }]);
-        let mut whole = Whole::default();
+        let mut totals = Totals::default();
         let mut parts = Vec::new();
         let processes = runs.traced.processes.iter().zip(&captures);
         for ((process, capture), (scan, equal)) in processes.zip(scans.iter().zip(equal)) {
@@ -84,7 +84,7 @@ impl<'a> Attempt<'a> {
                 false => Status::Passed,
             };
             parts.push((process.process, filled.tables));
-            whole.add(&one.record, &filled.totals);
+            totals.add(&filled.totals);
             self.add_process(&one.record);
             let checks = one.record.verification.iter();
             let named = checks.map(|check| Check {
@@ -102,8 +102,7 @@ impl<'a> Attempt<'a> {
             let readable = names.find(|readable| *readable != kernel.name);
             kernel.name = readable.map_or_else(|| kernel.name.clone(), str::to_owned);
         }
-        self.fill_totals(&all, &whole.totals);
-        whole.fill(&mut self.record);
+        self.fill_totals(&all, &totals);
         self.compare_with_known(&all)
     }
 
@@ -130,7 +129,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Adds sizes and times of a process to the joint result.
+    /// Adds sizes, times, communication and selection of a process to the joint result.
     fn add_process(&mut self, one: &BenchmarkSummary) {
         let record = &mut self.record;
         record.in_situ |= one.in_situ;
@@ -138,6 +137,22 @@ impl<'a> Attempt<'a> {
         *record.capture_bytes.get_or_insert_default() += one.capture_bytes.unwrap_or(0);
         let analysis = one.seconds.analysis.unwrap_or(0.0);
         *record.seconds.analysis.get_or_insert_default() += analysis;
+        let (sum, more) = (record.communication, one.communication);
+        let (sum, more) = (sum.unwrap_or_default(), more.unwrap_or_default());
+        let mut between = sum.communicated_between();
+        between += more.communicated_between();
+        record.communication = Some(CommunicationSummary {
+            communicated_bytes_between: (!between.is_exact()).then_some(between),
+            ..CommunicationSummary::new(
+                sum.stored_bytes + more.stored_bytes,
+                sum.communicated_bytes + more.communicated_bytes,
+            )
+        });
+        match (&mut record.selection, &one.selection) {
+            (Some(sum), Some(more)) => add_selection(sum, more),
+            (None, Some(first)) => record.selection = Some(first.clone()),
+            (_, None) => {}
+        }
     }
 
     /// Compares each process with one of the counting run that has the same rank, and equal counts if there is one.
@@ -197,48 +212,16 @@ fn launches_agree(runs: &Runs) -> bool {
     native.is_some() && native == launches(&runs.traced)
 }
 
-#[derive(Default)]
-struct Whole {
-    totals: Totals,
-    stored_bytes: u64,
-    communicated_bytes: u64,
-    between: Option<Bounds>,
-    selection: Option<SelectionSummary>,
-}
-
-impl Whole {
-    fn add(&mut self, record: &BenchmarkSummary, totals: &Totals) {
-        self.totals.add(totals);
-        if let Some(communication) = &record.communication {
-            *self.between.get_or_insert_default() += communication.communicated_between();
-            self.stored_bytes += communication.stored_bytes;
-            self.communicated_bytes += communication.communicated_bytes;
-        }
-        match (&mut self.selection, &record.selection) {
-            (Some(sum), Some(more)) => {
-                sum.launches += more.launches;
-                sum.ctas += more.ctas;
-                // Only processes have estimates.
-                sum.estimates.clear();
-                if let Some(sample) = sum.selection.sample {
-                    let part = match sample.unit {
-                        SampleUnit::Launches => sum.launches,
-                        SampleUnit::Ctas => sum.ctas,
-                    };
-                    sum.scale_factor = part.scope as f64 / part.recorded as f64;
-                }
-            }
-            (None, Some(first)) => self.selection = Some(first.clone()),
-            (_, None) => {}
-        }
-    }
-
-    fn fill(self, record: &mut BenchmarkSummary) {
-        let mut communication =
-            CommunicationSummary::new(self.stored_bytes, self.communicated_bytes);
-        communication.communicated_bytes_between =
-            self.between.filter(|between| !between.is_exact());
-        record.communication = Some(communication);
-        record.selection = self.selection;
+fn add_selection(sum: &mut SelectionSummary, more: &SelectionSummary) {
+    sum.launches += more.launches;
+    sum.ctas += more.ctas;
+    // Only processes have estimates.
+    sum.estimates.clear();
+    if let Some(sample) = sum.selection.sample {
+        let part = match sample.unit {
+            SampleUnit::Launches => sum.launches,
+            SampleUnit::Ctas => sum.ctas,
+        };
+        sum.scale_factor = part.scope as f64 / part.recorded as f64;
     }
 }

@@ -261,7 +261,6 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
     })
 }
 
-/// Returns the sum over all processes.
 fn added_up(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
     let mut all = processes.iter();
     let mut sum = match all.next() {

@@ -23,7 +23,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts or resumes a run.
     pub fn begin(
         fetched: &Fetched<'_>,
         options: &SuiteOptions,
@@ -186,8 +185,7 @@ impl Progress {
     }
 }
 
-/// Returns whether another attempt would have the same result: the benchmark passed, or it failed because of the program, not the machine,
-/// the network or the user.
+/// Returns whether another attempt would have the same result, unlike after failures of the machine, the network or the user.
 fn is_final(benchmark: &BenchmarkSummary) -> bool {
     const OF_THE_PROGRAM: [FailureKind; 6] = [
         FailureKind::Run,

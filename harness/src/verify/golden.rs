@@ -105,7 +105,6 @@ impl Golden {
         write_json(path, self)
     }
 
-    /// Describes the first input that differs.
     fn other_input(&self, now: &Golden) -> Option<String> {
         if self.inputs == now.inputs {
             return None;

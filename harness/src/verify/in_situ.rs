@@ -145,8 +145,7 @@ pub(super) fn volumes(of: &Analysis, number: u32) -> Vec<u64> {
     }
 }
 
-/// Compares runs of a varying program: the volumes of each kernel should be between those of two traces. Two traces do not show all
-/// possible volumes, so others only cause a warning.
+/// Compares a run of a varying program with two traces. These do not show all possible volumes, so others only cause a warning.
 pub fn in_situ_between(
     added_up: &Analysis,
     traces: [&Analysis; 2],

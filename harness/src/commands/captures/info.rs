@@ -66,7 +66,7 @@ struct ModuleInfo<'a> {
     kernels: usize,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 struct StreamInfo {
     stream: u32,
     launches: u64,
@@ -192,11 +192,8 @@ fn add_launch(
     kernel.launches += 1;
     kernel.ctas += launch.ctas();
     kernel.thread_accesses += thread_accesses;
-    let stream = streams.entry(launch.stream.0).or_insert(StreamInfo {
-        stream: launch.stream.0,
-        launches: 0,
-        thread_accesses: 0,
-    });
+    let stream = streams.entry(launch.stream.0).or_default();
+    stream.stream = launch.stream.0;
     stream.launches += 1;
     stream.thread_accesses += thread_accesses;
     contents.launches += 1;

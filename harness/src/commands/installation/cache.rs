@@ -5,8 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::arguments::value::ByteSize;
-use crate::results::{MessageFormat, counted, human_bytes};
-use crate::sizes::size;
+use crate::results::{MessageFormat, bytes_below, counted, human_bytes};
 use superstep_build::compile::{PruneLimits, StepCache};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
@@ -73,7 +72,7 @@ fn parts(folder: &Path) -> Vec<(String, u64)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let part = |entry: std::fs::DirEntry| {
         let name = entry.file_name().to_string_lossy().into_owned();
-        (name, size(&entry.path()))
+        (name, bytes_below(&entry.path()))
     };
     let mut parts: Vec<_> = entries.map(part).collect();
     parts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

@@ -107,7 +107,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
-/// Runs the campaign on a program, which is built with both probes.
 fn run_one(
     session: &Session,
     fetched: &Fetched<'_>,

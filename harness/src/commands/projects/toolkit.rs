@@ -16,8 +16,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Adds NVIDIA's proprietary libraries to compile and link with. Their code is not kept; the machine that runs the program has to have
-    /// it.
+    /// Adds NVIDIA's proprietary libraries to compile and link with. Their code is not kept; the machine that runs the program needs it.
     Add {
         #[arg(required = true, value_name = "NAME", value_parser = PossibleValuesParser::new(PROPRIETARY_PACKAGES.iter().map(|package| package.name)))]
         names: Vec<String>,

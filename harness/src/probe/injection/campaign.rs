@@ -109,8 +109,7 @@ impl Campaign<'_> {
         })
     }
 
-    /// Runs the program with one flipped bit, in a temporary folder. Returns `None` after an interruption. A run that seems to hang is
-    /// repeated alone, since parallel runs may have slowed it down.
+    /// Runs the program with one flipped bit. A run that seems to hang is repeated alone. Returns `None` after an interruption.
     fn inject(
         &self,
         injection: &Injection,
@@ -145,8 +144,7 @@ impl Campaign<'_> {
         Ok(outcome)
     }
 
-    /// Runs `program`. The probe's results go to `results` in `place`. `places` is a file with the places for which counts by thread
-    /// are kept.
+    /// Runs `program` in `place`, with the probe's results in `results`. `places` is a file with the places to count by thread.
     pub(super) fn execute(
         &self,
         program: &Path,

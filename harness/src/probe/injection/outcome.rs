@@ -51,8 +51,8 @@ impl Outcome {
         }
     }
 
-    /// Classifies `run` by comparing it with a `reference` without an injection. `flips` is the number of flipped bits that the probe
-    /// counted; unknown if the launch did not end.
+    /// Classifies `run` by comparing it with an error-free `reference`. `flips` is the number of flipped bits; unknown if the launch did
+    /// not end.
     pub fn of(run: &Run, reference: &Run, checks: &Checks, flips: Option<u64>) -> Self {
         match run.files.end {
             End::Signalled(_) | End::OutOfMemory => return Outcome::Crash,
@@ -101,8 +101,7 @@ fn without_numbers(text: &str) -> String {
     }
 }
 
-/// Returns the share of `count` in `all` and its 95 % interval (Wilson, "Probable inference, the law of succession, and statistical
-/// inference", 1927).
+/// Returns the share of `count` in `all` and its 95 % interval (Wilson, "Probable inference …", JASA 22, 1927).
 fn wilson(count: u64, all: u64) -> [f64; 3] {
     const Z: f64 = 1.959_963_984_540_054;
     if all == 0 {

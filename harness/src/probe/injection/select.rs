@@ -37,15 +37,11 @@ pub struct Choice {
 
 #[derive(Debug, Clone)]
 struct Row {
-    launch: u32,
-    kernel: String,
-    module: u32,
+    /// An injection without the numbers that depend on the choice.
+    template: Injection,
     slot: u32,
     executions: u64,
     bits: u32,
-    target: &'static str,
-    what: String,
-    line: u32,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -78,15 +74,18 @@ impl Space {
                 space.before.push(total);
                 total += executions;
                 space.rows.push(Row {
-                    launch: launch.launch,
-                    kernel: names.display_name(&launch.kernel).to_owned(),
-                    module: launch.module,
+                    template: Injection {
+                        launch: launch.launch,
+                        kernel: names.display_name(&launch.kernel).to_owned(),
+                        site: launch.module << 16 | slot,
+                        target: target.to_owned(),
+                        what: site.what.clone(),
+                        line: site.line,
+                        ..Injection::default()
+                    },
                     slot,
                     executions,
                     bits: site.width.max(1),
-                    target,
-                    what: site.what.clone(),
-                    line: site.line,
                 });
             }
         }
@@ -123,7 +122,10 @@ impl Space {
             .iter()
             .filter_map(|choice| self.rows.get(choice.row))
         {
-            places.entry(row.launch).or_default().push(row.slot);
+            places
+                .entry(row.template.launch)
+                .or_default()
+                .push(row.slot);
         }
         for slots in places.values_mut() {
             slots.sort_unstable();
@@ -132,8 +134,7 @@ impl Space {
         places
     }
 
-    /// Finds the execution of each choice in a second profile, which has counts by thread. Also returns the number of places whose counts
-    /// changed, for example because of the timing of threads.
+    /// Finds executions in a second profile, which has counts by thread. Also returns the number of places whose counts changed.
     pub fn locate(
         &self,
         choices: &[Choice],
@@ -148,7 +149,7 @@ impl Space {
         for (index, choices) in by_row {
             let row = &self.rows[index];
             let launch = (profile.launches.iter())
-                .find(|launch| launch.stream == 0 && launch.launch == row.launch);
+                .find(|launch| launch.stream == 0 && launch.launch == row.template.launch);
             let counts = match launch {
                 Some(launch) => profile.threads(launch, row.slot)?.unwrap_or_default(),
                 None => Vec::new(),
@@ -174,15 +175,10 @@ impl Row {
         })?;
         Some(Injection {
             number: choice.number,
-            launch: self.launch,
-            kernel: self.kernel.clone(),
-            site: self.module << 16 | self.slot,
             thread: thread as u64,
             execution,
             bit: choice.bit,
-            target: self.target.to_owned(),
-            what: self.what.clone(),
-            line: self.line,
+            ..self.template.clone()
         })
     }
 }

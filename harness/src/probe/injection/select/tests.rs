@@ -9,15 +9,10 @@ fn space(executions: &[u64]) -> Space {
         space.before.push(total);
         total += executions;
         space.rows.push(Row {
-            launch: 0,
-            kernel: "k".into(),
-            module: 0,
+            template: Injection::default(),
             slot: slot as u32,
             executions,
             bits: 32,
-            target: "value",
-            what: "add".into(),
-            line: 1,
         });
     }
     space.before.push(total);
