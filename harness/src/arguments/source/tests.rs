@@ -19,7 +19,7 @@ fn compiler_options_for_an_executable_are_refused() {
     assert!(suite(&["--exit-code", "1"]).is_ok());
     let error = suite(&["-D", "N=4"]).unwrap_err().to_string();
     assert!(
-        error.starts_with("--define is for a compilation"),
+        error.starts_with("--define is a compiler option"),
         "{error}"
     );
 }
