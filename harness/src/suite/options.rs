@@ -24,6 +24,9 @@ pub struct ProgramChoice {
     pub selection: Selection,
 }
 
+/// Benchmarks that the backend does not support, each with the backend that does.
+pub type LeftOut<'a> = Vec<(&'a str, Backend)>;
+
 impl ProgramChoice {
     pub fn one(name: String, size: String) -> Result<Self, Failure> {
         Ok(Self {
@@ -32,12 +35,12 @@ impl ProgramChoice {
         })
     }
 
-    /// Returns the chosen benchmarks of `suite` in order: those that `backend` supports, and the others with the backend that does.
+    /// Returns the chosen benchmarks of `suite` in order: those that `backend` supports, and the others.
     pub fn of<'a>(
         &self,
         suite: &'a Suite,
         backend: Backend,
-    ) -> Result<(Vec<&'a Benchmark>, Vec<(&'a str, Backend)>), Failure> {
+    ) -> Result<(Vec<&'a Benchmark>, LeftOut<'a>), Failure> {
         let (mut selected, mut others) = (Vec::new(), Vec::new());
         for benchmark in &suite.benchmarks {
             match benchmark.only_on.filter(|only| *only != backend) {
